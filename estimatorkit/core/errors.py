@@ -1,0 +1,176 @@
+"""Errors: TensorFlow's classes, and one way to word them.
+
+Errors met while a graph runs are `OpError`s, one subclass a status code, as in `tf.errors`; errors met while a
+graph is built are `ValueError` and `TypeError`, as in TensorFlow. Every message has up to four parts, put together
+by `explain`: what went wrong, what was expected, what came, where it was made, what to try.
+
+    Exception
+    +-- OpError
+        +-- CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError,
+            AlreadyExistsError, PermissionDeniedError, UnauthenticatedError, ResourceExhaustedError,
+            FailedPreconditionError, AbortedError, OutOfRangeError, UnimplementedError, InternalError,
+            UnavailableError, DataLossError
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+def explain(
+    problem: str,
+    *,
+    expected: object = None,
+    received: object = None,
+    made_at: object = None,
+    hint: str | None = None,
+) -> str:
+    """Words an error: the problem, then the parts that are given, one a line.
+
+    Args:
+        problem: one sentence without a full stop, naming the thing (op, layer, key, file).
+        expected: what would have been right.
+        received: what came instead.
+        made_at: the user's line that made the thing, `file:line` (anything with a `str`).
+        hint: what to try.
+    """
+    parts = [problem.rstrip(".") + "."]
+    if expected is not None:
+        parts.append(f"  expected: {expected}")
+    if received is not None:
+        parts.append(f"  received: {received}")
+    if made_at is not None:
+        parts.append(f"  made at:  {made_at}")
+    if hint is not None:
+        parts.append(f"  hint:     {hint}")
+    return "\n".join(parts)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Returns `did you mean 'x'?` for the nearest of `known`, or None where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
+class OpError(Exception):
+    """Something failed while a graph ran.
+
+    Args:
+        node_def: kept for `tf.errors` signature parity; may be None.
+        op: the `Operation` that failed, or None.
+        message: what happened.
+        error_code: the status code; a subclass sets its own.
+    """
+
+    error_code: int = 2
+
+    def __init__(
+        self, node_def: Any, op: Any, message: str, error_code: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.node_def = node_def
+        self.op = op
+        self.message = message
+        if error_code is not None:
+            self.error_code = error_code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class CancelledError(OpError):
+    """The call was cancelled, for example by closing a queue or a session."""
+
+    error_code = 1
+
+
+class UnknownError(OpError):
+    """An error without a class of its own."""
+
+    error_code = 2
+
+
+class InvalidArgumentError(OpError):
+    """A value has a shape, a dtype or content that the op cannot take."""
+
+    error_code = 3
+
+
+class DeadlineExceededError(OpError):
+    """The time allowed ran out."""
+
+    error_code = 4
+
+
+class NotFoundError(OpError):
+    """A file, a checkpoint or a key is not there."""
+
+    error_code = 5
+
+
+class AlreadyExistsError(OpError):
+    """Something that was to be made exists."""
+
+    error_code = 6
+
+
+class PermissionDeniedError(OpError):
+    """The process may not do this."""
+
+    error_code = 7
+
+
+class UnauthenticatedError(OpError):
+    """The caller gave no valid credentials."""
+
+    error_code = 16
+
+
+class ResourceExhaustedError(OpError):
+    """Memory, disk or a quota is used up."""
+
+    error_code = 8
+
+
+class FailedPreconditionError(OpError):
+    """The system is not in the state needed: above all, a variable is read before it is initialized."""
+
+    error_code = 9
+
+
+class AbortedError(OpError):
+    """The call was given up, usually for a conflict with another."""
+
+    error_code = 10
+
+
+class OutOfRangeError(OpError):
+    """The input has ended: an iterator or a closed queue has no more elements."""
+
+    error_code = 11
+
+
+class UnimplementedError(OpError):
+    """The op exists, but not for these arguments."""
+
+    error_code = 12
+
+
+class InternalError(OpError):
+    """An invariant of the package is broken: please report it."""
+
+    error_code = 13
+
+
+class UnavailableError(OpError):
+    """A task or a service cannot be reached now; trying again may help."""
+
+    error_code = 14
+
+
+class DataLossError(OpError):
+    """A file is truncated or corrupt."""
+
+    error_code = 15
