@@ -1,0 +1,1 @@
+"""The graph core: graph, op registry and ops, gradients, variables, planning, execution, checkpoints."""

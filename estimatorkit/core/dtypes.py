@@ -1,0 +1,206 @@
+"""Element types: `DType` and its instances (`float32`, `int64`, `string`, ...), as `tf.dtypes`.
+
+A `DType` compares equal to its name, to a NumPy dtype and to a Python type that mean the same. Strings are held as
+NumPy object arrays of `bytes`, as TensorFlow gives them. `resource` marks handles (variables, iterators).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from estimatorkit.core.errors import did_you_mean, explain
+
+
+class DType:
+    """The type of a tensor's elements. Use the instances of this module; `as_dtype` finds them."""
+
+    __slots__ = ("_numpy", "name")
+
+    def __init__(self, name: str, numpy_dtype: Any) -> None:
+        self.name = name
+        self._numpy = np.dtype(numpy_dtype)
+
+    @property
+    def as_numpy_dtype(self) -> Any:
+        """The NumPy scalar type, for example `np.float32`; `np.object_` for strings."""
+        return self._numpy.type
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The `np.dtype`."""
+        return self._numpy
+
+    @property
+    def base_dtype(self) -> DType:
+        """This dtype (TensorFlow's reference dtypes do not exist here)."""
+        return self
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether this is a real floating type, bfloat16 included."""
+        return self.name in ("float16", "bfloat16", "float32", "float64")
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a signed or unsigned integer."""
+        return self._numpy.kind in "iu" and self.name != "bfloat16"
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an unsigned integer."""
+        return self._numpy.kind == "u"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is complex64 or complex128."""
+        return self._numpy.kind == "c"
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether this is bool."""
+        return self.name == "bool"
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients flow through values of this type."""
+        return self.is_floating or self.is_complex
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether JAX must run in 64-bit mode to hold values of this type."""
+        return self.name in ("int64", "uint64", "float64", "complex128")
+
+    @property
+    def on_host(self) -> bool:
+        """Whether values of this type can live on the host only."""
+        return self.name == "string"
+
+    @property
+    def size(self) -> int:
+        """Bytes an element."""
+        return int(self._numpy.itemsize)
+
+    @property
+    def min(self) -> Any:
+        """The least finite value."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The greatest finite value."""
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self.is_floating:
+            return ml_dtypes.finfo(self._numpy)
+        if self.is_integer:
+            return np.iinfo(self._numpy)
+        raise TypeError(f"dtype {self.name} has no least and greatest value.")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+float16 = DType("float16", np.float16)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16)
+float32 = DType("float32", np.float32)
+float64 = DType("float64", np.float64)
+int8 = DType("int8", np.int8)
+int16 = DType("int16", np.int16)
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+uint8 = DType("uint8", np.uint8)
+uint16 = DType("uint16", np.uint16)
+uint32 = DType("uint32", np.uint32)
+uint64 = DType("uint64", np.uint64)
+complex64 = DType("complex64", np.complex64)
+complex128 = DType("complex128", np.complex128)
+bool_ = DType("bool", np.bool_)
+string = DType("string", np.object_)
+resource = DType("resource", np.object_)
+
+ALL: dict[str, DType] = {
+    dtype.name: dtype
+    for dtype in (
+        *(float16, bfloat16, float32, float64, int8, int16, int32, int64),
+        *(uint8, uint16, uint32, uint64, complex64, complex128, bool_, string, resource),
+    )
+}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {
+    dtype.numpy_dtype: dtype for dtype in ALL.values() if dtype not in (string, resource)
+}
+_ALIASES: dict[Any, DType] = {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "int": int32,
+    "str": string,
+    "bytes": string,
+    float: float32,
+    int: int32,
+    bool: bool_,
+    complex: complex64,
+    str: string,
+    bytes: string,
+    object: string,
+}
+
+
+def as_dtype(value: Any) -> DType:
+    """Finds the `DType` that `value` names.
+
+    Args:
+        value: a DType, a name ("float32"), a NumPy dtype or scalar type, or a Python type (`float` is float32 and
+            `int` is int32, as in TensorFlow).
+
+    Raises:
+        TypeError: nothing is meant by it.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, (str, type)):
+        known = ALL.get(value) if isinstance(value, str) else None
+        if known is None:
+            known = _ALIASES.get(value)
+        if known is not None:
+            return known
+    try:
+        numpy_dtype = np.dtype(value)
+    except TypeError:
+        numpy_dtype = None
+    if numpy_dtype is not None and value is not None:
+        if numpy_dtype.kind in "OSU":
+            return string
+        found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
+        if found is not None:
+            return found
+    raise TypeError(
+        explain(
+            f"{value!r} is not a dtype",
+            expected="one of " + ", ".join(ALL),
+            received=repr(value),
+            hint=did_you_mean(value, ALL) if isinstance(value, str) else None,
+        )
+    )

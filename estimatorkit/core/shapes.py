@@ -1,0 +1,202 @@
+"""Static shapes: `TensorShape`, whose rank or single dimensions may be unknown.
+
+A shape is immutable. Dimensions are Python ints or None (`shape[0]` gives an int or None, as in TensorFlow 2; code
+written for TensorFlow 1's `Dimension` may still say `shape[0].value` under `compat.v1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias, overload
+
+from estimatorkit.core.errors import explain
+
+Dims: TypeAlias = tuple[int | None, ...]
+
+
+class TensorShape:
+    """A shape that may be known in part.
+
+    Args:
+        dims: None (unknown rank), an int (a vector), or a sequence of ints and None (-1 also means unknown).
+    """
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: ShapeLike) -> None:
+        self._dims: Dims | None
+        if dims is None:
+            self._dims = None
+        elif isinstance(dims, TensorShape):
+            self._dims = dims._dims
+        elif isinstance(dims, Iterable):
+            self._dims = tuple(_dimension(dim) for dim in dims)
+        else:
+            self._dims = (_dimension(dims),)
+
+    @property
+    def dims(self) -> Dims | None:
+        """The dimensions, or None where the rank is unknown."""
+        return self._dims
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, or None."""
+        return None if self._dims is None else len(self._dims)
+
+    @property
+    def ndims(self) -> int | None:
+        """The same as `rank`."""
+        return self.rank
+
+    def as_list(self) -> list[int | None]:
+        """The dimensions as a list.
+
+        Raises:
+            ValueError: the rank is unknown.
+        """
+        if self._dims is None:
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
+        return list(self._dims)
+
+    def is_fully_defined(self) -> bool:
+        """Whether every dimension is known."""
+        return self._dims is not None and None not in self._dims
+
+    def num_elements(self) -> int | None:
+        """The product of the dimensions, or None where one is unknown."""
+        if self._dims is None:
+            return None
+        count = 1
+        for dim in self._dims:
+            if dim is None:
+                return None
+            count *= dim
+        return count
+
+    def is_compatible_with(self, other: ShapeLike) -> bool:
+        """Whether some concrete shape fits both."""
+        dims = as_shape(other)._dims
+        if self._dims is None or dims is None:
+            return True
+        return len(self._dims) == len(dims) and all(
+            one is None or two is None or one == two
+            for one, two in zip(self._dims, dims, strict=True)
+        )
+
+    def merge_with(self, other: ShapeLike) -> TensorShape:
+        """The shape that holds what is known of either.
+
+        Raises:
+            ValueError: the two contradict each other.
+        """
+        other = as_shape(other)
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {other} are not compatible.")
+        if self._dims is None:
+            return other
+        if other._dims is None:
+            return self
+        return TensorShape(
+            [two if one is None else one for one, two in zip(self._dims, other._dims, strict=True)]
+        )
+
+    def concatenate(self, other: ShapeLike) -> TensorShape:
+        """This shape followed by another."""
+        dims = as_shape(other)._dims
+        if self._dims is None or dims is None:
+            return TensorShape(None)
+        return TensorShape(self._dims + dims)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, known to have `rank` dimensions.
+
+        Raises:
+            ValueError: it has another rank.
+        """
+        return self.merge_with([None] * rank)
+
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
+        """Raises ValueError where the two contradict each other."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible.")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises ValueError where the rank is known to differ."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}.")
+
+    def __len__(self) -> int:
+        if self._dims is None:
+            raise ValueError("Cannot take the length of a shape with unknown rank.")
+        return len(self._dims)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __iter__(self) -> Iterator[int | None]:
+        if self._dims is None:
+            raise ValueError("Cannot iterate over a shape with unknown rank.")
+        return iter(self._dims)
+
+    @overload
+    def __getitem__(self, key: int) -> int | None: ...
+    @overload
+    def __getitem__(self, key: slice) -> TensorShape: ...
+    def __getitem__(self, key: int | slice) -> int | None | TensorShape:
+        if isinstance(key, slice):
+            return TensorShape(None if self._dims is None else self._dims[key])
+        return None if self._dims is None else self._dims[key]
+
+    def __add__(self, other: ShapeLike) -> TensorShape:
+        return self.concatenate(other)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._dims == as_shape(other)._dims
+        except (TypeError, ValueError):
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
+
+    def __str__(self) -> str:
+        if self._dims is None:
+            return "<unknown>"
+        if len(self._dims) == 1:
+            return f"({'?' if self._dims[0] is None else self._dims[0]},)"
+        return "(" + ", ".join("?" if dim is None else str(dim) for dim in self._dims) + ")"
+
+
+ShapeLike: TypeAlias = Any  # TensorShape | int | None | Iterable[int | None], NumPy ints included
+
+
+def _dimension(value: Any) -> int | None:
+    if value is None:
+        return None
+    value = getattr(value, "value", value)  # TensorFlow 1's Dimension
+    if value is None:
+        return None
+    try:
+        dim = value.__index__()
+    except AttributeError as error:
+        raise TypeError(
+            explain(
+                "a dimension of a shape is no number", expected="int or None", received=repr(value)
+            )
+        ) from error
+    if dim < -1:
+        raise ValueError(explain("a dimension is negative", expected=">= 0 or None", received=dim))
+    return None if dim == -1 else int(dim)
+
+
+def as_shape(value: ShapeLike) -> TensorShape:
+    """Returns `value` as a `TensorShape` (see there for what it may be)."""
+    return value if isinstance(value, TensorShape) else TensorShape(value)
+
+
+UNKNOWN = TensorShape(None)
+SCALAR = TensorShape(())
