@@ -1,0 +1,70 @@
+# Needs Python 3.11 or newer (with venv), git and make; everything else is installed into .venv.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# The first interpreter that really runs (a version manager's shim may not) and is new enough.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	if $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then command -v $$p; break; fi; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --editable
+TEST_PROCESSES ?= 2
+
+.PHONY: help quickstart test check format benchmark clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1|/' | \
+		awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+quickstart: $(VENV)/installed ## install into .venv, then train and evaluate on Iris
+	@echo "estimatorkit run configs/iris_dnn.yaml"
+	@$(BIN)/estimatorkit run configs/iris_dnn.yaml
+
+test: $(VENV)/installed-test ## install with [test], then run the tests
+	@echo "Running the tests ($(TEST_PROCESSES) processes)"
+	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES)
+
+check: $(VENV)/installed-dev ## formatting, lint and types
+	@echo "Formatting (ruff format --check)"
+	@$(BIN)/ruff format --check .
+	@echo "Lint (ruff check)"
+	@$(BIN)/ruff check .
+	@echo "Types (mypy --strict)"
+	@$(BIN)/mypy --strict -p estimatorkit
+
+format: $(VENV)/installed-dev ## format the code, and mend what lint can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+benchmark: $(VENV)/installed-test ## run the benchmarks (benchmarks/run.py)
+	@$(BIN)/python benchmarks/run.py
+
+clean: ## remove .venv, caches and build output (not runs/)
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Removed .venv, caches and build output"
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+		echo "error: found no Python 3.11 or newer (tried python3.13, python3.12, python3.11, python3)."; \
+		echo "  hint:  install one, with its venv module (Debian, Ubuntu: apt install python3-venv),"; \
+		echo "         or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; \
+		exit 1; } >&2
+	@"$(PYTHON)" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "error: PYTHON=$(PYTHON) is not a Python 3.11 or newer with venv."; exit 1; } >&2
+	@echo "Creating $(VENV) with $(PYTHON)"
+	@"$(PYTHON)" -m venv $(VENV)
+
+# One stamp an extra: pip runs only when the metadata has changed.
+$(VENV)/installed: setup.cfg pyproject.toml | $(BIN)/python
+	@echo "Installing estimatorkit and what it needs into $(VENV) (once; a minute or two)"
+	@$(PIP_INSTALL) .
+	@touch $@
+
+$(VENV)/installed-%: setup.cfg pyproject.toml | $(BIN)/python
+	@echo "Installing estimatorkit[$*] into $(VENV) (once; a minute or two)"
+	@$(PIP_INSTALL) ".[$*]"
+	@touch $@
