@@ -1,0 +1,279 @@
+"""The `estimatorkit` command.
+
+Exit codes: 0 done; 1 the work failed (data, a checkpoint, the library); 2 the command line or the
+configuration is wrong; 130 interrupted. Results go to stdout, notes and errors to stderr, without a
+traceback unless `--traceback` asks. Everything but click is imported inside the commands, so that
+`--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from estimatorkit.core.errors import OpError
+from estimatorkit.experiment.errors import ConfigurationError, DataError
+from estimatorkit.version import __version__
+
+if TYPE_CHECKING:
+    from estimatorkit.experiment.schema import Experiment
+
+SAMPLES = 3
+
+
+class _Failure(click.ClickException):
+    """An error of ours as click shows it, with its exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
+
+    def show(self, file: Any = None) -> None:
+        click.echo(click.style("error: ", fg="red") + self.format_message(), file=file, err=True)
+
+
+class _Group(click.Group):
+    """Turns errors into messages and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if ctx.meta.get("traceback"):
+                raise
+            click.echo("Interrupted.", err=True)
+            ctx.exit(130)
+        except (OpError, ValueError, TypeError, OSError) as error:
+            if ctx.meta.get("traceback") or isinstance(error, BrokenPipeError):
+                raise
+            if isinstance(error, ConfigurationError | DataError):
+                raise _Failure(str(error), error.exit_code) from error
+            hint = "  (--traceback shows where it was raised)"
+            raise _Failure(f"{type(error).__name__}: {error}\n{hint}", 1) from error
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What was asked: the configuration and its changes, to be asked again by another command."""
+
+    config: str
+    overrides: tuple[str, ...]
+    model_dir: str | None
+
+    def load(self) -> Experiment:
+        """Reads the experiment."""
+        from estimatorkit.experiment.load import load_experiment
+
+        experiment = load_experiment(self.config, self.overrides)
+        if self.model_dir is not None:
+            experiment = experiment.model_copy(update={"model_dir": self.model_dir})
+        return experiment
+
+    def again(self, command: str, *arguments: str) -> str:
+        """Returns the line that runs another command on the same experiment, to be copied."""
+        words = [*_program(), command, self.config]
+        for text in self.overrides:
+            words += ["--set", text]
+        if self.model_dir is not None:
+            words += ["--model-dir", self.model_dir]
+        return shlex.join([*words, *arguments])
+
+
+def _program() -> list[str]:
+    """Returns how this program was started, as the user can type it again."""
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return ["python", "-m", "estimatorkit"]
+    if started.name != "estimatorkit" or shutil.which("estimatorkit"):
+        return ["estimatorkit"]
+    here = Path.cwd()
+    absolute = started.absolute()
+    return [str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)]
+
+
+def _remember_traceback(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta["traceback"] = value
+
+
+def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds CONFIG, --set, --model-dir and --traceback to a command, as an `Invocation`."""
+
+    @click.argument("config", metavar="CONFIG")
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change a value of the configuration, such as train.steps=200 (repeatable).",
+    )
+    @click.option("--model-dir", metavar="FOLDER", help="Keep the model here instead.")
+    @click.option(
+        "--traceback",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_traceback,
+        is_eager=True,
+        help="On an error, show Python's traceback.",
+    )
+    @functools.wraps(function)
+    def command(
+        config: str, overrides: tuple[str, ...], model_dir: str | None, **options: Any
+    ) -> None:
+        function(Invocation(config, overrides, model_dir), **options)
+
+    return command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="estimatorkit", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Train, evaluate and use a model that a YAML file describes.
+
+    \b
+    Start with:
+      estimatorkit run configs/iris_dnn.yaml
+    """
+
+
+@cli.command()
+@_on_experiment
+def run(invocation: Invocation) -> None:
+    """Train, evaluate, and predict three samples."""
+    experiment = invocation.load()
+    _train(experiment)
+    _evaluate(experiment)
+    samples = _predict_samples(experiment)
+    folder = shlex.quote(experiment.model_dir)
+    click.echo(f"\nThe model is in {experiment.model_dir} (checkpoints, TensorBoard events).")
+    click.echo("Next:")
+    click.echo(f"  {invocation.again('predict', '--input', str(samples))}")
+    click.echo(f"  {invocation.again('show')}")
+    click.echo(f"  tensorboard --logdir {folder}")
+    if experiment.train.steps is not None:
+        click.echo(
+            f"Running it again trains {experiment.train.steps} steps more;"
+            f" to start over: rm -r {folder}"
+        )
+
+
+@cli.command()
+@_on_experiment
+def train(invocation: Invocation) -> None:
+    """Train, going on from the newest checkpoint."""
+    experiment = invocation.load()
+    _train(experiment)
+    click.echo(f"The model is in {experiment.model_dir}.")
+    click.echo(f"Next:\n  {invocation.again('evaluate')}")
+
+
+@cli.command()
+@_on_experiment
+def evaluate(invocation: Invocation) -> None:
+    """Measure the newest checkpoint on the evaluation data."""
+    _evaluate(invocation.load())
+
+
+@cli.command()
+@_on_experiment
+@click.option(
+    "--input",
+    "source",
+    required=True,
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="The examples; the first line names the columns.",
+)
+@click.option(
+    "--output",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the predictions here instead of printing a table.",
+)
+def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
+    """Predict the examples of a CSV file."""
+    experiment = invocation.load()
+    from estimatorkit.experiment import report, runner
+
+    table = runner.read_csv(source)
+    unused = runner.unused_columns(experiment, table)
+    predictions = runner.predict(experiment, table, str(source))
+    if unused:
+        click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
+    if output is None:
+        for line in report.table_lines(predictions):
+            click.echo(line)
+        return
+    with output.open("w", encoding="utf-8", newline="") as stream:
+        report.write_predictions(stream, predictions)
+    click.echo(f"{len(predictions)} predictions are in {output}.")
+
+
+@cli.command()
+@_on_experiment
+def show(invocation: Invocation) -> None:
+    """Print the whole configuration, defaults filled in, as YAML."""
+    from estimatorkit.experiment.load import dump_experiment
+
+    click.echo(dump_experiment(invocation.load()), nl=False)
+
+
+@cli.command()
+def schema() -> None:
+    """Print the JSON schema of configurations, for editors."""
+    import json
+
+    from estimatorkit.experiment.schema import Experiment
+
+    description = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    click.echo(json.dumps(description | Experiment.model_json_schema(), indent=2))
+
+
+def _train(experiment: Experiment) -> None:
+    from estimatorkit.experiment import runner
+
+    settings = experiment.train
+    length = f"{settings.steps} steps" if settings.steps else f"up to step {settings.max_steps}"
+    source = runner.source_name(experiment.data.train)
+    click.echo(
+        f"Training {experiment.name} on {source}: {length} of {settings.batch_size} examples"
+    )
+    runner.train(experiment)
+
+
+def _evaluate(experiment: Experiment) -> None:
+    from estimatorkit.experiment import report, runner
+
+    metrics = runner.evaluate(experiment)
+    click.echo(f"Evaluation on {runner.source_name(experiment.data.evaluate)}:")
+    for line in report.metrics_lines(metrics):
+        click.echo(line)
+
+
+def _predict_samples(experiment: Experiment) -> Path:
+    """Predicts the first examples of the evaluation data, and keeps them as a file."""
+    from estimatorkit.experiment import report, runner
+
+    source = experiment.data.evaluate
+    origin = runner.source_name(source)
+    table = {name: column[:SAMPLES] for name, column in runner.read_source(source).items()}
+    labels = runner.label_names(experiment, runner.labels_of(experiment, table, origin))
+    for prediction, label in zip(runner.predict(experiment, table, origin), labels, strict=True):
+        click.echo(report.sentence(prediction, label))
+    path = Path(experiment.model_dir) / "samples.csv"
+    report.write_table(
+        path, {name: table[name] for name in table if name not in experiment.data.label}
+    )
+    return path
+
+
+def main() -> None:
+    """The console script."""
+    cli(prog_name="estimatorkit")

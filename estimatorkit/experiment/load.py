@@ -1,0 +1,271 @@
+"""From a YAML file to an `Experiment`, or to an error that says where and why.
+
+`load_experiment` is the way in. Every problem that pydantic finds is reported, each at its own line
+and column of the file or at the `--set` that caused it. Paths inside the file are relative to its
+folder and absolute afterwards; `model_dir` is relative to the working directory, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment import document
+from estimatorkit.experiment.errors import ConfigurationError
+from estimatorkit.experiment.schema import Experiment
+
+MAX_PROBLEMS = 10  # a page; the rest is likely to follow from these
+
+
+def load_experiment(path: str | Path, overrides: Sequence[str] = ()) -> Experiment:
+    """Reads an experiment.
+
+    Args:
+        path: the YAML file.
+        overrides: `a.b=value` each, applied in order before validation; values are YAML.
+
+    Raises:
+        ConfigurationError: the file is missing or is not a valid experiment; the message has one
+            paragraph a problem.
+    """
+    path = Path(path)
+    root = document.parse(_read(path), str(path))
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigurationError(
+            explain(
+                f"{document.where(root)}: the file does not hold a mapping",
+                expected="keys with values: name, data, features, estimator, train, ...",
+                received=document.describe(root),
+            )
+        )
+    for text in overrides:
+        root = document.override(root, text)
+    try:
+        return Experiment.model_validate(
+            document.to_data(root), context={"folder": path.parent.resolve()}
+        )
+    except ValidationError as error:
+        raise ConfigurationError(_word(root, error)) from None
+
+
+def dump_experiment(experiment: Experiment) -> str:
+    """Returns the YAML, defaults filled in, that loads to the same value."""
+    return document.dump(experiment.model_dump(mode="json"))
+
+
+def _read(path: Path) -> str:
+    if path.is_dir():
+        raise ConfigurationError(
+            explain(
+                f"{path}: is a directory",
+                expected="a YAML file",
+                hint=_list(sorted(str(near) for near in path.glob("*.y*ml"))),
+            )
+        )
+    if not path.exists():
+        raise ConfigurationError(explain(f"{path}: no such file", hint=_nearby(path)))
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            explain(
+                f"{path}: is not UTF-8 text (byte {error.start})",
+                expected="a YAML file in UTF-8",
+            )
+        ) from None
+
+
+def _nearby(path: Path) -> str | None:
+    """Names files like the one that is missing: in its folder, and in ./configs."""
+    candidates = {
+        str(near): near.name
+        for folder in (path.parent, Path("configs"))
+        if folder.is_dir()
+        for near in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    }
+    names = difflib.get_close_matches(path.name, list(candidates.values()), n=1, cutoff=0.6)
+    near = [shown for shown, name in candidates.items() if name in names]
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if candidates:
+        return _list(candidates)
+    return None
+
+
+def _list(paths: Iterable[str]) -> str | None:
+    shown = list(paths)[:5]
+    return f"there is {', '.join(shown)}." if shown else None
+
+
+# ------------------------------------------------------------------------------------------- errors
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "greater_than": "a number > {gt}",
+    "greater_than_equal": "a number >= {ge}",
+    "int_from_float": "an integer",
+    "int_type": "an integer",
+    "less_than": "a number < {lt}",
+    "less_than_equal": "a number <= {le}",
+    "path_type": "a file name",
+    "string_pattern_mismatch": "letters, digits, '.', '_' and '-', a letter or digit first",
+    "string_too_short": "text that is not empty",
+    "string_type": "text",
+    "too_short": "a list of at least {min_length}",
+    "tuple_type": "a list",
+}
+
+Location = tuple[str | int, ...]
+
+
+def _word(root: yaml.Node, error: ValidationError) -> str:
+    """Words all of pydantic's errors, each once: a misspelt key is not reported as missing too."""
+    details = error.errors(include_url=False)
+    misspelt: set[Location] = set()
+    for problem in details:
+        if problem["type"] == "extra_forbidden":
+            *section, key = problem["loc"]
+            near = document.nearest(str(key), list(_fields(section)))
+            misspelt.add((*section, near or ""))
+    texts = [
+        _problem(root, problem)
+        for problem in details
+        if problem["type"] != "missing" or problem["loc"] not in misspelt
+    ]
+    if len(texts) > MAX_PROBLEMS:
+        texts[MAX_PROBLEMS:] = [f"... and {len(texts) - MAX_PROBLEMS} more."]
+    return "\n".join(texts)
+
+
+def _problem(root: yaml.Node, details: Mapping[str, Any]) -> str:
+    """Words one of pydantic's errors."""
+    kind, loc = str(details["type"]), details["loc"]
+    context = details.get("ctx", {})
+    if kind == "missing":
+        return _missing(root, loc)
+    if kind == "union_tag_not_found":
+        return _missing(root, (*loc, "type"))
+    if kind == "union_tag_invalid":
+        loc = (*loc, "type")
+    if kind == "experiment":
+        loc = (*loc, *context["at"])
+    parent, node, path = _walk(root, loc)
+    name = document.dotted(path)
+    if kind == "extra_forbidden":
+        known = list(_fields(loc[:-1]))
+        at = document.key_node(parent, str(path[-1])) or node
+        return explain(
+            f"{document.where(at)}: unknown key {name}",
+            expected=f"one of {', '.join(known)}",
+            received=path[-1],
+            hint=document.suggestion(str(path[-1]), known),
+        )
+    if kind == "experiment":
+        return explain(
+            f"{document.where(node)}: {name} {context['problem']}",
+            expected=context["expected"],
+            hint=context["hint"],
+        )
+    expected, hint = _expected(kind, loc, context, node, str(details["msg"]))
+    return explain(
+        f"{document.where(node)}: {name} has a wrong value",
+        expected=expected,
+        received=document.describe(node),
+        hint=hint,
+    )
+
+
+def _missing(root: yaml.Node, loc: Location) -> str:
+    _, node, path = _walk(root, loc[:-1])
+    field = _fields(loc[:-1]).get(str(loc[-1]))
+    expected = field.description if field else None
+    if loc[-1] == "type":
+        expected = f"one of {', '.join(_types(loc[:-1]))}"
+    return explain(
+        f"{document.where(node)}: the key {document.dotted((*path, loc[-1]))} is missing",
+        expected=expected,
+    )
+
+
+def _expected(
+    kind: str, loc: Location, context: Mapping[str, Any], node: yaml.Node, message: str
+) -> tuple[str, str | None]:
+    """Returns what was expected at a place, and a hint."""
+    choices: list[str] = []
+    if kind == "union_tag_invalid":
+        choices = _types(loc[:-1])
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", context["expected"])
+    if choices:
+        return f"one of {', '.join(choices)}", document.suggestion(str(node.value), choices)
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        types = _types(loc)
+        keys = f"type: {' or '.join(types)}" if types else ", ".join(_fields(loc))
+        return f"a mapping with {keys}", None
+    scalar = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":null")
+    hint = None
+    if kind == "string_type" and scalar:
+        hint = f'text that looks like something else needs quotes: "{node.value}".'
+    if kind == "tuple_type" and scalar:
+        hint = f"a list of one is written [{node.value}]."
+    return _EXPECTED.get(kind, message).format(**context), hint
+
+
+def _walk(root: yaml.Node, loc: Location) -> tuple[yaml.Node, yaml.Node, Location]:
+    """Follows pydantic's location through the document.
+
+    Returns:
+        The last node but one, the last node, and the path to it. A part of `loc` that is not in the
+        document is skipped: a union's tag, or a key that a short form leaves out.
+    """
+    parent = node = root
+    path: list[str | int] = []
+    for part in loc:
+        child = document.step(node, part)
+        if child is not None:
+            parent, node = node, child
+            path.append(part)
+    return parent, node, tuple(path)
+
+
+def _models(loc: Iterable[str | int]) -> list[type[BaseModel]]:
+    """Returns the models that a value at a location may be, by fields, items and union tags."""
+    models: list[type[BaseModel]] = [Experiment]
+    for part in loc:
+        fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]
+        if fields:
+            models = [model for field in fields for model in _models_in(field.annotation)]
+        elif isinstance(part, str):
+            models = [model for model in models if _type(model) == part] or models
+    return models
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in typing.get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _type(model: type[BaseModel]) -> str | None:
+    return model.model_fields["type"].default if "type" in model.model_fields else None
+
+
+def _types(loc: Iterable[str | int]) -> list[str]:
+    return [name for name in map(_type, _models(loc)) if name is not None]
+
+
+def _fields(loc: Iterable[str | int]) -> dict[str, FieldInfo]:
+    """Returns the fields that a mapping at a location may have."""
+    return {name: field for model in _models(loc) for name, field in model.model_fields.items()}

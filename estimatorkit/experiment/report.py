@@ -1,0 +1,92 @@
+"""What the command prints and writes: metrics, predictions as sentences, tables, CSV files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from estimatorkit.experiment.runner import Prediction, Table
+
+INTEGERS = ("global_step",)
+
+
+def number(value: float) -> str:
+    """Returns a number with four decimals, in scientific form where it is very small or large."""
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def metrics_lines(metrics: Mapping[str, float]) -> list[str]:
+    """Returns one aligned line a metric, by name, the step last."""
+    width = max(map(len, metrics), default=0)
+    order = sorted(metrics, key=lambda name: (name in INTEGERS, name))
+    return [
+        f"  {name:<{width}}  {int(metrics[name]) if name in INTEGERS else number(metrics[name])}"
+        for name in order
+    ]
+
+
+def value_text(value: str | tuple[float, ...]) -> str:
+    """Returns a class's name in quotes, or the number(s) of a regressor."""
+    return f'"{value}"' if isinstance(value, str) else ", ".join(number(part) for part in value)
+
+
+def sentence(prediction: Prediction, expected: str | tuple[float, ...]) -> str:
+    """Returns `Prediction is "Setosa" (99.6%), expected "Setosa"`."""
+    sure = ""
+    if isinstance(prediction.value, str):
+        sure = f" ({prediction.probabilities[prediction.value]:.1%})"
+    return f"Prediction is {value_text(prediction.value)}{sure}, expected {value_text(expected)}"
+
+
+def table_lines(predictions: Sequence[Prediction]) -> list[str]:
+    """Returns a table with one line an example: its number, the prediction and its probability."""
+    rows = [["example", "prediction", *(["probability"] if _with_classes(predictions) else [])]]
+    for index, prediction in enumerate(predictions, start=1):
+        row = [str(index), value_text(prediction.value).strip('"')]
+        if isinstance(prediction.value, str):
+            row.append(f"{prediction.probabilities[prediction.value]:.1%}")
+        rows.append(row)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for example, value, *rest in rows:
+        cells = [example.rjust(widths[0]), value.ljust(widths[1])]
+        lines.append("  ".join([*cells, *(cell.rjust(widths[2]) for cell in rest)]).rstrip())
+    return lines
+
+
+def _with_classes(predictions: Sequence[Prediction]) -> bool:
+    return bool(predictions) and isinstance(predictions[0].value, str)
+
+
+def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> None:
+    """Writes predictions as CSV, one line an example in the input's order.
+
+    The columns are `prediction`, and for a classifier `probability` (of that class) and
+    `probability_<class>`; for a regressor of several numbers `prediction_0`, `prediction_1`, ...
+    """
+    writer = csv.writer(stream, lineterminator="\n")
+    first = predictions[0]
+    if isinstance(first.value, str):
+        names = [f"probability_{name}" for name in first.probabilities]
+        writer.writerow(["prediction", "probability", *names])
+    elif len(first.value) == 1:
+        writer.writerow(["prediction"])
+    else:
+        writer.writerow([f"prediction_{index}" for index in range(len(first.value))])
+    for prediction in predictions:
+        if isinstance(prediction.value, str):
+            shares = prediction.probabilities
+            cells = [shares[prediction.value], *shares.values()]
+            writer.writerow([prediction.value, *(f"{cell:.6g}" for cell in cells)])
+        else:
+            writer.writerow([f"{part:.6g}" for part in prediction.value])
+
+
+def write_table(path: Path, table: Table) -> None:
+    """Writes a table as a CSV file with a line of names."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
