@@ -8,6 +8,7 @@ Nothing here imports TensorFlow.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def error_of(action: Callable[[], object]) -> dict[str, str]:
 
     Returns:
         `class`: the exception's class name; `module`: where that class lives; `first_line`: the
-        first line of its message that is not blank, cut to 200 characters.
+        first line of its message that says something, cut to 200 characters, addresses replaced.
+        Where a session fails, that is the line after the heading and the op that it names.
 
     Raises:
         RuntimeError: `action` did not fail.
@@ -63,11 +65,14 @@ def error_of(action: Callable[[], object]) -> dict[str, str]:
     try:
         result = action()
     except Exception as error:  # its class is what is recorded
-        lines = [line for line in str(error).splitlines() if line.strip()]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+        if lines[0] == "Graph execution error:":
+            nodes = [index for index, line in enumerate(lines) if line.startswith("Node: ")]
+            lines = lines[nodes[0] + 1 :] if nodes else lines[1:]
         return {
             "class": type(error).__name__,
             "module": type(error).__module__,
-            "first_line": (lines[0] if lines else "")[:200],
+            "first_line": re.sub(r"0x[0-9a-f]+", "<address>", lines[0])[:200],
         }
     raise RuntimeError(f"an error was expected, got {result!r}")
 
