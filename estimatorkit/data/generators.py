@@ -1,0 +1,114 @@
+"""`GeneratorIterator`: the elements of a Python generator as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.data.buffers import Columns, stack_rows
+from estimatorkit.data.iterators import BlockIterator, State, end_of_sequence
+from estimatorkit.data.spec import TensorSpec, flatten, leaf_names, to_array
+
+
+class GeneratorIterator(BlockIterator):
+    """Elements of a generator, made anew for each pass.
+
+    Its position is the number of elements handed out: restoring makes a new generator and passes
+    over them. So an exact restart needs a generator that gives the same elements each time.
+
+    Args:
+        generator: called without arguments; returns an iterable of elements.
+        element_spec: what an element is.
+    """
+
+    def __init__(self, generator: Callable[[], Iterable[Any]], element_spec: Any) -> None:
+        super().__init__()
+        self._generator = generator
+        self._structure = element_spec
+        self._specs: list[TensorSpec] = flatten(element_spec)
+        self._names = leaf_names(element_spec)
+        self._running: Iterator[Any] | None = None
+        self._ahead: list[NDArray[Any]] | None = None  # has another shape than those before it
+        self._raised: Exception | None = None  # met after elements that had to go out first
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        rows: list[list[NDArray[Any]]] = []
+        while len(rows) < n:
+            row, self._ahead = self._ahead or self._next(defer=bool(rows)), None
+            if row is None:
+                break
+            if rows and any(a.shape != b.shape for a, b in zip(rows[0], row, strict=True)):
+                self._ahead = row
+                break
+            rows.append(row)
+        if not rows:
+            raise end_of_sequence()
+        self._position += len(rows)
+        return stack_rows(rows, [spec.dtype.numpy_dtype for spec in self._specs])
+
+    def _next(self, *, defer: bool) -> list[NDArray[Any]] | None:
+        """The next element, None at the end; an error met while `defer` waits for the next call."""
+        failure, self._raised = self._raised, None
+        if failure is not None:
+            raise failure
+        try:
+            if self._running is None:
+                self._running = iter(self._generator())
+            return self._to_row(next(self._running))
+        except StopIteration:
+            return None
+        except Exception as error:
+            if not defer:
+                raise
+            self._raised = error
+            return None
+
+    def _to_row(self, element: Any) -> list[NDArray[Any]]:
+        leaves = flatten(element)
+        if len(leaves) != len(self._specs):
+            # A single declared leaf takes a tuple as its value, as a list would be.
+            leaves = [element] if len(self._specs) == 1 and isinstance(element, tuple) else leaves
+        if len(leaves) != len(self._specs):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "a generator yielded an element of another structure than declared",
+                    expected=self._structure,
+                    received=repr(element)[:200],
+                ),
+            )
+        row = []
+        for leaf, spec, name in zip(leaves, self._specs, self._names, strict=True):
+            array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
+            if not spec.shape.is_compatible_with(array.shape):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    explain(
+                        f"a generator yielded another shape than declared for {name}",
+                        expected=spec.shape,
+                        received=array.shape,
+                    ),
+                )
+            row.append(array)
+        return row
+
+    def _save(self) -> State:
+        return {"position": self._position}
+
+    def _restore(self, state: State) -> None:
+        self._restart()
+        self._skip(state["position"])
+
+    def _restart(self) -> None:
+        self._running = self._ahead = self._raised = None
+        self._position = 0
+
+    def close(self) -> None:
+        super().close()
+        self._restart()

@@ -1,0 +1,666 @@
+"""Block iterators: how a dataset's plan is executed, a block of rows at a time.
+
+`BlockIterator` is the contract and what all iterators share: filling a block up to the size asked
+for, holding back what came too much, saving and restoring the position. A subclass says how to
+produce *some* next rows, and where its inputs stand. The other iterators of the package are in
+`shuffling`, `prefetching` and `generators`.
+
+A position is small (counts, epochs, keys; never rows), JSON-able, and exact: it names the next row,
+whatever sizes the blocks had before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from estimatorkit.core.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    explain,
+)
+from estimatorkit.data.buffers import (
+    Columns,
+    concatenate,
+    count_rows,
+    gather,
+    same_row_shapes,
+    slice_rows,
+)
+
+State: TypeAlias = dict[str, Any]
+
+_SKIP_ROWS = 8192  # rows a time, where skipping must produce them
+
+
+def end_of_sequence() -> OutOfRangeError:
+    """The error that ends a pass over a dataset."""
+    return OutOfRangeError(None, None, "End of sequence")
+
+
+class BlockIterator(ABC):
+    """Executes one dataset plan.
+
+    Not for several threads at once. A subclass defines the methods with an underscore and lists its
+    inputs.
+
+    Args:
+        inputs: the iterators it reads from.
+    """
+
+    def __init__(self, *inputs: BlockIterator) -> None:
+        self._inputs = inputs
+        self._held: deque[Columns] = deque()  # rows produced, not yet handed out
+        self._base: State = {}  # the position at which the held rows were produced ...
+        self._used = 0  # ... and how many rows since have been handed out
+        self._mark: tuple[State, int] = ({}, 0)  # the same two where the last block begins
+        self._failure: Exception | None = None  # met after rows that had to go out first
+        self._closed = False
+
+    def next_block(self, n: int) -> Columns:
+        """Returns the next rows.
+
+        Args:
+            n: how many at most, >= 1.
+
+        Returns:
+            The columns, each `(m, ...)` with 1 <= m <= n. All rows of a block have one shape; m < n
+            only where the input ends or the next row has another shape.
+
+        Raises:
+            OutOfRangeError: there are no more rows.
+        """
+        if n < 1:
+            raise ValueError(explain("a block must have rows", expected="n >= 1", received=n))
+        if self._closed:
+            raise CancelledError(None, None, "The iterator is closed.")
+        parts: list[Columns] = []
+        missing = n
+        while missing:
+            if not self._held and not self._hold(missing, defer=bool(parts)):
+                break
+            if not parts:
+                self._mark = (self._base, self._used)
+            rows = self._held[0]
+            if parts and not same_row_shapes(parts[0], rows):
+                break
+            count = count_rows(rows)
+            if count <= missing:
+                parts.append(self._held.popleft())
+            else:
+                count = missing
+                parts.append(slice_rows(rows, 0, count))
+                self._held[0] = slice_rows(rows, count)
+            self._used += count
+            missing -= count
+        return parts[0] if len(parts) == 1 else concatenate(parts)
+
+    def _hold(self, n: int, *, defer: bool) -> bool:
+        """Produces rows into `_held`; an error met while `defer` waits, and gives False."""
+        failure, self._failure = self._failure, None
+        if failure is None:
+            base = self._save()
+            try:
+                rows = self._produce(n)
+            except Exception as error:
+                failure = error
+            else:
+                self._held.append(rows)
+                self._base, self._used = base, 0
+                return True
+        if not defer:
+            raise failure
+        self._failure = failure
+        return False
+
+    def unread(self, block: Columns, used: int) -> None:
+        """Gives back the rows from `used` on of the block that `next_block` returned last."""
+        self._held.appendleft(slice_rows(block, used))
+        self._base, self._used = self._mark[0], self._mark[1] + used
+
+    def skip(self, n: int) -> int:
+        """Passes over up to `n` rows, without producing them where that can be avoided.
+
+        Returns:
+            How many were passed over: fewer than `n` only at the end of the input.
+        """
+        skipped = 0
+        while self._held and skipped < n:
+            count = min(n - skipped, count_rows(self._held[0]))
+            skipped += count
+            self._used += count
+            self._held[0] = slice_rows(self._held[0], count)
+            if not count_rows(self._held[0]):
+                self._held.popleft()
+        if skipped < n and self._failure is None:
+            skipped += self._skip(n - skipped)
+        return skipped
+
+    def get_state(self) -> State:
+        """Returns the position of the next row: a small dict that JSON can hold."""
+        state = {**self._base, "used": self._used} if self._held else self._save()
+        return {"iterator": type(self).__name__, **state}
+
+    def set_state(self, state: State) -> None:
+        """Goes to a position that `get_state` of the same pipeline returned.
+
+        Raises:
+            InvalidArgumentError: the position is that of another pipeline.
+        """
+        name = type(self).__name__
+        if state.get("iterator") != name:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "the saved position of the input belongs to another pipeline",
+                    expected=name,
+                    received=state.get("iterator"),
+                    hint="the input function has changed since the position was saved; "
+                    "start the input anew or restore the former input function",
+                ),
+            )
+        self._clear()
+        self._restore(state)
+        self.skip(state.get("used", 0))
+
+    def restart(self) -> None:
+        """Begins the next pass over the input (shuffles draw the order of their next epoch)."""
+        self._clear()
+        self._restart()
+
+    def close(self) -> None:
+        """Stops threads and frees inputs; may be called again."""
+        self._closed = True
+        self._clear()
+        for each in self._inputs:
+            each.close()
+
+    def _clear(self) -> None:
+        self._held.clear()
+        self._failure = None
+
+    @abstractmethod
+    def _produce(self, n: int) -> Columns:
+        """Returns at least one row, at best `n`; or raises OutOfRangeError."""
+
+    @abstractmethod
+    def _save(self) -> State:
+        """The position from which `_produce` continues."""
+
+    @abstractmethod
+    def _restore(self, state: State) -> None:
+        """Goes to a position that `_save` returned."""
+
+    @abstractmethod
+    def _restart(self) -> None:
+        """Begins the next pass."""
+
+    def _skip(self, n: int) -> int:
+        """Passes over up to `n` rows, nothing being held; returns how many."""
+        skipped = 0
+        while skipped < n:
+            try:
+                skipped += count_rows(self.next_block(min(n - skipped, _SKIP_ROWS)))
+            except OutOfRangeError:
+                break
+        return skipped
+
+
+class RangeIterator(BlockIterator):
+    """The int64 numbers of a `range`."""
+
+    def __init__(self, numbers: range) -> None:
+        super().__init__()
+        self._numbers = numbers
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        part = self._numbers[self._position : self._position + n]
+        if not part:
+            raise end_of_sequence()
+        self._position += len(part)
+        return [np.arange(part.start, part.stop, part.step, dtype=np.int64)]
+
+    def _save(self) -> State:
+        return {"position": self._position}
+
+    def _restore(self, state: State) -> None:
+        self._position = state["position"]
+
+    def _restart(self) -> None:
+        self._position = 0
+
+    def _skip(self, n: int) -> int:
+        count = len(self._numbers[self._position : self._position + n])
+        self._position += count
+        return count
+
+
+class UnaryIterator(BlockIterator):
+    """An iterator with one input; by default its position is the input's."""
+
+    def __init__(self, source: BlockIterator) -> None:
+        super().__init__(source)
+        self._input = source
+
+    def _save(self) -> State:
+        return {"input": self._input.get_state()}
+
+    def _restore(self, state: State) -> None:
+        self._input.set_state(state["input"])
+
+    def _restart(self) -> None:
+        self._input.restart()
+
+
+class GatherIterator(UnaryIterator):
+    """The rows of arrays in memory, in the order that a stream of indices gives."""
+
+    def __init__(self, columns: Columns, indices: BlockIterator) -> None:
+        super().__init__(indices)
+        self._columns = columns
+
+    def _produce(self, n: int) -> Columns:
+        return gather(self._columns, self._input.next_block(n)[0])
+
+    def _skip(self, n: int) -> int:
+        return self._input.skip(n)
+
+
+class RepeatIterator(UnaryIterator):
+    """The input `count` times, or for ever (None). Blocks are filled across epochs."""
+
+    def __init__(self, source: BlockIterator, count: int | None) -> None:
+        super().__init__(source)
+        self._count = count
+        self._epoch = 0
+        self._empty = True  # nothing has come in this epoch
+
+    def _produce(self, n: int) -> Columns:
+        while self._epoch != self._count:
+            try:
+                rows = self._input.next_block(n)
+            except OutOfRangeError:
+                self._next_epoch()
+            else:
+                self._empty = False
+                return rows
+        raise end_of_sequence()
+
+    def _skip(self, n: int) -> int:
+        skipped = 0
+        while skipped < n and self._epoch != self._count:
+            count = self._input.skip(n - skipped)
+            skipped += count
+            self._empty &= not count
+            if skipped < n:
+                try:
+                    self._next_epoch()
+                except OutOfRangeError:
+                    break
+        return skipped
+
+    def _next_epoch(self) -> None:
+        if self._empty:  # an empty input, repeated for ever, would never return
+            raise end_of_sequence()
+        self._epoch += 1
+        if self._epoch != self._count:
+            self._input.restart()
+            self._empty = True
+
+    def _save(self) -> State:
+        return {"epoch": self._epoch, "empty": self._empty, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._epoch = state["epoch"]
+        self._empty = state["empty"]
+        super()._restore(state)
+
+    def _restart(self) -> None:
+        self._epoch = 0
+        self._empty = True
+        super()._restart()
+
+
+class TakeIterator(UnaryIterator):
+    """The first `count` rows."""
+
+    def __init__(self, source: BlockIterator, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+        self._taken = 0
+
+    def _produce(self, n: int) -> Columns:
+        if self._taken == self._count:
+            raise end_of_sequence()
+        rows = self._input.next_block(min(n, self._count - self._taken))
+        self._taken += count_rows(rows)
+        return rows
+
+    def _skip(self, n: int) -> int:
+        count = self._input.skip(min(n, self._count - self._taken))
+        self._taken += count
+        return count
+
+    def _save(self) -> State:
+        return {"taken": self._taken, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._taken = state["taken"]
+        super()._restore(state)
+
+    def _restart(self) -> None:
+        self._taken = 0
+        super()._restart()
+
+
+class SkipIterator(UnaryIterator):
+    """All but the first `count` rows."""
+
+    def __init__(self, source: BlockIterator, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+        self._begun = False
+
+    def _produce(self, n: int) -> Columns:
+        self._begin()
+        return self._input.next_block(n)
+
+    def _skip(self, n: int) -> int:
+        self._begin()
+        return self._input.skip(n)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._input.skip(self._count)
+
+    def _save(self) -> State:
+        return {"begun": self._begun, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._begun = state["begun"]
+        super()._restore(state)
+
+    def _restart(self) -> None:
+        self._begun = False
+        super()._restart()
+
+
+class ShardIterator(UnaryIterator):
+    """The rows whose number, modulo `num_shards`, is `index`."""
+
+    def __init__(self, source: BlockIterator, num_shards: int, index: int) -> None:
+        super().__init__(source)
+        self._num_shards = num_shards
+        self._index = index
+        self._passed = 0  # rows read, modulo num_shards
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            rows = self._input.next_block(n * self._num_shards)
+            first = (self._index - self._passed) % self._num_shards
+            count = count_rows(rows)
+            self._passed = (self._passed + count) % self._num_shards
+            if first < count:
+                return slice_rows(rows, first, None, self._num_shards)
+
+    def _save(self) -> State:
+        return {"passed": self._passed, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._passed = state["passed"]
+        super()._restore(state)
+
+    def _restart(self) -> None:
+        self._passed = 0
+        super()._restart()
+
+
+class BatchIterator(UnaryIterator):
+    """Rows of `batch_size` input rows each; the last may be shorter, unless it is dropped."""
+
+    def __init__(self, source: BlockIterator, batch_size: int, drop_remainder: bool) -> None:
+        super().__init__(source)
+        self._size = batch_size
+        self._drop_remainder = drop_remainder
+
+    def _produce(self, n: int) -> Columns:
+        rows = self._input.next_block(n * self._size)
+        count = count_rows(rows)
+        full, rest = divmod(count, self._size)
+        if rest and full:
+            self._input.unread(rows, full * self._size)
+            rows = slice_rows(rows, 0, full * self._size)
+        elif rest:
+            # Fewer rows than asked for: the input ends here, or its rows change shape within a
+            # batch.
+            self._check_end(rows)
+            if self._drop_remainder:
+                raise end_of_sequence()
+            return [column[np.newaxis] for column in rows]
+        return [column.reshape(full, self._size, *column.shape[1:]) for column in rows]
+
+    def _check_end(self, rows: Columns) -> None:
+        try:
+            other = self._input.next_block(1)
+        except OutOfRangeError:
+            return
+        index = next(
+            i
+            for i, (a, b) in enumerate(zip(rows, other, strict=True))
+            if a.shape[1:] != b.shape[1:]
+        )
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Cannot batch tensors with different shapes in component {index}. First element "
+                f"had shape {list(rows[index].shape[1:])} and element {count_rows(rows)} had shape "
+                f"{list(other[index].shape[1:])}",
+                hint="pad the elements to one shape before batch()",
+            ),
+        )
+
+    def _skip(self, n: int) -> int:
+        count = self._input.skip(n * self._size)
+        return count // self._size if self._drop_remainder else -(-count // self._size)
+
+
+class MapIterator(UnaryIterator):
+    """A function of whole blocks, applied to each."""
+
+    def __init__(self, source: BlockIterator, function: Callable[[Columns, int], Columns]) -> None:
+        super().__init__(source)
+        self._function = function
+
+    def _produce(self, n: int) -> Columns:
+        rows = self._input.next_block(n)
+        return self._function(rows, count_rows(rows))
+
+    def _skip(self, n: int) -> int:
+        return self._input.skip(n)
+
+
+class FilterIterator(UnaryIterator):
+    """The rows for which a predicate holds."""
+
+    def __init__(self, source: BlockIterator, predicate: Callable[[Columns, int], Columns]) -> None:
+        super().__init__(source)
+        self._predicate = predicate
+        self._size = 0
+
+    def _produce(self, n: int) -> Columns:
+        # One size for all calls, the largest asked for: what is too much is held, and a compiled
+        # predicate does not meet the dwindling sizes n, n/2, n/4, ... that filling a block exactly
+        # would take.
+        self._size = max(self._size, n)
+        while True:
+            rows = self._input.next_block(self._size)
+            kept = np.flatnonzero(self._predicate(rows, count_rows(rows))[0])
+            if len(kept) == count_rows(rows):
+                return rows
+            if len(kept):
+                return gather(rows, kept)
+
+
+class ConcatenateIterator(BlockIterator):
+    """The rows of each input after those of the one before."""
+
+    def __init__(self, inputs: Sequence[BlockIterator]) -> None:
+        super().__init__(*inputs)
+        self._current = 0
+
+    def _produce(self, n: int) -> Columns:
+        while self._current < len(self._inputs):
+            try:
+                return self._inputs[self._current].next_block(n)
+            except OutOfRangeError:
+                self._current += 1
+        raise end_of_sequence()
+
+    def _skip(self, n: int) -> int:
+        skipped = 0
+        while self._current < len(self._inputs):
+            skipped += self._inputs[self._current].skip(n - skipped)
+            if skipped == n:
+                break
+            self._current += 1
+        return skipped
+
+    def _save(self) -> State:
+        return {"current": self._current, "inputs": [each.get_state() for each in self._inputs]}
+
+    def _restore(self, state: State) -> None:
+        self._current = state["current"]
+        _restore_all(self._inputs, state["inputs"])
+
+    def _restart(self) -> None:
+        self._current = 0
+        for each in self._inputs:
+            each.restart()
+
+
+class ZipIterator(BlockIterator):
+    """Rows of several inputs side by side, until the shortest ends."""
+
+    def __init__(self, inputs: Sequence[BlockIterator]) -> None:
+        super().__init__(*inputs)
+
+    def _produce(self, n: int) -> Columns:
+        blocks = [each.next_block(n) for each in self._inputs]
+        count = min(map(count_rows, blocks))
+        for each, block in zip(self._inputs, blocks, strict=True):
+            if count_rows(block) > count:
+                each.unread(block, count)
+        return [column[:count] for block in blocks for column in block]
+
+    def _skip(self, n: int) -> int:
+        return min(each.skip(n) for each in self._inputs)
+
+    def _save(self) -> State:
+        return {"inputs": [each.get_state() for each in self._inputs]}
+
+    def _restore(self, state: State) -> None:
+        _restore_all(self._inputs, state["inputs"])
+
+    def _restart(self) -> None:
+        for each in self._inputs:
+            each.restart()
+
+
+def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) -> None:
+    if len(iterators) != len(states):
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "the saved position of the input belongs to another pipeline",
+                expected=f"{len(iterators)} inputs",
+                received=len(states),
+            ),
+        )
+    for each, state in zip(iterators, states, strict=True):
+        each.set_state(state)
+
+
+class CacheIterator(UnaryIterator):
+    """Keeps the rows of the first pass in memory and serves every later pass from there.
+
+    Its position holds the input's at the start; restoring reads the input again from there.
+    """
+
+    def __init__(self, source: BlockIterator) -> None:
+        super().__init__(source)
+        self._start = source.get_state()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._blocks: list[Columns] = []
+        self._starts: list[int] = []
+        self._cached = 0
+        self._complete = False
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        self._read_until(self._position + n)
+        if self._position == self._cached:
+            raise end_of_sequence()
+        index = bisect_right(self._starts, self._position) - 1
+        first = self._position - self._starts[index]
+        # A copy: what the caller does to its rows must not reach the cache.
+        rows = concatenate([slice_rows(self._blocks[index], first, first + n)])
+        self._position += count_rows(rows)
+        return rows
+
+    def _skip(self, n: int) -> int:
+        self._read_until(self._position + n)
+        count = min(n, self._cached - self._position)
+        self._position += count
+        return count
+
+    def _read_until(self, count: int) -> None:
+        while self._cached < count and not self._complete:
+            try:
+                rows = self._input.next_block(count - self._cached)
+            except OutOfRangeError:
+                self._complete = True
+                self._join()
+            else:
+                self._add(rows)
+
+    def _add(self, rows: Columns) -> None:
+        self._blocks.append(rows)
+        self._starts.append(self._cached)
+        self._cached += count_rows(rows)
+
+    def _join(self) -> None:
+        """Joins neighbours of equal row shapes, so that later passes take large slices."""
+        runs: list[list[Columns]] = []
+        for block in self._blocks:
+            if runs and same_row_shapes(runs[-1][0], block):
+                runs[-1].append(block)
+            else:
+                runs.append([block])
+        self._blocks, self._starts, self._cached = [], [], 0
+        for run in runs:
+            self._add(run[0] if len(run) == 1 else concatenate(run))
+
+    def _save(self) -> State:
+        return {"position": self._position, "start": self._start}
+
+    def _restore(self, state: State) -> None:
+        self._start = state["start"]
+        self._input.set_state(self._start)
+        self._forget()
+        self._skip(state["position"])
+
+    def _restart(self) -> None:
+        self._position = 0

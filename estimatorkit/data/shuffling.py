@@ -1,0 +1,161 @@
+"""`ShuffleIterator`: tf.data's window shuffle, without a loop over the rows.
+
+A buffer holds `buffer_size` rows; each draw hands out the row of a random slot, which the next
+input row refills; when the input has ended, the rows left come out in random order. A buffer that
+holds the whole input therefore gives a uniform permutation. Draws depend on (key, epoch, number of
+the draw) alone, so the order does not depend on the sizes of the blocks asked for, and a position
+is restored by reading the epoch again up to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.data.buffers import (
+    Columns,
+    concatenate,
+    count_rows,
+    gather,
+    same_row_shapes,
+    slice_rows,
+    stack_rows,
+)
+from estimatorkit.data.iterators import BlockIterator, State, UnaryIterator, end_of_sequence
+from estimatorkit.data.randomness import RandomStream
+
+_FILL_ROWS = (
+    65536  # rows a read while the buffer is filled: bounds what a huge buffer_size asks of a map
+)
+
+
+class ShuffleIterator(UnaryIterator):
+    """The rows of the input in the order described above.
+
+    Args:
+        source: the input.
+        buffer_size: rows in the buffer; memory grows with the rows that come, not with this number.
+        stream: the random draws.
+        reshuffle: whether each epoch has an order of its own.
+    """
+
+    def __init__(
+        self, source: BlockIterator, buffer_size: int, stream: RandomStream, reshuffle: bool
+    ) -> None:
+        super().__init__(source)
+        self._buffer_size = buffer_size
+        self._stream = stream
+        self._reshuffle = reshuffle
+        self._begin(0)
+
+    def _begin(self, epoch: int) -> None:
+        """Stands at the start of an epoch, whose first row the input gives next."""
+        self._epoch = epoch
+        self._start = self._input.get_state()
+        self._position = 0  # rows handed out in this epoch
+        self._buffer: Columns | None = None  # filled at the first draw
+        self._boxed = False  # the rows differ in shape: each is a Python object in the buffer
+        self._order: NDArray[np.int64] | None = None  # of the rows left, once the input has ended
+
+    def _produce(self, n: int) -> Columns:
+        buffer = self._fill() if self._buffer is None else self._buffer
+        if self._boxed:
+            n = 1
+        rows = self._exchange(buffer, n) if self._order is None else None
+        if rows is None:  # the input has ended
+            rows = self._drain(buffer, n)
+        self._position += count_rows(rows)
+        return self._unbox(rows) if self._boxed else rows
+
+    @property
+    def _random_epoch(self) -> int:
+        return self._epoch if self._reshuffle else 0
+
+    def _fill(self) -> Columns:
+        blocks: list[Columns] = []
+        missing = self._buffer_size
+        while missing:
+            try:
+                rows = self._input.next_block(min(missing, _FILL_ROWS))
+            except OutOfRangeError:
+                if not blocks:
+                    raise
+                break
+            blocks.append(rows)
+            missing -= count_rows(rows)
+        if not all(same_row_shapes(blocks[0], block) for block in blocks):
+            self._dtypes = [column.dtype for column in blocks[0]]
+            self._boxed = True
+            blocks = [_box(block) for block in blocks]
+        # A single block may be shared with others, and draws write into the buffer.
+        self._buffer = concatenate(blocks)
+        return self._buffer
+
+    def _exchange(self, buffer: Columns, n: int) -> Columns | None:
+        """Hands out rows of random slots, refilled from the input; None once that has ended."""
+        try:
+            fresh = self._input.next_block(n)
+        except OutOfRangeError:
+            return None
+        if not self._boxed and not same_row_shapes(buffer, fresh):
+            self._dtypes = [column.dtype for column in buffer]
+            self._boxed = True
+            buffer[:] = _box(buffer)
+            self._input.unread(fresh, 1)
+            fresh = slice_rows(fresh, 0, 1)
+        if self._boxed:
+            fresh = _box(fresh)
+        count = count_rows(fresh)
+        slots = self._stream.slots(self._random_epoch, self._position, count, count_rows(buffer))
+        # A draw gets the fresh row of the draw before it on the same slot, or, if there is none,
+        # what the slot held; the stable sort brings the draws of a slot together in their order.
+        order = np.argsort(slots, kind="stable")
+        again = slots[order[1:]] == slots[order[:-1]]
+        later, earlier = order[1:][again], order[:-1][again]
+        last = order[np.append(~again, True)]
+        rows = gather(buffer, slots)
+        for out, column, new in zip(rows, buffer, fresh, strict=True):
+            out[later] = new[earlier]
+            column[slots[last]] = new[last]
+        return rows
+
+    def _drain(self, buffer: Columns, n: int) -> Columns:
+        if self._order is None:
+            self._order = self._stream.permutation(self._random_epoch, count_rows(buffer))
+        if not len(self._order):
+            raise end_of_sequence()
+        chosen, self._order = self._order[:n], self._order[n:]
+        return gather(buffer, chosen)
+
+    def _unbox(self, rows: Columns) -> Columns:
+        return stack_rows([[column[0] for column in rows]], self._dtypes)
+
+    def _save(self) -> State:
+        return {
+            "key": self._stream.key,
+            "epoch": self._epoch,
+            "position": self._position,
+            "start": self._start,
+        }
+
+    def _restore(self, state: State) -> None:
+        self._stream = RandomStream(state["key"])
+        self._input.set_state(state["start"])
+        self._begin(state["epoch"])
+        self.skip(state["position"])
+
+    def _restart(self) -> None:
+        self._input.restart()
+        self._begin(self._epoch + 1)
+
+
+def _box(block: Columns) -> Columns:
+    """Makes each row one Python object: rows of different shapes then fit one column."""
+    boxed = []
+    for column in block:
+        objects = np.empty(len(column), object)
+        for index, row in enumerate(column):
+            objects[index] = row
+        boxed.append(objects)
+    return boxed
