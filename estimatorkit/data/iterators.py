@@ -121,8 +121,9 @@ class BlockIterator(ABC):
 
     def unread(self, block: Columns, used: int) -> None:
         """Gives back the rows from `used` on of the block that `next_block` returned last."""
-        self._held.appendleft(slice_rows(block, used))
-        self._base, self._used = self._mark[0], self._mark[1] + used
+        if used < count_rows(block):
+            self._held.appendleft(slice_rows(block, used))
+            self._base, self._used = self._mark[0], self._mark[1] + used
 
     def skip(self, n: int) -> int:
         """Passes over up to `n` rows, without producing them where that can be avoided.
@@ -558,8 +559,7 @@ class ZipIterator(BlockIterator):
         blocks = [each.next_block(n) for each in self._inputs]
         count = min(map(count_rows, blocks))
         for each, block in zip(self._inputs, blocks, strict=True):
-            if count_rows(block) > count:
-                each.unread(block, count)
+            each.unread(block, count)
         return [column[:count] for block in blocks for column in block]
 
     def _skip(self, n: int) -> int:

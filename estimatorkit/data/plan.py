@@ -68,7 +68,7 @@ class Plan(ABC):
         """Makes an iterator that stands before the first element."""
 
     def as_gather(self) -> tuple[Columns, Plan] | None:
-        """Arrays and a plan of row indices that together give the same rows; None if there are none."""
+        """Arrays and a plan of row indices that together give the same rows; or None."""
         return None
 
 

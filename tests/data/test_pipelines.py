@@ -1,4 +1,4 @@
-"""Random pipelines against plain Python: the same rows in blocks of any sizes, from any position."""
+"""Random pipelines against plain Python: any block sizes, any restored position."""
 
 from __future__ import annotations
 
