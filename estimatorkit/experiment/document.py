@@ -3,8 +3,8 @@
 A document is PyYAML's node tree, whose marks keep file, line and column. `parse` reads text into a
 node, refusing what a configuration has no use for: tags, duplicate keys, self-reference, and
 aliases that multiply. `override` returns a new node with one value replaced (`a.b=value`);
-`to_data` turns a node into plain Python values with the safe constructor; `step` goes from a node to a
-child; `dump` writes values back.
+`to_data` turns a node into plain Python values with the safe constructor; `step` goes from a node
+to a child; `dump` writes values back.
 
 Plain scalars are read by YAML 1.2's rules: `no` is text, `1e-3` is a number, `2024-01-31` is text.
 """
@@ -126,45 +126,53 @@ def parse(text: str, name: str) -> yaml.Node:
 
 
 def _compose(text: str, name: str) -> yaml.Node | None:
-    loader = _Loader(text)
-    loader.name = name
     try:
+        loader = _Loader(text)
+        loader.name = name
         return loader.get_single_node()
     except RecursionError:
         raise ConfigurationError(f"{name}: values are nested too deeply.") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = error.problem or error.context or "cannot be read"
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
         raise ConfigurationError(
             explain(
-                f"{_where(mark)}: not valid YAML: {problem}",
-                received=_line(text, mark),
-                hint=None if name.startswith(OVERRIDE) else _syntax_hint(problem),
+                f"{name}:{line}:{column}: not valid YAML: a character that cannot be printed",
+                received=f"U+{ord(text[error.position]):04X}",
+                hint="delete it.",
             )
         ) from None
-    except yaml.YAMLError as error:  # a character that YAML does not allow
-        raise ConfigurationError(f"{name}: not valid YAML: {error}") from None
-    finally:
-        loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise ConfigurationError(_syntax_problem(error, text, name)) from None
 
 
-def _line(text: str, mark: Any) -> str | None:
+def _syntax_problem(error: yaml.MarkedYAMLError, text: str, name: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    context, problem = error.context or "", error.problem or ""
     lines = text.splitlines()
-    return lines[mark.line].strip() or None if mark and mark.line < len(lines) else None
-
-
-def _syntax_hint(problem: str) -> str | None:
-    if "\\t" in problem:
-        return "indent with spaces; YAML does not allow tabs."
-    if "alias" in problem:
-        return (
-            "an alias (*name) needs an anchor (&name) before it; text with a * first needs quotes."
+    hint = None
+    if "flow" in context or "quoted" in context:
+        opened = error.context_mark
+        hint = f"what opens at line {opened.line + 1}, column {opened.column + 1} is not closed."
+    else:
+        hint = next(
+            (hint for word, hint in _SYNTAX_HINTS.items() if word in context + problem), None
         )
-    if "mapping values are not allowed" in problem:
-        return "is the indentation right? Text that holds ': ' needs quotes."
-    if "single document" in problem:
-        return "one experiment a file: remove '---' between documents."
-    return "look at the line above too: an open bracket or quote, or a missing colon."
+    return explain(
+        f"{_where(mark)}: not valid YAML: {problem}",
+        received=lines[mark.line].strip() or None if mark.line < len(lines) else None,
+        hint=None if name.startswith(OVERRIDE) else hint,
+    )
+
+
+_SYNTAX_HINTS = {
+    "'\\t'": "indent with spaces; YAML does not allow tabs.",
+    "undefined alias": "text that begins with * needs quotes; an alias (*a) needs an anchor (&a).",
+    "mapping values": "is there a colon on the line above, and is the indentation right?",
+    "single document": "one experiment a file: remove '---' between documents.",
+    "could not find expected ':'": "a key needs a colon and a space after it.",
+    "block": "is the indentation right? The keys of a section stand in one column.",
+}
 
 
 def children(node: yaml.Node) -> Iterator[yaml.Node]:

@@ -216,14 +216,16 @@ def _numbers(
 ) -> NDArray[Any]:
     """Returns a column as numbers of a dtype, with the default where a value is missing."""
     if column.dtype.kind in "OUS":
-        row, text = next((row, value) for row, value in enumerate(column) if not _is_number(value))
-        raise DataError(
-            explain(
-                f"{origin}: the column {name!r} holds text",
-                expected="a number in every row",
-                received=f"{text!r} in example {row + 1}",
-            )
-        )
+        for row, value in enumerate(column, start=1):
+            if not _is_number(value):
+                raise DataError(
+                    explain(
+                        f"{origin}: the column {name!r} holds text",
+                        expected="a number in every row",
+                        received=f"{_text(value)!r} in example {row}",
+                    )
+                )
+        column = column.astype(np.float64)
     missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(column.shape, bool)
     if not missing.any():
         return column.astype(dtype)
@@ -295,6 +297,11 @@ def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any]
     return column.astype(np.int64)
 
 
+def examples_of(experiment: Experiment, table: Table, origin: str) -> tuple[Table, NDArray[Any]]:
+    """Takes features and labels out of a table (see `features_of` and `labels_of`)."""
+    return features_of(experiment, table, origin), labels_of(experiment, table, origin)
+
+
 def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
@@ -314,8 +321,7 @@ def label_names(experiment: Experiment, labels: NDArray[Any]) -> list[str | tupl
 def training_input(experiment: Experiment) -> Callable[[], Any]:
     """Returns the input function for training: shuffled, repeated, in batches."""
     source, settings = experiment.data.train, experiment.train
-    table, origin = read_source(source), source_name(source)
-    arrays = features_of(experiment, table, origin), labels_of(experiment, table, origin)
+    arrays = examples_of(experiment, read_source(source), source_name(source))
 
     def input_fn() -> Any:
         dataset = ek.data.Dataset.from_tensor_slices(arrays)
@@ -352,8 +358,7 @@ def evaluate(experiment: Experiment) -> dict[str, float]:
         DataError: there is no checkpoint, or the data do not fit the experiment.
     """
     source, settings = experiment.data.evaluate, experiment.evaluate
-    table, origin = read_source(source), source_name(source)
-    arrays = features_of(experiment, table, origin), labels_of(experiment, table, origin)
+    arrays = examples_of(experiment, read_source(source), source_name(source))
     metrics = _trained(experiment).evaluate(
         input_fn=lambda: ek.data.Dataset.from_tensor_slices(arrays).batch(settings.batch_size),
         steps=settings.steps,

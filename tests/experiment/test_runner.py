@@ -1,0 +1,206 @@
+"""Tables against experiments: which columns are taken, as what, and what is said of bad ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimatorkit.experiment import report, runner
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.load import load_experiment
+from estimatorkit.experiment.runner import Prediction, Table
+from estimatorkit.experiment.schema import Experiment
+
+TEXT = """\
+name: flowers
+data: {train: iris_training, evaluate: iris_test, label: Kind}
+features: [{numeric: Length}, {numeric: {key: Width, default: 1.5}}]
+estimator: {type: LinearClassifier}
+train: {steps: 10}
+"""
+
+
+def experiment(folder: Path, *overrides: str) -> Experiment:
+    path = folder / "flowers.yaml"
+    path.write_text(TEXT)
+    return load_experiment(path, overrides)
+
+
+def table(**columns: list[object]) -> Table:
+    base: dict[str, list[object]] = {"Length": [1, 2], "Width": [3.0, 4.0], "Kind": [0, 1]}
+    return {name: np.array(values) for name, values in (base | columns).items()}
+
+
+def test_features_are_taken_in_order_as_their_dtype(tmp_path: Path) -> None:
+    features = runner.features_of(experiment(tmp_path), table(Width=[3.0, np.nan]), "x.csv")
+    assert list(features) == ["Length", "Width"]
+    assert [column.dtype for column in features.values()] == [np.float32, np.float32]
+    np.testing.assert_array_equal(features["Width"], [3.0, 1.5])
+
+
+def test_numbers_that_were_read_as_text_are_numbers(tmp_path: Path) -> None:
+    features = runner.features_of(experiment(tmp_path), table(Length=["1.5", "2"]), "x.csv")
+    np.testing.assert_array_equal(features["Length"], [1.5, 2.0])
+
+
+def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path) -> None:
+    weighted = experiment(tmp_path, "estimator.weight_column=W")
+    data = table(W=[1, 2])
+    assert list(runner.features_of(weighted, data, "x.csv")) == ["Length", "Width", "W"]
+    assert list(runner.features_of(weighted, table(), "x.csv", weighted=False)) == [
+        "Length",
+        "Width",
+    ]
+
+
+def test_a_baseline_without_features_sees_every_other_column(tmp_path: Path) -> None:
+    baseline = experiment(tmp_path, "estimator={type: BaselineClassifier}", "features=[]")
+    assert list(runner.features_of(baseline, table(), "x.csv")) == ["Length", "Width"]
+
+
+def test_labels_of_a_regressor(tmp_path: Path) -> None:
+    one = experiment(tmp_path, "estimator={type: LinearRegressor}")
+    assert runner.labels_of(one, table(), "x.csv").shape == (2,)
+    two = experiment(
+        tmp_path, "estimator={type: LinearRegressor, label_dimension: 2}", "data.label=[Kind, Age]"
+    )
+    labels = runner.labels_of(two, table(Age=[5, 6]), "x.csv")
+    np.testing.assert_array_equal(labels, [[0, 5], [1, 6]])
+    assert runner.label_names(two, labels) == [(0.0, 5.0), (1.0, 6.0)]
+
+
+def test_labels_that_are_text_are_named_by_the_vocabulary(tmp_path: Path) -> None:
+    kinds = experiment(
+        tmp_path, "estimator.label_vocabulary=[no, yes]", "data.class_names=[Nay, Yea]"
+    )
+    labels = runner.labels_of(kinds, table(Kind=["yes", "no"]), "x.csv")
+    assert labels.tolist() == ["yes", "no"]
+    assert runner.label_names(kinds, labels) == ["Yea", "Nay"]
+
+
+BAD = {
+    "missing column": (
+        {"Length": None, "Lenght": [1, 2]},
+        (),
+        """\
+x.csv: no column 'Length'.
+  expected: the columns Length, Width
+  received: the columns Width, Kind, Lenght
+  hint:     Length: did you mean 'Lenght'?""",
+    ),
+    "text in a column of numbers": (
+        {"Length": ["1", "long"]},
+        (),
+        """\
+x.csv: the column 'Length' holds text.
+  expected: a number in every row
+  received: 'long' in example 2""",
+    ),
+    "missing value": (
+        {"Length": [1.0, np.nan]},
+        (),
+        """\
+x.csv: the column 'Length' lacks 1 of 2 values.
+  expected: a number in every row
+  received: nothing in example 2
+  hint:     give a default: - numeric: {key: Length, default: 0}""",
+    ),
+    "label that is text": (
+        {"Kind": ["yes", "no"]},
+        (),
+        """\
+x.csv: the label 'Kind' is text.
+  expected: a class number from 0 to 1
+  received: no, yes
+  hint:     name the classes: estimator.label_vocabulary: [no, yes]""",
+    ),
+    "label beyond the classes": (
+        {"Kind": [0, 2]},
+        (),
+        """\
+x.csv: the label 'Kind' is not a class.
+  expected: a class number from 0 to 1 (n_classes - 1)
+  received: 2 in example 2""",
+    ),
+    "label outside the vocabulary": (
+        {"Kind": ["yes", "noo"]},
+        ("estimator.label_vocabulary=[no, yes]",),
+        """\
+x.csv: the label 'Kind' is not in label_vocabulary.
+  expected: one of no, yes
+  received: noo
+  hint:     did you mean 'no'?""",
+    ),
+    "no label column": (
+        {"Kind": None},
+        (),
+        """\
+x.csv: no column 'Kind'.
+  expected: the columns Kind
+  received: the columns Length, Width
+  hint:     the first line of a CSV file names its columns.""",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_message_about_data(case: str, tmp_path: Path) -> None:
+    columns, overrides, expected = BAD[case]
+    flowers = experiment(tmp_path, *overrides)
+    data = table(**{name: values for name, values in columns.items() if values is not None})
+    for name, values in columns.items():
+        if values is None:
+            del data[name]
+    with pytest.raises(DataError) as caught:
+        runner.examples_of(flowers, data, "x.csv")
+    assert str(caught.value) == expected
+
+
+def test_missing_csv_names_those_nearby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.csv").write_text("A\n1\n")
+    with pytest.raises(DataError, match=r"trian\.csv: no such file(.|\n)*mean 'train\.csv'\?"):
+        runner.read_csv(Path("trian.csv"))
+
+
+SURE = Prediction("Setosa", {"Setosa": 0.9964, "Virginica": 0.0036})
+
+
+def test_words_for_predictions_and_metrics(tmp_path: Path) -> None:
+    assert (
+        report.sentence(SURE, "Virginica") == 'Prediction is "Setosa" (99.6%), expected "Virginica"'
+    )
+    number = Prediction((1.25,), {})
+    assert report.sentence(number, (1.5,)) == "Prediction is 1.2500, expected 1.5000"
+    assert report.table_lines([SURE, SURE]) == [
+        "example  prediction  probability",
+        "      1  Setosa            99.6%",
+        "      2  Setosa            99.6%",
+    ]
+    assert report.table_lines([number]) == ["example  prediction", "      1  1.2500"]
+    assert report.metrics_lines({"loss": 1e-7, "global_step": 1000.0, "accuracy": 29 / 30}) == [
+        "  accuracy     0.9667",
+        "  loss         1e-07",
+        "  global_step  1000",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prediction", "lines"),
+    [
+        (
+            SURE,
+            "prediction,probability,probability_Setosa,probability_Virginica\n"
+            "Setosa,0.9964,0.9964,0.0036\n",
+        ),
+        (Prediction((1.5,), {}), "prediction\n1.5\n"),
+        (Prediction((1.5, 2.0), {}), "prediction_0,prediction_1\n1.5,2\n"),
+    ],
+)
+def test_predictions_as_csv(prediction: Prediction, lines: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with path.open("w") as stream:
+        report.write_predictions(stream, [prediction])
+    assert path.read_text() == lines

@@ -1,0 +1,203 @@
+"""Rules of the whole repository: import order, calls that are never made, the cost of importing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import estimatorkit
+from estimatorkit.experiment.load import dump_experiment, load_experiment
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "estimatorkit"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+# A folder imports only from those before it. `compat` holds legacy names: nothing imports it.
+ORDER = (
+    "core",
+    "data",
+    "layers",
+    "train",
+    "estimator",
+    "premade",
+    "distribute",
+    "experiment",
+    "compat",
+)
+FORBIDDEN_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+UNSAFE_YAML = {
+    "load",
+    "load_all",
+    "full_load",
+    "full_load_all",
+    "unsafe_load",
+    "unsafe_load_all",
+    "Loader",
+    "FullLoader",
+    "UnsafeLoader",
+}
+HEAVY = ("jax", "pandas", "sklearn", "tensorboard", "tqdm", "pydantic", "click", "yaml")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(tree: ast.Module, path: Path) -> Iterator[tuple[int, str]]:
+    """Yields line and absolute name of every module that a file imports, inside functions too."""
+    package = path.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: -node.level]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            yield node.lineno, module
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}"
+
+
+def folder(module: str) -> str | None:
+    """Returns the folder of the package that a module belongs to; None for others and the root."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "estimatorkit" and len(parts) > 1 and parts[1] in ORDER else None
+
+
+def order_violations(source: str, path: Path) -> list[str]:
+    """Returns the imports of a file that reach downwards."""
+    own = path.relative_to(PACKAGE).parts[0]
+    if own not in ORDER:
+        return []
+    allowed = {"core"} if own == "core" else set(ORDER[: ORDER.index(own) + 1]) - {"compat"}
+    if own == "compat":
+        allowed.add("compat")
+    return [
+        f"{relative(path)}:{line} imports {module}"
+        for line, module in imports(ast.parse(source), path)
+        if (target := folder(module)) is not None and target not in allowed
+    ]
+
+
+def unsafe_uses(source: str, path: Path) -> list[str]:
+    """Returns what a file does that the package never does with data or names from outside."""
+    tree = ast.parse(source)
+    found = [
+        (line, f"imports {module}")
+        for line, module in imports(tree, path)
+        if module.split(".")[0] in FORBIDDEN_MODULES
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "yaml" and node.attr in UNSAFE_YAML:
+                found.append((node.lineno, f"uses yaml.{node.attr}"))
+            if node.value.id == "os" and node.attr in {"system", "popen"}:
+                found.append((node.lineno, f"uses os.{node.attr}"))
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            found.append((node.lineno, f"calls {node.func.id}"))
+        for keyword in node.keywords:
+            if keyword.arg in {"allow_pickle", "shell"} and not (
+                isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+            ):
+                found.append((node.lineno, f"passes {keyword.arg}"))
+    return [f"{relative(path)}:{line} {what}" for line, what in sorted(found)]
+
+
+def test_folders_import_only_upwards() -> None:
+    violations = [bad for path in SOURCES for bad in order_violations(path.read_text(), path)]
+    assert not violations, "\n".join(violations)
+
+
+def test_nothing_is_unpickled_evaluated_or_run_by_a_shell() -> None:
+    uses = [bad for path in SOURCES for bad in unsafe_uses(path.read_text(), path)]
+    assert not uses, "\n".join(uses)
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "count"),
+    [
+        ("core/x.py", "from estimatorkit.data import csv", 2),
+        ("core/x.py", "import estimatorkit.core.graph", 0),
+        ("data/x.py", "def f():\n    from ..layers import feature_column", 2),
+        ("train/x.py", "from estimatorkit import compat", 1),
+        ("compat/x.py", "from estimatorkit.experiment import runner", 0),
+        ("version.py", "from estimatorkit.compat import v1", 0),
+    ],
+)
+def test_the_import_check_itself(file: str, source: str, count: int) -> None:
+    assert len(order_violations(source, PACKAGE / file)) == count
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from cloudpickle import loads",
+        "eval('1')",
+        "exec(text)",
+        "yaml.load(text, Loader=L)",
+        "class L(yaml.FullLoader): pass",
+        "np.load(path, allow_pickle=True)",
+        "np.load(path, allow_pickle=flag)",
+        "subprocess.run(line, shell=True)",
+        "os.system(line)",
+    ],
+)
+def test_the_safety_check_itself(source: str) -> None:
+    assert unsafe_uses(source, PACKAGE / "core/x.py")
+    safe = "yaml.safe_load(t); np.load(p, allow_pickle=False); re.compile(p); graph.eval()"
+    assert not unsafe_uses(safe, PACKAGE / "core/x.py")
+
+
+def test_importing_the_package_starts_nothing_heavy() -> None:
+    code = (
+        "import sys; import estimatorkit; "
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_public_names_have_docstrings() -> None:
+    # dtypes, the version and other plain values are documented where they are listed.
+    values = {name: getattr(estimatorkit, name) for name in estimatorkit.__all__}
+    without = [
+        name
+        for name, value in values.items()
+        if (callable(value) or isinstance(value, types.ModuleType))
+        and not (value.__doc__ or "").strip()
+    ]
+    assert values
+    assert not without, f"public names without a docstring: {', '.join(without)}"
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=relative)
+def test_configs_load_and_teach(path: Path, tmp_path: Path) -> None:
+    experiment = load_experiment(path)
+    again = tmp_path / path.name
+    again.write_text(dump_experiment(experiment), encoding="utf-8")
+    assert load_experiment(again) == experiment
+    text = path.read_text(encoding="utf-8")
+    assert f"estimatorkit run configs/{path.name}" in text
+    assert len(text.splitlines()) <= 60
+
+
+def test_every_module_opens_with_its_contract() -> None:
+    without = [
+        relative(path)
+        for path in SOURCES
+        if path.stat().st_size and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert not without, f"modules without a docstring: {', '.join(without)}"
