@@ -1,0 +1,309 @@
+"""From Python values to tensors: `convert_to_tensor`, `constant`, and `make`, with which every op function is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import registry
+from estimatorkit.core.dtypes import DType, as_dtype, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.registry import Spec
+from estimatorkit.core.shapes import as_shape
+
+
+def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
+    """`value` as an array with TensorFlow's default dtypes.
+
+    Args:
+        value: numbers, strings or bools, nested in lists as wished, or an array.
+        dtype: the dtype wanted; by default float32 for Python floats, int32 for Python ints (int64 where they do not
+            fit), and an array's own.
+
+    Raises:
+        TypeError: the value cannot be of that dtype without loss (a float as an int, a number as a string).
+        ValueError: the value is ragged or holds None.
+    """
+    if value is None:
+        raise ValueError("None values not supported.")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            explain(
+                "a value is no array",
+                expected="lists nested to the same depth with equal lengths",
+                received=repr(value)[:200],
+            )
+        ) from error
+    if array.dtype.kind in "OSU" or dtype is string:
+        return _as_strings(array, value, dtype)
+    if dtype is None:
+        return _default_dtype(array, value)
+    wanted = dtype.numpy_dtype
+    if array.dtype == wanted:
+        return array
+    kinds = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
+    fits = kinds.get(array.dtype.kind, 9) <= kinds.get(wanted.kind, 9) or (
+        array.size == 0 or (dtype.is_floating and array.dtype.kind in "fV")
+    )
+    if (array.dtype.kind == "b") != (wanted.kind == "b") and array.size:
+        fits = False
+    if not fits:
+        raise TypeError(
+            explain(
+                f"Expected {dtype.name}, but got a value of type {array.dtype.name}",
+                expected=dtype.name,
+                received=repr(value)[:200],
+                hint="use cast() for a conversion that may lose something",
+            )
+        )
+    return array.astype(wanted)
+
+
+def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        as_dtype(array.dtype)  # raises on dtypes that tensors cannot have
+        return array
+    if array.dtype == np.float64:
+        return array if _holds_numpy_scalars(value) else array.astype(np.float32)
+    if array.dtype == np.int64:
+        if _holds_numpy_scalars(value):
+            return array
+        limits = np.iinfo(np.int32)
+        if array.size == 0 or (limits.min <= array.min() and array.max() <= limits.max):
+            return array.astype(np.int32)
+    if array.dtype == np.complex128:
+        return array
+    return array
+
+
+def _holds_numpy_scalars(value: Any) -> bool:
+    """Lists of NumPy float64 and int64 keep their dtype; lists of Python numbers become 32-bit."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.generic, np.ndarray))
+
+
+def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray[Any]:
+    result = np.empty(array.shape, object)
+    for index, each in enumerate(array.flat):
+        if isinstance(each, str):
+            each = each.encode()
+        if not isinstance(each, bytes) or dtype not in (None, string):
+            raise TypeError(
+                explain(
+                    f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} of type "
+                    f"{type(each).__name__}",
+                    received=repr(value)[:200],
+                )
+            )
+        result.flat[index] = each
+    return result
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+) -> Tensor:
+    """Makes a tensor of `value`.
+
+    Args:
+        value: a tensor (given back), a variable (its value), an array, a number, a string, or a list of these; a
+            list that holds tensors becomes a `stack` of them.
+        dtype: the dtype wanted.
+        name: the name of a constant that has to be made.
+        preferred_dtype: tried first where `dtype` is None; the same as `dtype_hint`.
+
+    Raises:
+        TypeError: the value cannot have that dtype.
+        ValueError: the value is no tensor, or a tensor of another dtype.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        tensor = value
+    elif hasattr(value, "_as_tensor"):
+        tensor = value._as_tensor()
+    elif isinstance(value, (list, tuple)) and _holds_tensors(value):
+        from estimatorkit.core.ops.array import stack
+
+        hint = wanted or _first_dtype(value)
+        tensor = stack([convert_to_tensor(each, hint) for each in value], name=name or "packed")
+    else:
+        preferred = preferred_dtype or dtype_hint
+        if wanted is None and preferred is not None:
+            try:
+                return constant(value, preferred, name=name or "Const")
+            except TypeError:
+                pass  # the hint was a wish only
+        return constant(value, wanted, name=name or "Const")
+    if wanted is not None and tensor.dtype is not wanted:
+        raise ValueError(
+            explain(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {tensor.dtype.name}",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint=f"use cast(x, {wanted.name})",
+            )
+        )
+    return tensor
+
+
+def _holds_tensors(value: Any) -> bool:
+    return any(
+        isinstance(each, Tensor)
+        or hasattr(each, "_as_tensor")
+        or (isinstance(each, (list, tuple)) and _holds_tensors(each))
+        for each in value
+    )
+
+
+def _first_dtype(value: Any) -> DType | None:
+    for each in value:
+        if isinstance(each, Tensor) or hasattr(each, "_as_tensor"):
+            return as_dtype(each.dtype)
+        if isinstance(each, (list, tuple)) and (found := _first_dtype(each)):
+            return found
+    return None
+
+
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
+) -> Tensor:
+    """A tensor that always has the same value.
+
+    Args:
+        value: numbers, strings or bools, nested in lists as wished, or an array.
+        dtype: the dtype; see `as_array` for the default.
+        shape: the shape; a value with fewer elements is filled up with its last one, as in TensorFlow 1.
+        name: the operation's name.
+        verify_shape: refuse a value that does not have `shape` already.
+
+    Raises:
+        TypeError: the value cannot have that dtype.
+        ValueError: it has more elements than `shape`, or another shape with `verify_shape`.
+    """
+    array = as_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = _filled(array, tuple(as_shape(shape).as_list()), verify_shape)
+    if array.dtype.kind != "O":
+        array = array.copy() if array.flags.writeable else array
+        array.flags.writeable = False
+    return registry.output("Const", (), {"value": array}, name)
+
+
+def _filled(array: NDArray[Any], shape: tuple[Any, ...], verify: bool) -> NDArray[Any]:
+    if array.shape == shape:
+        return array
+    count = int(np.prod(shape, dtype=np.int64))
+    if verify or array.size > count or (array.size == 0 and count):
+        raise ValueError(
+            explain(
+                "a constant's value does not fit its shape",
+                expected=f"shape {shape}, {count} elements",
+                received=f"shape {array.shape}, {array.size} elements",
+            )
+        )
+    flat = array.reshape(-1)
+    if flat.size < count:
+        flat = np.concatenate([flat, np.full(count - flat.size, flat[-1], flat.dtype)])
+    return flat.reshape(shape)
+
+
+def _infer_const(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
+    value = attrs["value"]
+    return [Spec(as_dtype(value.dtype), as_shape(value.shape))]
+
+
+registry.register(
+    "Const",
+    lambda value: value,
+    infer=_infer_const,
+    gradient=None,
+    numpy_kernel=lambda value: value,
+    cases=lambda: [registry.Case((), {"value": np.array([1.0, 2.0], np.float32)})],
+)
+
+
+def make(
+    op_type: str,
+    inputs: Mapping[str, Any],
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+    *,
+    same_dtype: bool = False,
+    dtypes: Mapping[str, Any] | None = None,
+) -> Tensor:
+    """Makes an op with one output from values of any kind.
+
+    Values that are no tensors become constants named after the input, under the op's name (`Add/x`), as in
+    TensorFlow.
+
+    Args:
+        op_type: the type.
+        inputs: the inputs by name, in order.
+        attrs: attributes for the kernel.
+        name: the wished name; the type by default.
+        same_dtype: all inputs must have one dtype; that of the first tensor among them is taken for the rest.
+        dtypes: the dtype wanted, for some inputs.
+
+    Raises:
+        TypeError, ValueError: a value does not fit.
+    """
+    if all(isinstance(value, Tensor) for value in inputs.values()):
+        tensors = list(inputs.values())
+        if same_dtype:
+            registry.check_same_dtype(op_type, tensors, name)
+        return registry.output(op_type, tensors, attrs, name)
+    with get_default_graph().name_scope(name or op_type) as scope:
+        shared = _first_dtype(inputs.values()) if same_dtype else None
+        tensors = []
+        for key, value in inputs.items():
+            wanted = (dtypes or {}).get(key)
+            try:
+                tensor = convert_to_tensor(
+                    value, wanted, key, dtype_hint=None if wanted else shared
+                )
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"{name or op_type}: input {key!r} cannot be used. {error}"
+                ) from error
+            shared = shared or (tensor.dtype if same_dtype else None)
+            tensors.append(tensor)
+        if same_dtype:
+            registry.check_same_dtype(op_type, tensors, name)
+        return registry.output(op_type, tensors, attrs, scope)
+
+
+def as_index_tensor(value: Any, name: str) -> Tensor:
+    """A shape, size or index argument: int32, or int64 where it is given so."""
+    if isinstance(value, Tensor):
+        return value
+    if hasattr(value, "as_list"):
+        value = value.as_list()
+    tensor = convert_to_tensor(value if _not_empty(value) else np.zeros([0], np.int32), name=name)
+    if not tensor.dtype.is_integer:
+        raise TypeError(
+            explain(
+                f"{name} must hold integers", expected="int32 or int64", received=repr(value)[:200]
+            )
+        )
+    return tensor
+
+
+def _not_empty(value: Any) -> bool:
+    return not (isinstance(value, (list, tuple)) and len(value) == 0)
+
+
+__all__ = ["as_array", "as_index_tensor", "constant", "convert_to_tensor", "make"]

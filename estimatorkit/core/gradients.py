@@ -1,0 +1,294 @@
+"""Gradients as graph: `gradients(ys, xs)` adds one backward operation for each forward operation on the way.
+
+A row of the registry says how: `jax.vjp` of the kernel ('auto'), a function that builds operations, or None. The
+backward operation of an 'auto' row is a `VectorJacobianProduct`; compiled in one segment with its forward operation,
+the two share one call of `jax.vjp`, so nothing is computed twice (`lower`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, Operation, Tensor, get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.registry import Case, Spec
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = "none",
+) -> list[Any]:
+    """The derivatives of the sum of ys with respect to each of xs.
+
+    Args:
+        ys: a tensor or a list of them.
+        xs: a tensor, a variable, or a list of these.
+        grad_ys: what flows into each y; ones by default.
+        name: the name scope of the backward operations.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's signature.
+        stop_gradients: tensors through which nothing flows back.
+        unconnected_gradients: "none" or "zero": what stands for an x that no y depends on.
+
+    Returns:
+        For each x a tensor, an `IndexedSlices` (where rows were gathered from it), or None.
+
+    Raises:
+        TypeError: a y is not floating.
+        LookupError: an operation on the way says that it has no gradient.
+    """
+    ys, xs = _as_list(ys), _as_list(xs)
+    graph = get_default_graph()
+    sources = [_source(x) for x in xs]
+    targets = [convert_to_tensor(y) for y in ys]
+    given = [None] * len(targets) if grad_ys is None else _as_list(grad_ys)
+    stopped = {_source(each) for each in _as_list(stop_gradients or [])}
+    with graph.name_scope(name):
+        flowing: dict[Tensor, list[Any]] = {}
+        for target, gradient in zip(targets, given, strict=True):
+            flowing.setdefault(target, []).append(_first_gradient(target, gradient))
+        _flow_back(graph, targets, set(sources), stopped, flowing)
+        results = [_total(flowing.get(source)) for source in sources]
+        if unconnected_gradients == "zero":
+            results = [
+                array.zeros_like(x) if result is None else result
+                for x, result in zip(xs, results, strict=True)
+            ]
+        return results
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _source(x: Any) -> Tensor:
+    """A variable's gradient is collected at its handle, whatever reads were made of it."""
+    handle = getattr(x, "handle", None)
+    return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
+
+
+def _first_gradient(target: Tensor, gradient: Any) -> Any:
+    if not target.dtype.is_differentiable:
+        raise TypeError(
+            explain(
+                f"gradients: {target.name} has no derivative",
+                expected="a floating dtype",
+                received=target.dtype.name,
+                made_at=target.op.source,
+            )
+        )
+    if gradient is None:
+        return array.ones_like(target, name="grad_ys_0")
+    if isinstance(gradient, IndexedSlices):
+        return gradient
+    tensor = convert_to_tensor(gradient, target.dtype)
+    if not tensor.shape.is_compatible_with(target.shape):
+        raise ValueError(
+            explain(
+                f"grad_ys does not fit {target.name}", expected=target.shape, received=tensor.shape
+            )
+        )
+    return tensor
+
+
+def _flow_back(
+    graph: Graph,
+    targets: Sequence[Tensor],
+    sources: set[Tensor],
+    stopped: set[Tensor],
+    flowing: dict[Tensor, list[Any]],
+) -> None:
+    reached = _reached_from(targets)
+    carrying = _carrying(reached, sources, stopped)
+    for op in reversed(reached):
+        if not any(output in flowing for output in op.outputs):
+            continue
+        wanted = tuple(
+            position
+            for position, tensor in enumerate(op.inputs)
+            if tensor in carrying and tensor not in stopped
+        )
+        if not wanted or any(output in stopped for output in op.outputs):
+            continue
+        incoming = [_total(flowing.get(output)) for output in op.outputs]
+        for output, gradient in zip(op.outputs, incoming, strict=True):
+            if gradient is not None:
+                flowing[output] = [gradient]
+        for position, gradient in zip(wanted, _backward(op, incoming, wanted), strict=True):
+            if gradient is not None:
+                flowing.setdefault(op.inputs[position], []).append(gradient)
+
+
+def _reached_from(targets: Sequence[Tensor]) -> list[Operation]:
+    """The operations that the targets depend on, in the order of their making (which is topological)."""
+    seen: set[Operation] = set()
+    pending = [target.op for target in targets]
+    while pending:
+        op = pending.pop()
+        if op not in seen:
+            seen.add(op)
+            pending.extend(tensor.op for tensor in op.inputs)
+    return sorted(seen, key=lambda op: op.index)
+
+
+def _carrying(
+    reached: Sequence[Operation], sources: set[Tensor], stopped: set[Tensor]
+) -> set[Tensor]:
+    """The tensors that depend on a source by way of differentiable ones."""
+    carrying = set(sources)
+    for op in reached:
+        if any(tensor in carrying and tensor not in stopped for tensor in op.inputs):
+            carrying.update(output for output in op.outputs if output.dtype.is_differentiable)
+    return carrying
+
+
+def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> Sequence[Any]:
+    row = registry.lookup(op.type)
+    if row.gradient is None:
+        # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as in TensorFlow.
+        return [None] * len(wanted)
+    with op.graph.name_scope(f"{op.name}_grad"):
+        if row.gradient == "auto":
+            return vjp(op, incoming, wanted)
+        dense = [
+            array.zeros_like(output) if gradient is None else convert_to_tensor(gradient)
+            for output, gradient in zip(op.outputs, incoming, strict=True)
+        ]
+        results = row.gradient(op, *dense)
+        return [results[position] for position in wanted]
+
+
+def vjp(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> list[Tensor]:
+    """The backward operation of an operation whose kernel JAX can differentiate.
+
+    Args:
+        op: the forward operation.
+        incoming: the gradient of each output, or None.
+        wanted: the positions of the inputs whose gradients are wanted.
+    """
+    given = tuple(
+        position for position, gradient in enumerate(incoming) if gradient is not None
+    )
+    attrs = {
+        "forward_type": op.type,
+        "forward_attrs": op.kernel_attrs,
+        "wanted": wanted,
+        "given": given,
+        "inputs": len(op.inputs),
+        "_forward": op.name,
+    }
+    dense = [convert_to_tensor(incoming[position]) for position in given]
+    backward = registry.apply(
+        "VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower()
+    )
+    return list(backward.outputs)
+
+
+def _total(gradients: list[Any] | None) -> Any:
+    if not gradients:
+        return None
+    if len(gradients) == 1:
+        return gradients[0]
+    if all(isinstance(each, IndexedSlices) for each in gradients):
+        return IndexedSlices(
+            array.concat([each.values for each in gradients], 0),
+            array.concat([each.indices for each in gradients], 0),
+            gradients[0].dense_shape,
+        )
+    return elementwise.add_n([convert_to_tensor(each) for each in gradients], name="AddN")
+
+
+# -- the backward operation
+
+
+def pull_back(
+    forward_type: str,
+    forward_attrs: Mapping[str, Any],
+    inputs: Sequence[Any],
+    wanted: Sequence[int],
+) -> tuple[tuple[Any, ...], Any]:
+    """Runs a forward kernel by `jax.vjp`: its outputs, and the function from output gradients to input gradients."""
+    row = registry.lookup(forward_type)
+
+    def forward(*chosen: Any) -> tuple[Any, ...]:
+        arguments = list(inputs)
+        for position, value in zip(wanted, chosen, strict=True):
+            arguments[position] = value
+        result = row.kernel(*arguments, **forward_attrs)
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    outputs, pull = jax.vjp(forward, *(jnp.asarray(inputs[position]) for position in wanted))
+    return outputs, pull
+
+
+def output_gradients(
+    outputs: Sequence[Any], given: Sequence[int], values: Sequence[Any]
+) -> tuple[Any, ...]:
+    """What `jax.vjp` takes: a gradient for each output, zeros where none is given."""
+    by_position = dict(zip(given, values, strict=True))
+    return tuple(
+        by_position[position].astype(output.dtype)
+        if position in by_position
+        else np.zeros(
+            output.shape,
+            output.dtype if jnp.issubdtype(output.dtype, jnp.inexact) else jax.dtypes.float0,
+        )
+        for position, output in enumerate(outputs)
+    )
+
+
+def _kernel(
+    *arguments: Any,
+    forward_type: str,
+    forward_attrs: Mapping[str, Any],
+    wanted: tuple[int, ...],
+    given: tuple[int, ...],
+    inputs: int,
+) -> tuple[Any, ...]:
+    outputs, pull = pull_back(forward_type, forward_attrs, arguments[:inputs], wanted)
+    result: tuple[Any, ...] = pull(output_gradients(outputs, given, arguments[inputs:]))
+    return result
+
+
+def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    return [Spec(inputs[position].dtype, inputs[position].shape) for position in attrs["wanted"]]
+
+
+registry.register(
+    "VectorJacobianProduct",
+    _kernel,
+    infer=_infer,
+    static=lambda attrs: registry.lookup(attrs["forward_type"]).static_positions(
+        attrs["forward_attrs"]
+    ),
+    cases=lambda: [
+        Case(
+            (np.array([3.0, -1.0], np.float32), np.array([0.5, 2.0], np.float32)),
+            {
+                "forward_type": "Square",
+                "forward_attrs": {},
+                "wanted": (0,),
+                "given": (0,),
+                "inputs": 1,
+            },
+            np.array([3.0, -4.0], np.float32),
+        )
+    ],
+)
+
+__all__ = ["IndexedSlices", "gradients", "vjp"]

@@ -1,0 +1,858 @@
+"""Graphs: `Graph`, `Operation` and `Tensor`, with names, scopes and collections as TensorFlow 1 makes them.
+
+A graph is data: operations in the order of their making, each with its inputs, control inputs, attributes, device
+and the user's line that made it. It is only added to, never changed. What an operation computes is looked up in
+`registry` by its type; this module knows nothing of kernels, except that `Tensor`'s Python operators call the
+functions that `ops` put into `operators`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.shapes import ShapeLike, TensorShape, as_shape
+from estimatorkit.core.source import SourceLine, user_line
+
+operators: dict[str, Callable[..., Any]] = {}
+"""What `Tensor`'s Python operators call, by method name; filled by the op modules."""
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class GraphKeys:
+    """Standard names of collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    SAVERS = "savers"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+    EVAL_STEP = "eval_step"
+
+
+class Operators:
+    """Python's operators for what stands for a tensor: they make operations in the graph."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # `array + tensor` comes to __radd__ here instead of NumPy
+
+    def __add__(self, other: Any) -> Tensor:
+        return _operate("add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _operate("add", other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _operate("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _operate("sub", other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _operate("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _operate("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _operate("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return _operate("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _operate("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return _operate("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _operate("mod", other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return _operate("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _operate("pow", other, self)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _operate("matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _operate("matmul", other, self)
+
+    def __neg__(self) -> Tensor:
+        return _operate("neg", self)
+
+    def __abs__(self) -> Tensor:
+        return _operate("abs", self)
+
+    def __invert__(self) -> Tensor:
+        return _operate("invert", self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return _operate("and", self, other)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return _operate("and", other, self)
+
+    def __or__(self, other: Any) -> Tensor:
+        return _operate("or", self, other)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return _operate("or", other, self)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _operate("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return _operate("xor", other, self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _operate("less", self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _operate("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _operate("greater", self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _operate("greater_equal", self, other)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return _operate("getitem", self, key)
+
+
+class Tensor(Operators):
+    """One output of an operation: what will flow along an edge when the graph runs.
+
+    Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use `equal`).
+    """
+
+    __slots__ = ("_shape", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape = shape
+
+    @property
+    def name(self) -> str:
+        """`operation name:output index`."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the tensor."""
+        return self.op.graph
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return self._shape
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, or ''."""
+        return self.op.device
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self._shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Adds what is known of the shape (never removes any).
+
+        Raises:
+            ValueError: it contradicts what is known.
+        """
+        self._shape = self._shape.merge_with(shape)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor."""
+        return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Runs the tensor in `session` or in the default session."""
+        return _session_of(session, self.graph).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} shape={self._shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self._shape}, dtype={self.dtype.name})'
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            explain(
+                "Using a `tf.Tensor` as a Python `bool` is not allowed",
+                received=self,
+                made_at=self.op.source,
+                hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or `where` to "
+                "let the graph depend on a tensor's value",
+            )
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            explain(
+                f"len is not well defined for a symbolic Tensor ({self.name})",
+                hint="use `shape(x)[0]` for the size at run time, `x.shape` for what is known now",
+            )
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._shape.rank is None or self._shape.rank == 0 or self._shape[0] is None:
+            raise TypeError(
+                explain(
+                    "a Tensor can only be iterated over when its first dimension is known",
+                    received=self,
+                    made_at=self.op.source,
+                    hint="use `map_fn` or `unstack(x, num=...)`",
+                )
+            )
+        return iter([self[index] for index in range(self._shape[0])])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise NotImplementedError(
+            explain(
+                f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array",
+                made_at=self.op.source,
+                hint="run it in a session: session.run(tensor)",
+            )
+        )
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+def _operate(name: str, *operands: Any) -> Tensor:
+    result: Tensor = operators[name](*operands)
+    return result
+
+
+class Operation:
+    """A node of the graph. Made by `Graph.create_op`; not changed afterwards.
+
+    Attributes:
+        type: the key into the op registry.
+        inputs: the tensors it takes, in order.
+        control_inputs: operations that must have run before it.
+        attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not given.
+        device: the device that was asked for, or ''.
+        source: the user's line that made it.
+        outputs: the tensors it gives.
+        index: its place in the order of making.
+    """
+
+    __slots__ = (
+        *("attrs", "control_inputs", "device", "graph", "index", "inputs", "name"),
+        *("outputs", "source", "type"),
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        index: int,
+        op_type: str,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        control_inputs: tuple[Operation, ...],
+        attrs: dict[str, Any],
+        device: str,
+        source: SourceLine,
+        outputs: Sequence[tuple[DType, TensorShape]],
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.type = op_type
+        self.name = name
+        self.inputs = inputs
+        self.control_inputs = control_inputs
+        self.attrs = attrs
+        self.device = device
+        self.source = source
+        self.outputs = tuple(
+            Tensor(self, position, dtype, shape) for position, (dtype, shape) in enumerate(outputs)
+        )
+
+    @property
+    def traceback(self) -> SourceLine:
+        """The user's line that made the operation."""
+        return self.source
+
+    @property
+    def kernel_attrs(self) -> dict[str, Any]:
+        """The attributes without the notes."""
+        return {name: value for name, value in self.attrs.items() if name[0] != "_"}
+
+    def get_attr(self, name: str) -> Any:
+        """The attribute called `name`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if name not in self.attrs:
+            raise ValueError(
+                explain(
+                    f"operation {self.name!r} ({self.type}) has no attribute {name!r}",
+                    expected=f"one of {sorted(self.attrs)}",
+                )
+            )
+        return self.attrs[name]
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Runs the operation in `session` or in the default session."""
+        _session_of(session, self.graph).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+    def __str__(self) -> str:
+        inputs = ", ".join(tensor.name for tensor in self.inputs)
+        after = "".join(f", ^{op.name}" for op in self.control_inputs)
+        outputs = ", ".join(f"{t.dtype.name}{t.shape}" for t in self.outputs)
+        return f"{self.name} = {self.type}({inputs}{after}) -> {outputs or 'nothing'}"
+
+
+class _Scopes(threading.local):
+    """What the `with` blocks around the current line say, a stack each; one set a thread."""
+
+    def __init__(self) -> None:
+        self.name: str = ""
+        self.control: list[tuple[Operation, ...]] = [()]
+        self.device: str = ""
+
+
+class Graph:
+    """A dataflow graph: operations in the order of their making.
+
+    `with graph.as_default():` makes it the graph that new operations join. `print(graph)` lists it.
+    """
+
+    def __init__(self) -> None:
+        self._ops: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._collections: dict[str, list[Any]] = {}
+        self._scopes = _Scopes()
+        self._finalized = False
+        self._lock = threading.RLock()
+        self.seed: int | None = None
+        self.variable_store: Any = None  # owned by `variables`
+
+    # -- making operations
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[tuple[DType, TensorShape]],
+        attrs: dict[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        """Adds an operation.
+
+        Args:
+            op_type: its type.
+            inputs: tensors of this graph.
+            outputs: dtype and static shape of each output.
+            attrs: attributes for the kernel.
+            name: the wished name (default: the type); made unique within the graph and put under the current name
+                scope. A name that ends in '/' is taken as it is.
+
+        Raises:
+            RuntimeError: the graph is finalized.
+            ValueError: an input belongs to another graph, or the name is malformed.
+        """
+        for tensor in inputs:
+            if tensor.graph is not self:
+                raise ValueError(
+                    explain(
+                        f"{tensor.name} is not an element of this graph",
+                        expected="tensors of one graph",
+                        received=f"{tensor} as an input of a new {op_type}",
+                        made_at=tensor.op.source,
+                        hint="build the parts of a model under one `with graph.as_default():`",
+                    )
+                )
+        with self._lock:
+            if self._finalized:
+                raise RuntimeError(
+                    explain(
+                        "Graph is finalized and cannot be modified",
+                        received=f"a new {op_type}",
+                        hint="make all operations before the session or the estimator starts to run",
+                    )
+                )
+            name = name or op_type
+            if name.endswith("/"):
+                full_name = name[:-1]
+            else:
+                if not _VALID_OP_NAME.match(name):
+                    raise ValueError(
+                        explain(
+                            f"'{name}' is not a valid node name",
+                            expected="letters, digits and ._/>-, a letter, a digit or a dot first",
+                        )
+                    )
+                full_name = self.unique_name(name)
+            op = Operation(
+                self,
+                len(self._ops),
+                op_type,
+                full_name,
+                tuple(inputs),
+                self._control_inputs(inputs),
+                attrs or {},
+                self._scopes.device,
+                user_line(),
+                outputs,
+            )
+            self._ops.append(op)
+            self._by_name[full_name] = op
+            return op
+
+    def _control_inputs(self, inputs: Sequence[Tensor]) -> tuple[Operation, ...]:
+        current = self._scopes.control[-1]
+        if not current:
+            return ()
+        direct = {tensor.op for tensor in inputs}
+        return tuple(op for op in current if op not in direct)
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """The name an operation called `name` would get: scope, `name` and, if taken, `_1`, `_2`, ...
+
+        Names that differ only in upper and lower case count as taken, as in TensorFlow.
+        """
+        if self._scopes.name:
+            name = f"{self._scopes.name}/{name}"
+        key = name.lower()
+        count = self._names_in_use.get(key, 0)
+        if mark_as_used:
+            self._names_in_use[key] = count + 1
+        if count > 0:
+            stem = key
+            while key in self._names_in_use:
+                key = f"{stem}_{count}"
+                count += 1
+            if mark_as_used:
+                self._names_in_use[key] = 1
+                self._names_in_use[stem] = count
+            name = f"{name}_{count - 1}"
+        return name
+
+    # -- scopes
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Makes this the default graph inside the `with` block."""
+        _defaults.graphs.append(self)
+        try:
+            yield self
+        finally:
+            if _defaults.graphs.pop() is not self:
+                raise RuntimeError("nested `with graph.as_default():` blocks were left out of order.")
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Puts the names made inside under `name`.
+
+        Args:
+            name: a new scope (made unique); a scope's own string, ending in '/', to enter it again; None or '' for
+                the top.
+
+        Yields:
+            The scope's string, ending in '/'.
+        """
+        outer = self._scopes.name
+        if not name:
+            inner = ""
+        elif name.endswith("/"):
+            inner = name[:-1]
+        else:
+            valid = _VALID_SCOPE_NAME if outer else _VALID_OP_NAME
+            if not valid.match(name):
+                raise ValueError(
+                    explain(
+                        f"'{name}' is not a valid scope name",
+                        expected="letters, digits and ._/>-, at the top a letter, digit or dot first",
+                    )
+                )
+            inner = self.unique_name(name)
+        self._scopes.name = inner
+        try:
+            yield inner + "/" if inner else ""
+        finally:
+            self._scopes.name = outer
+
+    def get_name_scope(self) -> str:
+        """The current name scope, without a '/' at its end."""
+        return self._scopes.name
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Operations made inside run after `control_inputs` (operations, tensors or variables).
+
+        None clears the dependencies, and the name stays as it is.
+        """
+        outer = self._scopes.control[-1]
+        if control_inputs is None:
+            inner: tuple[Operation, ...] = ()
+        else:
+            inner = tuple(dict.fromkeys((*outer, *map(as_operation, control_inputs))))
+        self._scopes.control.append(inner)
+        try:
+            yield
+        finally:
+            self._scopes.control.pop()
+
+    @property
+    def has_control_dependencies(self) -> bool:
+        """Whether an operation made now would get control inputs."""
+        return bool(self._scopes.control[-1])
+
+    @contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Inside, operations get no control inputs."""
+        with self.control_dependencies(None):
+            yield
+
+    @contextmanager
+    def device(self, device: str | None) -> Iterator[None]:
+        """Asks for a device for the operations made inside; None asks for none."""
+        outer = self._scopes.device
+        self._scopes.device = device or ""
+        try:
+            yield
+        finally:
+            self._scopes.device = outer
+
+    # -- looking things up
+
+    def get_operations(self) -> list[Operation]:
+        """All operations in the order of their making."""
+        return list(self._ops)
+
+    @property
+    def version(self) -> int:
+        """Grows with every operation."""
+        return len(self._ops)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`.
+
+        Raises:
+            KeyError: there is none.
+        """
+        found = self._by_name.get(name)
+        if found is None:
+            raise KeyError(
+                explain(
+                    f"The name {name!r} refers to an Operation not in the graph",
+                    hint=did_you_mean(name, self._by_name),
+                )
+            )
+        return found
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor called `name`, for example 'Add:0'.
+
+        Raises:
+            KeyError: there is none.
+            ValueError: `name` is not of the form `operation:index`.
+        """
+        op_name, colon, index = name.rpartition(":")
+        if not colon or not index.isdigit():
+            raise ValueError(
+                explain(
+                    f"The name {name!r} is no tensor's name",
+                    expected='"<op_name>:<output_index>"',
+                    hint=f"did you mean {name + ':0'!r}?" if name in self._by_name else None,
+                )
+            )
+        outputs = self.get_operation_by_name(op_name).outputs
+        if int(index) >= len(outputs):
+            raise KeyError(
+                explain(
+                    f"The name {name!r} refers to a Tensor which does not exist",
+                    expected=f"an index below {len(outputs)}",
+                    received=index,
+                )
+            )
+        return outputs[int(index)]
+
+    def as_graph_element(
+        self, value: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Tensor | Operation:
+        """The tensor or operation that `value` means: itself, a variable's value, or a name.
+
+        Raises:
+            KeyError, TypeError, ValueError: it means none, or one of another graph.
+        """
+        if hasattr(value, "_as_graph_element"):
+            value = value._as_graph_element()
+        if isinstance(value, str):
+            value = value.removeprefix("^")
+            if ":" in value and allow_tensor:
+                return self.get_tensor_by_name(value)
+            found = self.get_operation_by_name(value)
+            if not allow_operation:
+                raise ValueError(
+                    f"The name {value!r} refers to an Operation, not a Tensor. Tensor names have the form "
+                    f'"<op_name>:<output_index>", for example {value + ":0"!r}.'
+                )
+            return found
+        if isinstance(value, (Tensor, Operation)):
+            if value.graph is not self:
+                raise ValueError(
+                    explain(
+                        f"{value!r} is not an element of this graph",
+                        made_at=(value.op if isinstance(value, Tensor) else value).source,
+                        hint="use the session of the graph that holds it",
+                    )
+                )
+            allowed = allow_tensor if isinstance(value, Tensor) else allow_operation
+            if allowed:
+                return value
+        wanted = " or ".join(
+            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
+        )
+        raise TypeError(
+            explain(
+                f"Can not convert a {type(value).__name__} into a {wanted}",
+                expected=f"a {wanted}, a variable, or a name",
+                received=repr(value)[:200],
+            )
+        )
+
+    # -- collections
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Puts `value` at the end of the collection `name`."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Iterable[str] | str, value: Any) -> None:
+        """Puts `value` into each of the collections."""
+        for name in [names] if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """A copy of the collection, or only what has a name that `scope` (a regular expression) matches."""
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The collection itself: changes to the list are changes to the collection."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names of the collections that hold something."""
+        return [name for name, items in self._collections.items() if items]
+
+    def clear_collection(self, name: str) -> None:
+        """Empties the collection."""
+        self._collections.pop(name, None)
+
+    # -- the rest
+
+    def finalize(self) -> None:
+        """Lets no more operations join."""
+        self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether no more operations may join."""
+        return self._finalized
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._ops))
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self._ops)} operations>"
+
+
+class _Defaults(threading.local):
+    """The stacks of default graphs and sessions, one pair a thread; under them the process's global graph."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Graph] = []
+        self.sessions: list[Any] = []
+
+
+_defaults = _Defaults()
+_global_graph = Graph()
+
+
+def get_default_graph() -> Graph:
+    """The graph that new operations join."""
+    return _defaults.graphs[-1] if _defaults.graphs else _global_graph
+
+
+def reset_default_graph() -> None:
+    """Replaces the global default graph by an empty one.
+
+    Raises:
+        AssertionError: called inside a `with graph.as_default():` block, as in TensorFlow.
+    """
+    global _global_graph
+    if _defaults.graphs:
+        raise AssertionError(
+            "Do not use reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the "
+            "nesting and create a new graph."
+        )
+    _global_graph = Graph()
+
+
+def get_default_session() -> Any:
+    """The innermost session made default, or None."""
+    return _defaults.sessions[-1] if _defaults.sessions else None
+
+
+@contextmanager
+def default_session(session: Any) -> Iterator[Any]:
+    """Makes `session` the default session inside the `with` block."""
+    _defaults.sessions.append(session)
+    try:
+        yield session
+    finally:
+        _defaults.sessions.remove(session)
+
+
+def _session_of(session: Any, graph: Graph) -> Any:
+    session = session or get_default_session()
+    if session is None:
+        raise ValueError(
+            explain(
+                "Cannot evaluate tensor using `eval()`: No default session is registered",
+                hint="use `with Session().as_default():` or pass an explicit session to `eval(session=session)`",
+            )
+        )
+    if session.graph is not graph:
+        raise ValueError(
+            "Cannot use the given session to evaluate: its graph is different from the graph of the tensor or "
+            "operation."
+        )
+    return session
+
+
+def as_operation(value: Any) -> Operation:
+    """The operation behind an operation, a tensor or a variable."""
+    if isinstance(value, Operation):
+        return value
+    if isinstance(value, Tensor):
+        return value.op
+    op = getattr(value, "op", None)
+    if isinstance(op, Operation):
+        return op
+    raise TypeError(
+        explain(
+            "a control input is no operation",
+            expected="an Operation, a Tensor or a Variable",
+            received=repr(value)[:200],
+        )
+    )
+
+
+@contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
+) -> Iterator[str]:
+    """Puts the names made inside under `name`, or under `default_name` where `name` is None.
+
+    Args:
+        name: see `Graph.name_scope`.
+        default_name: used where `name` is None.
+        values: tensors the block works on; accepted for TensorFlow's signature (all are in the default graph).
+
+    Yields:
+        The scope's string, ending in '/'.
+    """
+    with get_default_graph().name_scope(default_name if name is None else name) as scope:
+        yield scope
+
+
+@contextmanager
+def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]:
+    """`Graph.control_dependencies` on the default graph."""
+    with get_default_graph().control_dependencies(control_inputs):
+        yield
+
+
+@contextmanager
+def device(device_name: str | None) -> Iterator[None]:
+    """`Graph.device` on the default graph."""
+    with get_default_graph().device(device_name):
+        yield
+
+
+def add_to_collection(name: str, value: Any) -> None:
+    """`Graph.add_to_collection` on the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """`Graph.get_collection` on the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: str) -> list[Any]:
+    """`Graph.get_collection_ref` on the default graph."""
+    return get_default_graph().get_collection_ref(key)
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Sets the default graph's seed, from which every random operation derives its own."""
+    get_default_graph().seed = None if seed is None else int(seed)
+
+
+def shape_of(value: Any) -> TensorShape:
+    """The static shape of a tensor, a variable or an array."""
+    if hasattr(value, "get_shape"):
+        shape: TensorShape = value.get_shape()
+        return shape
+    return as_shape(np.shape(value))

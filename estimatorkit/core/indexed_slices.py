@@ -1,0 +1,81 @@
+"""`IndexedSlices`: rows of a large tensor, as the gradient of `gather` gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import make
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.graph import Operation, Tensor
+from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+
+
+class IndexedSlices:
+    """Rows `values[i]` that stand at `indices[i]` of a tensor that is 0 elsewhere; equal indices add up.
+
+    Args:
+        values: `(n, ...)`.
+        indices: int32 or int64 `(n,)`.
+        dense_shape: the shape of the whole, a vector of integers, or None.
+    """
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the values."""
+        return self.values.op
+
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return self.values.name
+
+    def _as_tensor(self) -> Tensor:
+        """The whole tensor."""
+        if self.dense_shape is None:
+            raise ValueError("IndexedSlices without dense_shape cannot become a dense tensor.")
+        inputs = {
+            "values": self.values,
+            "indices": self.indices,
+            "dense_shape": self.dense_shape,
+        }
+        return make("IndexedSlicesToDense", inputs)
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(indices={self.indices}, values={self.values})"
+
+
+def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:
+    whole = jnp.zeros([int(dim) for dim in dense_shape], values.dtype)
+    return whole.at[indices].add(values)
+
+
+register(
+    "IndexedSlicesToDense",
+    _to_dense,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[2]))],
+    static=(2,),
+    cases=lambda: [
+        Case(
+            (
+                np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32),
+                np.array([2, 0, 2], np.int32),
+                np.array([3, 2], np.int32),
+            ),
+            {},
+            np.array([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], np.float32),
+        )
+    ],
+)

@@ -1,0 +1,215 @@
+"""Initializers: objects that make the first value of a variable from its shape.
+
+Each is called with `(shape, dtype=None, partition_info=None)` and gives a tensor. Formulas as `tf.initializers`:
+Glorot & Bengio 2010, He et al. 2015, LeCun et al. 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import as_array, constant
+from estimatorkit.core.dtypes import as_dtype, float32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor
+from estimatorkit.core.ops import array, random
+from estimatorkit.core.shapes import as_shape
+
+
+class Initializer:
+    """What every initializer is: a description, called to make a value."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Makes a value.
+
+        Args:
+            shape: the variable's shape, known in all dimensions.
+            dtype: its dtype; the initializer's own by default.
+            partition_info: accepted for TensorFlow's signature.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how to make a value.")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {
+            key: value.name if hasattr(value, "as_numpy_dtype") else value
+            for key, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """Makes an initializer from what `get_config` gave."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+class Zeros(Initializer):
+    """Zeros."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return array.zeros(shape, dtype or self.dtype)
+
+
+class Ones(Initializer):
+    """Ones."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return array.ones(shape, dtype or self.dtype)
+
+
+class Constant(Initializer):
+    """A given value: a number everywhere, or an array of the variable's size."""
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = as_dtype(dtype or self.dtype)
+        if np.ndim(self.value) == 0:
+            return array.fill(shape, constant(as_array(self.value, wanted)))
+        return constant(self.value, wanted, shape, verify_shape=self.verify_shape)
+
+
+class RandomUniform(Initializer):
+    """Numbers drawn evenly from [minval, maxval)."""
+
+    def __init__(
+        self,
+        minval: Any = -0.05,
+        maxval: Any = 0.05,
+        seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        return random.random_uniform(shape, self.minval, self.maxval, wanted, self.seed)
+
+
+class RandomNormal(Initializer):
+    """Numbers drawn from a normal distribution."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        return random.random_normal(shape, self.mean, self.stddev, wanted, self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Numbers drawn from a normal distribution, none further than two standard deviations from the mean."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        return random.truncated_normal(shape, self.mean, self.stddev, wanted, self.seed)
+
+
+# The standard deviation of a standard normal cut at two of its own: dividing by it keeps the variance asked for.
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+class VarianceScaling(Initializer):
+    """Random numbers whose variance is `scale / n`, where n is a count of inputs or outputs.
+
+    Args:
+        scale: a positive factor.
+        mode: n is "fan_in", "fan_out" or "fan_avg".
+        distribution: "truncated_normal" ("normal"), "untruncated_normal" or "uniform".
+        seed: see `set_random_seed`.
+        dtype: floating.
+
+    Raises:
+        ValueError: an argument is none of these.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
+        modes = ("fan_in", "fan_out", "fan_avg")
+        distributions = ("normal", "truncated_normal", "untruncated_normal", "uniform")
+        if scale <= 0 or mode not in modes or distribution.lower() not in distributions:
+            raise ValueError(
+                explain(
+                    "VarianceScaling: an argument is out of its range",
+                    expected=f"scale > 0, mode in {modes}, distribution in {distributions}",
+                    received=(scale, mode, distribution),
+                )
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution.lower()
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        fan_in, fan_out = _fans(as_shape(shape).as_list())
+        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, count)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return random.random_uniform(shape, -limit, limit, wanted, self.seed)
+        stddev = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return random.random_normal(shape, 0.0, stddev, wanted, self.seed)
+        return random.truncated_normal(shape, 0.0, stddev / _TRUNCATED_STDDEV, wanted, self.seed)
+
+
+def _fans(dims: list[Any]) -> tuple[float, float]:
+    if len(dims) < 1:
+        return 1.0, 1.0
+    if len(dims) == 1:
+        return float(dims[0]), float(dims[0])
+    window = math.prod(dims[:-2])
+    return float(dims[-2] * window), float(dims[-1] * window)
+
+
+class GlorotUniform(VarianceScaling):
+    """Evenly from [-l, l], l = sqrt(6 / (inputs + outputs)): the default of `get_variable` and `dense`."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal with variance 2 / (inputs + outputs)."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"seed": self.seed, "dtype": self.dtype.name}

@@ -1,0 +1,10 @@
+"""The ops by kind: each module registers its rows and defines the functions that make them.
+
+Importing this package imports them all, so that the registry is complete and `Tensor`'s operators work.
+"""
+
+from __future__ import annotations
+
+from estimatorkit.core.ops import array, elementwise, linalg, nn, random, reduce, state
+
+__all__ = ["array", "elementwise", "linalg", "nn", "random", "reduce", "state"]

@@ -1,0 +1,355 @@
+"""Element-wise ops: arithmetic, comparisons, logic, rounding and the usual functions, with NumPy broadcasting.
+
+One row of the tables below is one op: its type (which is its default name), its JAX function and its NumPy twin.
+Inputs of a binary op must have one dtype; Python numbers take the dtype of the tensor beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, get_default_graph, operators
+from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+
+_ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
+_OTHER = np.array([0.5, -1.25, 1.5], np.float32)
+_POSITIVE = np.abs(_ANY) + np.float32(0.1)
+_UNIT = np.tanh(_ANY) * np.float32(0.9)
+_INTS = np.array([[7, -3, 4], [2, 9, -6]], np.int32)
+_OTHER_INTS = np.array([2, 3, -4], np.int32)
+_BOOLS = np.array([[True, False], [False, True]])
+
+
+def _unary(
+    op_type: str,
+    kernel: Callable[..., Any],
+    numpy_kernel: Callable[..., Any],
+    sample: Any,
+    doc: str,
+    result: DType | None = None,
+    gradient: Any = "auto",
+) -> Callable[..., Tensor]:
+    infer = broadcast(result) if result else same_as_input()
+    register(
+        op_type,
+        kernel,
+        infer=infer,
+        numpy_kernel=numpy_kernel,
+        gradient=gradient,
+        cases=lambda: [Case((sample,))],
+    )
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return make(op_type, {"x": x}, name=name)
+
+    function.__name__ = function.__qualname__ = op_type.lower()
+    function.__doc__ = f"{doc}\n\nArgs:\n    x: a tensor.\n    name: the operation's name."
+    return function
+
+
+def _binary(
+    op_type: str,
+    kernel: Callable[..., Any],
+    numpy_kernel: Callable[..., Any],
+    samples: tuple[Any, Any],
+    doc: str,
+    result: DType | None = None,
+    gradient: Any = "auto",
+) -> Callable[..., Tensor]:
+    register(
+        op_type,
+        kernel,
+        infer=broadcast(result),
+        numpy_kernel=numpy_kernel,
+        gradient=gradient,
+        cases=lambda: [Case(samples), Case((samples[0], samples[0][:, :1]))],
+    )
+
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return make(op_type, {"x": x, "y": y}, name=name, same_dtype=True)
+
+    function.__name__ = function.__qualname__ = op_type.lower()
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    x, y: tensors of one dtype whose shapes broadcast together.\n"
+        "    name: the operation's name."
+    )
+    return function
+
+
+# At a tie the gradient goes to the first input, as in TensorFlow (jnp.maximum would split it in halves).
+def _maximum(x: Any, y: Any) -> Any:
+    return jnp.where((x >= y) | (x != x), x, y)
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return jnp.where((x <= y) | (x != x), x, y)
+
+
+_floats = (_ANY, _OTHER)
+_ints = (_INTS, _OTHER_INTS)
+
+add = _binary("Add", jnp.add, np.add, _floats, "x + y.")
+subtract = _binary("Sub", jnp.subtract, np.subtract, _floats, "x - y.")
+multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
+realdiv = _binary("RealDiv", jnp.true_divide, np.true_divide, _floats, "x / y of floating inputs.")
+floordiv_op = _binary(
+    "FloorDiv", jnp.floor_divide, np.floor_divide, _ints, "x // y, rounded down.", gradient=None
+)
+floormod = _binary(
+    "FloorMod", jnp.mod, np.mod, _ints, "x % y with the sign of y, as in Python.", gradient=None
+)
+pow = _binary("Pow", jnp.power, np.power, (_POSITIVE, _OTHER), "x to the power y.")
+maximum = _binary("Maximum", _maximum, np.maximum, _floats, "The greater of x and y.")
+minimum = _binary("Minimum", _minimum, np.minimum, _floats, "The lesser of x and y.")
+squared_difference = _binary(
+    "SquaredDifference",
+    lambda x, y: jnp.square(x - y),
+    lambda x, y: np.square(x - y),
+    _floats,
+    "(x - y) squared.",
+)
+atan2 = _binary("Atan2", jnp.arctan2, np.arctan2, _floats, "The angle of the point (y, x).")
+
+equal = _binary("Equal", jnp.equal, np.equal, _ints, "x == y.", bool_, None)
+not_equal = _binary("NotEqual", jnp.not_equal, np.not_equal, _ints, "x != y.", bool_, None)
+less = _binary("Less", jnp.less, np.less, _floats, "x < y.", bool_, None)
+less_equal = _binary("LessEqual", jnp.less_equal, np.less_equal, _floats, "x <= y.", bool_, None)
+greater = _binary("Greater", jnp.greater, np.greater, _floats, "x > y.", bool_, None)
+greater_equal = _binary(
+    "GreaterEqual", jnp.greater_equal, np.greater_equal, _floats, "x >= y.", bool_, None
+)
+_bools = (_BOOLS, _BOOLS[0])
+logical_and = _binary(
+    "LogicalAnd", jnp.logical_and, np.logical_and, _bools, "x and y.", bool_, None
+)
+logical_or = _binary("LogicalOr", jnp.logical_or, np.logical_or, _bools, "x or y.", bool_, None)
+logical_xor = _binary(
+    "LogicalXor", jnp.logical_xor, np.logical_xor, _bools, "Either x or y.", bool_, None
+)
+logical_not = _unary(
+    "LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None
+)
+
+negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.")
+abs = _unary("Abs", jnp.abs, np.abs, _ANY, "The absolute value of x.")
+sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.")
+square = _unary("Square", jnp.square, np.square, _ANY, "x squared.")
+sqrt = _unary("Sqrt", jnp.sqrt, np.sqrt, _POSITIVE, "The square root of x.")
+rsqrt = _unary("Rsqrt", jax.lax.rsqrt, lambda x: 1 / np.sqrt(x), _POSITIVE, "1 / sqrt(x).")
+reciprocal = _unary("Reciprocal", jnp.reciprocal, np.reciprocal, _POSITIVE, "1 / x.")
+exp = _unary("Exp", jnp.exp, np.exp, _ANY, "e to the power x.")
+expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, exact for small x.")
+log = _unary("Log", jnp.log, np.log, _POSITIVE, "The natural logarithm of x.")
+log1p = _unary("Log1p", jnp.log1p, np.log1p, _POSITIVE, "log(1 + x), exact for small x.")
+sin = _unary("Sin", jnp.sin, np.sin, _ANY, "The sine of x (radians).")
+cos = _unary("Cos", jnp.cos, np.cos, _ANY, "The cosine of x (radians).")
+tan = _unary("Tan", jnp.tan, np.tan, _UNIT, "The tangent of x (radians).")
+asin = _unary("Asin", jnp.arcsin, np.arcsin, _UNIT, "The arc sine of x.")
+acos = _unary("Acos", jnp.arccos, np.arccos, _UNIT, "The arc cosine of x.")
+atan = _unary("Atan", jnp.arctan, np.arctan, _ANY, "The arc tangent of x.")
+sinh = _unary("Sinh", jnp.sinh, np.sinh, _ANY, "The hyperbolic sine of x.")
+cosh = _unary("Cosh", jnp.cosh, np.cosh, _ANY, "The hyperbolic cosine of x.")
+tanh = _unary("Tanh", jnp.tanh, np.tanh, _ANY, "The hyperbolic tangent of x.")
+sigmoid = _unary("Sigmoid", jax.nn.sigmoid, scipy.special.expit, _ANY, "1 / (1 + exp(-x)).")
+erf = _unary("Erf", jax.scipy.special.erf, scipy.special.erf, _ANY, "The error function of x.")
+lgamma = _unary(
+    "Lgamma",
+    jax.scipy.special.gammaln,
+    scipy.special.gammaln,
+    _POSITIVE,
+    "log of the absolute value of the gamma function of x.",
+)
+floor = _unary("Floor", jnp.floor, np.floor, _ANY, "The greatest integer <= x.", gradient=None)
+ceil = _unary("Ceil", jnp.ceil, np.ceil, _ANY, "The least integer >= x.", gradient=None)
+round = _unary(
+    "Round", jnp.round, np.round, _ANY, "The nearest integer, halves to even.", gradient=None
+)
+is_nan = _unary("IsNan", jnp.isnan, np.isnan, _ANY, "Whether x is NaN.", bool_, None)
+is_inf = _unary("IsInf", jnp.isinf, np.isinf, _ANY, "Whether x is infinite.", bool_, None)
+is_finite = _unary(
+    "IsFinite", jnp.isfinite, np.isfinite, _ANY, "Whether x is neither NaN nor infinite.", bool_, None
+)
+
+register(
+    "Cast",
+    lambda x, dtype: jnp.asarray(x).astype(dtype.numpy_dtype),
+    infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
+    numpy_kernel=lambda x, dtype: np.asarray(x).astype(dtype.numpy_dtype),
+    cases=lambda: [
+        Case((_INTS,), {"dtype": float32}),
+        Case((_ANY,), {"dtype": float64}),
+        Case((_BOOLS,), {"dtype": int64}),
+    ],
+)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """x with its values converted to another dtype.
+
+    Args:
+        x: a numeric or bool tensor.
+        dtype: the dtype wanted; floats are cut towards zero for integers.
+        name: the operation's name.
+
+    Raises:
+        TypeError: x holds strings (use `string_to_number`).
+    """
+    tensor = convert_to_tensor(x, name="x")
+    wanted = as_dtype(dtype)
+    if tensor.dtype is wanted:
+        return tensor
+    if tensor.dtype.on_host or wanted.on_host:
+        raise TypeError(
+            explain(
+                f"Cast string to {wanted.name} is not supported"
+                if tensor.dtype.on_host
+                else f"Cast {tensor.dtype.name} to string is not supported",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="use string_to_number / as_string",
+            )
+        )
+    return make("Cast", {"x": tensor}, {"dtype": wanted}, name)
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y as in Python 3: integers are divided as floats (int8, int16 as float32, wider ones as float64)."""
+    with get_default_graph().name_scope(name or "truediv") as scope:
+        x, y = _as_pair(x, y)
+        if x.dtype.is_integer:
+            wide = float32 if x.dtype.size <= 2 else float64
+            x, y = cast(x, wide), cast(y, wide)
+        return realdiv(x, y, name=scope)
+
+
+def _as_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    if not isinstance(x, Tensor) and (isinstance(y, Tensor) or hasattr(y, "_as_tensor")):
+        y = convert_to_tensor(y, name="y")
+        return convert_to_tensor(x, name="x", dtype_hint=y.dtype), y
+    x = convert_to_tensor(x, name="x")
+    return x, convert_to_tensor(y, name="y", dtype_hint=x.dtype)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y as in Python 3 (see `truediv`)."""
+    return truediv(x, y, name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y as in Python 2: integers are divided rounding down, floats exactly."""
+    with get_default_graph().name_scope(name or "div") as scope:
+        x, y = _as_pair(x, y)
+        return (realdiv if x.dtype.is_floating else floordiv_op)(x, y, name=scope)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x // y, rounded down, for integers and floats."""
+    with get_default_graph().name_scope(name or "floordiv") as scope:
+        return floordiv_op(*_as_pair(x, y), name=scope)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, and 0 where y is 0."""
+    return make("DivNoNan", {"x": x, "y": y}, name=name, same_dtype=True)
+
+
+def _div_no_nan(x: Any, y: Any) -> Any:
+    # The inner `where` keeps the gradient at y = 0 free of NaN.
+    return jnp.where(y == 0, jnp.zeros((), x.dtype), x / jnp.where(y == 0, jnp.ones((), y.dtype), y))
+
+
+register(
+    "DivNoNan",
+    _div_no_nan,
+    infer=broadcast(),
+    numpy_kernel=lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype),
+    cases=lambda: [Case((_ANY, _OTHER)), Case((np.ones(2, np.float32), np.zeros(2, np.float32)))],
+)
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Tensor:
+    """`cast` to float32."""
+    return cast(x, float32, name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
+    """`cast` to int32."""
+    return cast(x, int32, name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
+    """`cast` to int64."""
+    return cast(x, int64, name)
+
+
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor:
+    """t with values below the minimum raised to it and values above the maximum lowered to it."""
+    with get_default_graph().name_scope(name or "clip_by_value") as scope:
+        return maximum(minimum(t, clip_value_max), clip_value_min, name=scope)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of a list of tensors of one shape and dtype.
+
+    Raises:
+        ValueError: the list is empty, or shapes differ.
+    """
+    from estimatorkit.core import registry
+
+    tensors = [convert_to_tensor(each) for each in inputs]
+    if not tensors:
+        raise ValueError("add_n: inputs must be a list of at least one tensor with the same dtype and shape.")
+    if len(tensors) == 1:
+        return identity_of(tensors[0], name)
+    registry.check_same_dtype("AddN", tensors, name)
+    return registry.output("AddN", tensors, name=name)
+
+
+def identity_of(x: Tensor, name: str | None) -> Tensor:
+    """x itself, or under a name."""
+    return x if name is None else make("Identity", {"input": x}, name=name)
+
+
+def _infer_add_n(inputs: Any, attrs: Any) -> list[Spec]:
+    shape = inputs[0].shape
+    for other in inputs[1:]:
+        shape = shape.merge_with(other.shape)
+    return [Spec(inputs[0].dtype, shape)]
+
+
+register(
+    "AddN",
+    lambda *inputs: sum(inputs[1:], inputs[0]),
+    infer=_infer_add_n,
+    numpy_kernel=lambda *inputs: sum(inputs[1:], inputs[0]),
+    cases=lambda: [Case((_ANY, _POSITIVE, _UNIT))],
+)
+
+
+def _where_operator(name: str, function: Callable[..., Tensor], default: str | None) -> None:
+    def operate(*operands: Any) -> Tensor:
+        return function(*operands, **({"name": default} if default else {}))
+
+    operators[name] = operate
+
+
+for _method, _function, _name in (
+    *(("add", add, "add"), ("sub", subtract, "sub"), ("mul", multiply, "mul")),
+    *(("truediv", truediv, None), ("floordiv", floordiv, None), ("mod", floormod, "mod")),
+    *(("pow", pow, "pow"), ("neg", negative, None), ("abs", abs, None)),
+    *(("invert", logical_not, None), ("and", logical_and, "and"), ("or", logical_or, "or")),
+    *(("xor", logical_xor, "xor"), ("less", less, None), ("less_equal", less_equal, None)),
+    *(("greater", greater, None), ("greater_equal", greater_equal, None)),
+):
+    _where_operator(_method, _function, _name)

@@ -1,0 +1,108 @@
+"""Matrix ops: products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, operators
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+
+_A = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
+_B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)
+
+
+def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool, module: Any = jnp) -> Any:
+    return module.matmul(
+        module.swapaxes(a, -1, -2) if transpose_a else a,
+        module.swapaxes(b, -1, -2) if transpose_b else b,
+    )
+
+
+def _infer_matmul(inputs: Any, attrs: Any) -> list[Spec]:
+    a, b = inputs
+    if a.shape.dims is None or b.shape.dims is None:
+        return [Spec(a.dtype, UNKNOWN)]
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        raise ValueError(
+            explain(
+                "Shape must be at least rank 2: MatMul multiplies matrices",
+                received=f"{a.name} {a.shape}, {b.name} {b.shape}",
+                made_at=(a if len(a.shape) < 2 else b).op.source,
+                hint="use expand_dims, or tensordot for other products",
+            )
+        )
+    *batch_a, rows, inner_a = a.shape.dims
+    *batch_b, inner_b, columns = b.shape.dims
+    if attrs["transpose_a"]:
+        rows, inner_a = inner_a, rows
+    if attrs["transpose_b"]:
+        inner_b, columns = columns, inner_b
+    if inner_a is not None and inner_b is not None and inner_a != inner_b:
+        raise ValueError(
+            explain(
+                f"Dimensions must be equal, but are {inner_a} and {inner_b} for MatMul",
+                expected="as many columns in the first matrix as rows in the second",
+                received=f"{a.name} {a.shape}"
+                + " transposed" * attrs["transpose_a"]
+                + f", {b.name} {b.shape}"
+                + " transposed" * attrs["transpose_b"],
+                made_at=a.op.source,
+            )
+        )
+    batch = batch_a if len(batch_a) >= len(batch_b) else batch_b
+    return [Spec(a.dtype, TensorShape((*batch, rows, columns)))]
+
+
+register(
+    "MatMul",
+    _product,
+    infer=_infer_matmul,
+    numpy_kernel=lambda a, b, transpose_a, transpose_b: _product(
+        a, b, transpose_a, transpose_b, np
+    ),
+    cases=lambda: [
+        Case((_A, _B), {"transpose_a": False, "transpose_b": False}),
+        Case((_A, _A), {"transpose_a": True, "transpose_b": False}),
+        Case((np.stack([_A, _A + 1]), _A), {"transpose_a": False, "transpose_b": True}),
+    ],
+)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The matrix product of a and b, or of each pair of matrices in their last two dimensions.
+
+    Args:
+        a: `(..., rows, inner)`.
+        b: `(..., inner, columns)`, of the same dtype.
+        transpose_a, transpose_b: take the matrix transposed.
+        adjoint_a, adjoint_b: the same for real matrices.
+        a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
+        name: the operation's name.
+
+    Raises:
+        ValueError: the inner dimensions differ.
+    """
+    attrs = {
+        "transpose_a": bool(transpose_a or adjoint_a),
+        "transpose_b": bool(transpose_b or adjoint_b),
+    }
+    return make("MatMul", {"a": a, "b": b}, attrs, name, same_dtype=True)
+
+
+operators["matmul"] = lambda a, b: matmul(a, b, name="matmul")

@@ -1,0 +1,437 @@
+"""Neural-network ops: activations, softmax, cross-entropies from logits, bias, dropout, moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.ops import array, elementwise, random, reduce
+from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+
+sigmoid = elementwise.sigmoid
+tanh = elementwise.tanh
+
+_SAMPLE = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 7.25]], np.float32)
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def _activation(
+    op_type: str, kernel: Callable[..., Any], numpy_kernel: Callable[..., Any], doc: str
+) -> Callable[..., Tensor]:
+    register(
+        op_type,
+        kernel,
+        infer=same_as_input(),
+        numpy_kernel=numpy_kernel,
+        cases=lambda: [Case((_SAMPLE,))],
+    )
+
+    def function(features: Any, name: str | None = None) -> Tensor:
+        return make(op_type, {"features": features}, name=name)
+
+    function.__name__ = function.__qualname__ = op_type.lower()
+    function.__doc__ = f"{doc}\n\nArgs:\n    features: a floating tensor.\n    name: the operation's name."
+    return function
+
+
+relu = _activation("Relu", jax.nn.relu, lambda x: np.maximum(x, 0), "max(x, 0).")
+relu6 = _activation("Relu6", jax.nn.relu6, lambda x: np.clip(x, 0, 6), "min(max(x, 0), 6).")
+elu = _activation(
+    "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x, and exp(x) - 1 below 0."
+)
+selu = _activation(
+    "Selu",
+    jax.nn.selu,
+    lambda x: (_SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(x))).astype(x.dtype),
+    "The scaled exponential linear unit (Klambauer et al. 2017).",
+)
+softplus = _activation(
+    "Softplus", jax.nn.softplus, lambda x: np.logaddexp(x, np.zeros((), x.dtype)), "log(1 + exp(x))."
+)
+softsign = _activation("Softsign", jax.nn.soft_sign, lambda x: x / (1 + np.abs(x)), "x / (1 + |x|).")
+
+register(
+    "LeakyRelu",
+    lambda x, alpha: jax.nn.leaky_relu(x, alpha),
+    infer=same_as_input(),
+    numpy_kernel=lambda x, alpha: np.where(x > 0, x, np.asarray(alpha, x.dtype) * x),
+    cases=lambda: [Case((_SAMPLE,), {"alpha": 0.2})],
+)
+
+
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """x, and alpha x below 0."""
+    return make("LeakyRelu", {"features": features}, {"alpha": float(alpha)}, name)
+
+
+for _type, _jax, _scipy in (
+    ("Softmax", jax.nn.softmax, scipy.special.softmax),
+    ("LogSoftmax", jax.nn.log_softmax, scipy.special.log_softmax),
+):
+    register(
+        _type,
+        lambda x, axis, function=_jax: function(x, axis=axis),
+        infer=same_as_input(),
+        numpy_kernel=lambda x, axis, function=_scipy: function(x, axis=axis).astype(x.dtype),
+        cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
+    )
+
+
+def softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis (the last by default; `dim` is an older spelling)."""
+    chosen = dim if axis is None else axis
+    return make("Softmax", {"logits": logits}, {"axis": -1 if chosen is None else chosen}, name)
+
+
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """x - log(sum(exp(x))) along an axis (the last by default; `dim` is an older spelling)."""
+    chosen = dim if axis is None else axis
+    return make("LogSoftmax", {"logits": logits}, {"axis": -1 if chosen is None else chosen}, name)
+
+
+# -- cross-entropies
+
+
+def _drop_last(inputs: Any, attrs: Any) -> list[Spec]:
+    return [Spec(inputs[0].dtype, inputs[0].shape[:-1])]
+
+
+register(
+    "SoftmaxCrossEntropyWithLogits",
+    lambda logits, labels: -jnp.sum(labels * jax.nn.log_softmax(logits), -1),
+    infer=_drop_last,
+    numpy_kernel=lambda logits, labels: -np.sum(
+        labels * scipy.special.log_softmax(logits, -1), -1
+    ).astype(logits.dtype),
+    cases=lambda: [Case((_SAMPLE, np.array([[0.2, 0.3, 0.5], [1, 0, 0]], np.float32)))],
+)
+register(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    lambda logits, labels: (
+        jax.scipy.special.logsumexp(logits, -1)
+        - jnp.take_along_axis(logits, labels[..., None], -1, mode="fill")[..., 0]
+    ),
+    infer=_drop_last,
+    numpy_kernel=lambda logits, labels: (
+        scipy.special.logsumexp(logits, -1)
+        - np.take_along_axis(logits, labels[..., None], -1)[..., 0]
+    ).astype(logits.dtype),
+    cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int64)))],
+)
+
+
+def _sigmoid_cross_entropy(logits: Any, labels: Any) -> Any:
+    return jnp.maximum(logits, 0) - logits * labels + jnp.log1p(jnp.exp(-jnp.abs(logits)))
+
+
+def _sigmoid_cross_entropy_gradient(op: Any, dy: Tensor) -> list[Any]:
+    # The derivative of the stable form above is wrong at exactly 0 by the two kinks; this one is exact everywhere.
+    logits, labels = op.inputs
+    return [dy * (elementwise.sigmoid(logits) - labels), dy * (-logits)]
+
+
+register(
+    "SigmoidCrossEntropyWithLogits",
+    _sigmoid_cross_entropy,
+    infer=same_as_input(),
+    gradient=_sigmoid_cross_entropy_gradient,
+    numpy_kernel=lambda logits, labels: (
+        np.maximum(logits, 0) - logits * labels + np.log1p(np.exp(-np.abs(logits)))
+    ),
+    cases=lambda: [Case((_SAMPLE, np.array([[0, 1, 0.5], [1, 0, 1]], np.float32)))],
+)
+
+
+def _keywords_only(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None or labels is None or logits is None:
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=...)."
+        )
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """The cross-entropy between class probabilities and a softmax of logits.
+
+    Args:
+        labels: probabilities, `(..., classes)`; each row sums to 1. No gradient flows to them (use
+            `softmax_cross_entropy_with_logits_v2` where it should).
+        logits: `(..., classes)`, unscaled.
+        dim: the axis of the classes.
+        name: the operation's name.
+        axis: the same as `dim`.
+
+    Returns:
+        `(...)`: one loss an example.
+    """
+    _keywords_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    chosen = dim if axis is None else axis
+    return softmax_cross_entropy_with_logits_v2(
+        array.stop_gradient(labels), logits, chosen, name
+    )
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None
+) -> Tensor:
+    """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too."""
+    scores = convert_to_tensor(logits, name="logits")
+    probabilities = convert_to_tensor(labels, scores.dtype if not isinstance(labels, Tensor) else None)
+    probabilities = elementwise.cast(probabilities, scores.dtype)
+    if axis not in (None, -1) and axis != (scores.shape.rank or 0) - 1:
+        order = [each for each in range(len(scores.shape)) if each != axis % len(scores.shape)]
+        order.append(axis % len(scores.shape))  # type: ignore[operator]
+        scores = array.transpose(scores, order)
+        probabilities = array.transpose(probabilities, order)
+    _check_compatible(probabilities, scores)
+    return make(
+        "SoftmaxCrossEntropyWithLogits", {"features": scores, "labels": probabilities}, name=name
+    )
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross-entropy between class indices and a softmax of logits.
+
+    Args:
+        labels: int32 or int64 `(...)`, in [0, classes). Others give NaN.
+        logits: `(..., classes)`, unscaled.
+        name: the operation's name.
+
+    Returns:
+        `(...)`: one loss an example.
+    """
+    _keywords_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    scores = convert_to_tensor(logits, name="logits")
+    indices = convert_to_tensor(labels, name="labels")
+    if not indices.shape.is_compatible_with(scores.shape[:-1]):
+        raise ValueError(
+            explain(
+                "Rank mismatch: labels must have one rank less than logits",
+                expected=f"labels of shape {scores.shape[:-1]}",
+                received=f"{indices.shape}, logits {scores.shape}",
+                made_at=indices.op.source,
+                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits for one-hot labels",
+            )
+        )
+    inputs = {"features": scores, "labels": indices}
+    return make("SparseSoftmaxCrossEntropyWithLogits", inputs, name=name)
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross-entropy between 0/1 labels and a sigmoid of logits, element by element.
+
+    Args:
+        labels: floats in [0, 1], of the shape of logits.
+        logits: floats.
+        name: the operation's name.
+    """
+    _keywords_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
+        scores = convert_to_tensor(logits, name="logits")
+        targets = convert_to_tensor(labels, name="labels", dtype_hint=scores.dtype)
+        _check_compatible(targets, scores)
+        registry.check_same_dtype("SigmoidCrossEntropyWithLogits", [scores, targets])
+        return registry.output("SigmoidCrossEntropyWithLogits", [scores, targets], name=scope)
+
+
+def _check_compatible(labels: Tensor, logits: Tensor) -> None:
+    if not labels.shape.is_compatible_with(logits.shape):
+        raise ValueError(
+            explain(
+                "logits and labels must have the same shape",
+                expected=f"labels of shape {logits.shape}",
+                received=str(labels.shape),
+                made_at=labels.op.source,
+            )
+        )
+
+
+# -- the rest
+
+
+def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) -> Any:
+    if channels_first:
+        bias = module.reshape(bias, (-1,) + (1,) * (value.ndim - 2))
+    return value + bias
+
+
+def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
+    value, bias = inputs
+    channel = 1 if attrs["channels_first"] else -1
+    if value.shape.rank is not None and not bias.shape.is_compatible_with([value.shape[channel]]):
+        raise ValueError(
+            explain(
+                "BiasAdd: the bias does not fit the channels",
+                expected=f"a bias of shape ({value.shape[channel]},)",
+                received=f"{bias.shape}, value {value.shape}",
+                made_at=bias.op.source,
+            )
+        )
+    return [Spec(value.dtype, value.shape)]
+
+
+register(
+    "BiasAdd",
+    _bias_add,
+    infer=_infer_bias_add,
+    numpy_kernel=lambda value, bias, channels_first: _bias_add(value, bias, channels_first, np),
+    cases=lambda: [
+        Case((_SAMPLE, _SAMPLE[0]), {"channels_first": False}),
+        Case((_SAMPLE[:, :, None], _SAMPLE[0]), {"channels_first": True}),
+    ],
+)
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """`value + bias`, with `bias` of shape (channels,).
+
+    Args:
+        value: `(..., channels)`, or `(batch, channels, ...)` with data_format "NCHW".
+        bias: `(channels,)`, of the same dtype.
+        data_format: "NHWC" (default) or "NCHW".
+        name: the operation's name.
+    """
+    first = bool(data_format and data_format.startswith("NC"))
+    inputs = {"value": value, "bias": bias}
+    return make("BiasAdd", inputs, {"channels_first": first}, name, same_dtype=True)
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """sum(t squared) / 2."""
+    with get_default_graph().name_scope(name or "L2Loss") as scope:
+        tensor = convert_to_tensor(t)
+        half = convert_to_tensor(0.5, tensor.dtype)
+        return elementwise.multiply(reduce.reduce_sum(elementwise.square(tensor)), half, name=scope)
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """x / sqrt(max(sum(x squared along axis), epsilon))."""
+    with get_default_graph().name_scope(name or "l2_normalize") as scope:
+        tensor = convert_to_tensor(x, name="x")
+        total = reduce.reduce_sum(elementwise.square(tensor), dim if axis is None else axis, True)
+        return elementwise.multiply(
+            tensor, elementwise.rsqrt(elementwise.maximum(total, epsilon)), name=scope
+        )
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance (of the population) of x along axes.
+
+    Args:
+        x: a floating tensor.
+        axes: the axes to reduce.
+        shift: accepted for TensorFlow's signature.
+        name: the scope's name.
+        keep_dims, keepdims: keep the reduced axes, with length 1.
+    """
+    with get_default_graph().name_scope(name or "moments"):
+        tensor = convert_to_tensor(x, name="x")
+        kept = bool(keep_dims or keepdims)
+        mean = reduce.reduce_mean(tensor, axes, True, name="mean")
+        squares = elementwise.squared_difference(tensor, array.stop_gradient(mean))
+        variance = reduce.reduce_mean(squares, axes, kept, name="variance")
+        if not kept:
+            mean = array.squeeze(mean, np.atleast_1d(axes), name="Squeeze")
+        return mean, variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """scale (x - mean) / sqrt(variance + variance_epsilon) + offset (Ioffe & Szegedy 2015).
+
+    Args:
+        x: a floating tensor.
+        mean, variance, offset, scale: tensors that broadcast with x; offset and scale may be None.
+        variance_epsilon: a small number that keeps the root away from 0.
+        name: the scope's name.
+    """
+    with get_default_graph().name_scope(name or "batchnorm"):
+        inverse = elementwise.rsqrt(variance + variance_epsilon)
+        if scale is not None:
+            inverse = inverse * scale
+        shift = (offset - mean * inverse) if offset is not None else -mean * inverse
+        return x * inverse + shift
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """x with elements set to 0 at random, the others scaled up so that the expected sum stays.
+
+    Args:
+        x: a floating tensor.
+        keep_prob: the probability that an element is kept (1 - rate); a number or a scalar tensor.
+        noise_shape: a shape that broadcasts with x's; elements that share a draw are dropped together.
+        seed: see `set_random_seed`.
+        name: the scope's name.
+        rate: the probability that an element is dropped.
+
+    Raises:
+        ValueError: the probability is not in [0, 1), or both or neither are given.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("dropout: give exactly one of rate and keep_prob.")
+    if rate is None:
+        rate = 1.0 - keep_prob
+    with get_default_graph().name_scope(name or "dropout"):
+        tensor = convert_to_tensor(x, name="x")
+        known = constant_value(rate) if isinstance(rate, Tensor) else rate
+        if known is not None:
+            if not 0 <= float(known) < 1:
+                raise ValueError(explain("dropout: the rate is no probability", expected="0 <= rate < 1", received=known))
+            if float(known) == 0:
+                return tensor
+        shape = array.shape(tensor) if noise_shape is None else noise_shape
+        draw = random.random_uniform(shape, dtype=tensor.dtype, seed=seed)
+        if noise_shape is None:
+            draw.set_shape(tensor.shape)
+        rate_tensor = convert_to_tensor(rate, tensor.dtype if known is not None else None)
+        kept = elementwise.cast(elementwise.greater_equal(draw, rate_tensor), tensor.dtype)
+        return tensor * (1.0 / (1.0 - rate_tensor)) * kept
+

@@ -1,0 +1,278 @@
+"""Reductions: sums, means, extremes, products, any/all, log-sum-exp, arg-extremes and cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor
+from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+
+_SAMPLE = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.0]], np.float32)
+_BOOLS = np.array([[True, False], [True, True]])
+
+
+def _infer(inputs: Any, attrs: Any) -> list[Spec]:
+    (tensor,) = inputs
+    axis, keepdims = attrs["axis"], attrs["keepdims"]
+    dims = tensor.shape.dims
+    if dims is None:
+        return [Spec(tensor.dtype, TensorShape(()) if axis is None and not keepdims else UNKNOWN)]
+    axes = set(range(len(dims))) if axis is None else {each % len(dims) for each in axis}
+    kept = [
+        1 if position in axes else dim
+        for position, dim in enumerate(dims)
+        if keepdims or position not in axes
+    ]
+    return [Spec(tensor.dtype, TensorShape(kept))]
+
+
+def _reduction(
+    op_type: str,
+    kernel: Callable[..., Any],
+    numpy_kernel: Callable[..., Any],
+    doc: str,
+    sample: Any = _SAMPLE,
+    gradient: Any = "auto",
+) -> Callable[..., Tensor]:
+    register(
+        op_type,
+        kernel,
+        infer=_infer,
+        numpy_kernel=numpy_kernel,
+        gradient=gradient,
+        cases=lambda: [
+            Case((sample,), {"axis": None, "keepdims": False}),
+            Case((sample,), {"axis": (1,), "keepdims": True}),
+            Case((sample,), {"axis": (-2,), "keepdims": False}),
+        ],
+    )
+
+    def function(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        axes = _axes(reduction_indices if axis is None else axis, tensor, op_type)
+        return make(
+            op_type,
+            {"input": tensor},
+            {"axis": axes, "keepdims": bool(keepdims or keep_dims)},
+            name or op_type,
+        )
+
+    function.__name__ = function.__qualname__ = "reduce_" + op_type.lower()
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    input_tensor: a tensor.\n"
+        "    axis: the axis, or axes, to reduce; all by default.\n"
+        "    keepdims: keep the reduced axes, with length 1.\n    name: the operation's name.\n"
+        "    reduction_indices, keep_dims: older spellings of axis and keepdims."
+    )
+    return function
+
+
+def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
+    if axis is None:
+        return None
+    if isinstance(axis, Tensor):
+        axis = constant_value(axis)
+        if axis is None:
+            raise ValueError(
+                explain(
+                    f"{what}: the axis must be known when the graph is built",
+                    expected="an int, a list of ints, or a constant",
+                    received="a tensor computed at run time",
+                )
+            )
+    axes = tuple(int(each) for each in np.reshape(np.asarray(axis, np.int64), -1))
+    rank = tensor.shape.rank
+    if rank is not None and any(not -rank <= each < rank for each in axes):
+        raise ValueError(
+            explain(
+                f"{what}: Invalid reduction dimension",
+                expected=f"axes in [-{rank}, {rank}) for input of shape {tensor.shape}",
+                received=list(axes),
+                made_at=tensor.op.source,
+            )
+        )
+    return axes
+
+
+def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jax.scipy.special.logsumexp(x, axis=axis, keepdims=keepdims)
+
+
+def _numpy_logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
+    return scipy.special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+
+
+def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
+    # Integers stay integers (rounded towards zero), as in TensorFlow.
+    return jnp.mean(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+
+
+def _sum(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _prod(x: Any, axis: Any, keepdims: bool) -> Any:
+    return jnp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+reduce_sum = _reduction(
+    "Sum",
+    _sum,
+    lambda x, axis, keepdims: np.sum(x, axis, keepdims=keepdims, dtype=x.dtype),
+    "The sum of the elements.",
+)
+reduce_mean = _reduction(
+    "Mean",
+    _mean,
+    lambda x, axis, keepdims: np.mean(x, axis, keepdims=keepdims).astype(x.dtype),
+    "The mean of the elements; of integers, rounded towards zero.",
+)
+reduce_prod = _reduction(
+    "Prod",
+    _prod,
+    lambda x, axis, keepdims: np.prod(x, axis, keepdims=keepdims, dtype=x.dtype),
+    "The product of the elements.",
+)
+reduce_max = _reduction(
+    "Max", jnp.max, lambda x, axis, keepdims: np.max(x, axis, keepdims=keepdims), "The greatest."
+)
+reduce_min = _reduction(
+    "Min", jnp.min, lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims), "The least."
+)
+reduce_logsumexp = _reduction(
+    "LogSumExp", _logsumexp, _numpy_logsumexp, "log(sum(exp(x))), without overflow."
+)
+reduce_any = _reduction(
+    "Any",
+    jnp.any,
+    lambda x, axis, keepdims: np.any(x, axis, keepdims=keepdims),
+    "Whether any element is true.",
+    _BOOLS,
+    None,
+)
+reduce_all = _reduction(
+    "All",
+    jnp.all,
+    lambda x, axis, keepdims: np.all(x, axis, keepdims=keepdims),
+    "Whether all elements are true.",
+    _BOOLS,
+    None,
+)
+
+
+def _infer_arg(inputs: Any, attrs: Any) -> list[Spec]:
+    reduced = _infer(inputs, {"axis": (attrs["axis"],), "keepdims": False})
+    return [Spec(attrs["dtype"], reduced[0].shape)]
+
+
+for _type, _jax, _numpy in (("ArgMax", jnp.argmax, np.argmax), ("ArgMin", jnp.argmin, np.argmin)):
+    register(
+        _type,
+        lambda x, axis, dtype, function=_jax: function(x, axis=axis).astype(dtype.numpy_dtype),
+        infer=_infer_arg,
+        gradient=None,
+        numpy_kernel=lambda x, axis, dtype, function=_numpy: function(x, axis=axis).astype(
+            dtype.numpy_dtype
+        ),
+        cases=lambda: [Case((_SAMPLE,), {"axis": 1, "dtype": int64})],
+    )
+
+
+def argmax(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = int64,
+) -> Tensor:
+    """The index of the greatest element along an axis (the first of equals).
+
+    Args:
+        input: a numeric tensor.
+        axis: the axis; 0 by default.
+        name: the operation's name.
+        dimension: an older spelling of axis.
+        output_type: int64 or int32.
+    """
+    return _arg("ArgMax", input, axis, dimension, output_type, name)
+
+
+def argmin(
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
+    output_type: Any = int64,
+) -> Tensor:
+    """The index of the least element along an axis; arguments as for `argmax`."""
+    return _arg("ArgMin", input, axis, dimension, output_type, name)
+
+
+def _arg(
+    op_type: str, value: Any, axis: Any, dimension: Any, output_type: Any, name: str | None
+) -> Tensor:
+    tensor = convert_to_tensor(value, name="input")
+    chosen = dimension if axis is None else axis
+    axes = _axes(0 if chosen is None else chosen, tensor, op_type) or (0,)
+    return make(
+        op_type, {"input": tensor}, {"axis": axes[0], "dtype": as_dtype(output_type)}, name
+    )
+
+
+def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    if reverse:
+        x = jnp.flip(x, axis)
+    total = jnp.cumsum(x, axis=axis, dtype=x.dtype)
+    if exclusive:
+        total = total - x
+    return jnp.flip(total, axis) if reverse else total
+
+
+register(
+    "Cumsum",
+    _cumsum,
+    infer=same_as_input(),
+    cases=lambda: [
+        Case(
+            (_SAMPLE,), {"axis": 1, "exclusive": False, "reverse": False}, np.cumsum(_SAMPLE, axis=1)
+        ),
+        Case(
+            (np.array([1.0, 2.0, 3.0], np.float32),),
+            {"axis": 0, "exclusive": True, "reverse": True},
+            np.array([5.0, 3.0, 0.0], np.float32),
+        ),
+    ],
+)
+
+
+def cumsum(
+    x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The cumulative sum along an axis.
+
+    Args:
+        x: a numeric tensor.
+        axis: the axis.
+        exclusive: leave out the element itself.
+        reverse: sum from the end.
+        name: the operation's name.
+    """
+    attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+    return make("Cumsum", {"x": x}, attrs, name)

@@ -1,0 +1,486 @@
+"""The op registry: one row per op type, and `apply`, which makes an operation from a row.
+
+A row says how the op computes (`kernel`), where (`device`: a pure JAX function; `host`: a NumPy/Python function),
+how shapes are inferred (from the kernel itself unless `infer` is given) and how gradients flow (from the kernel by
+`jax.vjp` unless `gradient` is given). To add an op is to write one function and register it, with a case or two
+that the tests run. Nothing else in the package switches on op types.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Operation, Tensor, get_default_graph
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.x64 import x64
+
+
+class Spec(NamedTuple):
+    """What is known of a tensor before the graph runs."""
+
+    dtype: DType
+    shape: TensorShape
+
+
+class Case(NamedTuple):
+    """An example of an op, which the tests run: value, shapes, gradient.
+
+    Attributes:
+        inputs: arrays, in the order of the op's inputs.
+        attrs: attributes.
+        expected: what it gives (an array, or a tuple of them); None to compare with the op's `numpy_kernel`.
+    """
+
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any] = {}
+    expected: Any = None
+
+
+Infer: TypeAlias = Callable[[Sequence[Tensor], Mapping[str, Any]], Sequence[Spec]]
+Gradient: TypeAlias = Callable[..., Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """A row of the registry.
+
+    Attributes:
+        type: the op type.
+        kernel: `kernel(*inputs, **attrs)`, giving an array or a tuple of arrays, one for each output.
+        where: 'device' (pure JAX) or 'host' (NumPy and Python).
+        infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel abstractly.
+        gradient: 'auto' (`jax.vjp` of the kernel), None (not differentiable), or `gradient(op, *output gradients)`
+            giving a gradient or None for each input.
+        numpy_kernel: the same function in NumPy. The tests compare with it; values known before running are folded
+            by it; and it runs the op on strings.
+        static: positions of inputs whose values shape the output and must be known when XLA compiles (or a function
+            of the attributes giving them).
+        known_from_shape: whether the outputs depend on the inputs' shapes alone.
+        updates: positions of variable handles for which the kernel gives new values, before its outputs.
+        overwrites: those of `updates` whose old value the kernel does not take (it is given None).
+        random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
+        context: whether a host kernel takes `context` (the session's resources) by keyword.
+        pure: whether equal inputs always give equal outputs, and nothing else happens.
+        cases: examples; the tests demand at least one.
+    """
+
+    type: str
+    kernel: Callable[..., Any]
+    where: Literal["device", "host"] = "device"
+    infer: Infer | None = None
+    gradient: Literal["auto"] | Gradient | None = "auto"
+    numpy_kernel: Callable[..., Any] | None = None
+    static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
+    known_from_shape: bool = False
+    updates: tuple[int, ...] = ()
+    overwrites: tuple[int, ...] = ()
+    random: bool = False
+    context: bool = False
+    pure: bool = True
+    cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
+
+    def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
+        """`static` for an operation with these attributes."""
+        return self.static(attrs) if callable(self.static) else self.static
+
+    @property
+    def foldable(self) -> bool:
+        """Whether NumPy can stand in for XLA where the inputs are known."""
+        return self.numpy_kernel is not None and self.pure and self.where == "device"
+
+
+_REGISTRY: dict[str, OpDef] = {}
+
+
+def register(op_type: str, kernel: Callable[..., Any], **rest: Any) -> OpDef:
+    """Adds a row to the registry (see `OpDef` for the keywords) and returns it.
+
+    Raises:
+        ValueError: the type is taken.
+    """
+    if op_type in _REGISTRY:
+        raise ValueError(f"op type {op_type!r} is registered twice.")
+    row = OpDef(op_type, kernel, **rest)
+    _REGISTRY[op_type] = row
+    return row
+
+
+def lookup(op_type: str) -> OpDef:
+    """The row of `op_type`.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _REGISTRY[op_type]
+
+
+def registered_types() -> list[str]:
+    """All op types."""
+    return sorted(_REGISTRY)
+
+
+def apply(
+    op_type: str,
+    inputs: Sequence[Tensor] = (),
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Adds an operation of a registered type to the default graph.
+
+    Args:
+        op_type: the type.
+        inputs: tensors (see `conversion.convert_to_tensor` for other values).
+        attrs: attributes for the kernel.
+        name: the wished name; the type by default.
+
+    Raises:
+        ValueError, TypeError: shapes or dtypes do not fit.
+    """
+    row = _REGISTRY[op_type]
+    attrs = attrs or {}
+    outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
+    graph = inputs[0].graph if inputs else get_default_graph()
+    return graph.create_op(op_type, inputs, outputs, attrs, name)
+
+
+def output(
+    op_type: str,
+    inputs: Sequence[Tensor] = (),
+    attrs: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`apply` for an op with one output, which it returns."""
+    return apply(op_type, inputs, attrs, name).outputs[0]
+
+
+# -- inference from the kernel
+
+
+def infer_from_kernel(
+    row: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
+) -> Sequence[Spec]:
+    """The outputs' specs by abstract evaluation of the kernel.
+
+    Unknown dimensions are filled in twice, with two different sizes: a dimension of the output that comes out the
+    same both times is known. (`jax.export.symbolic_shape` would do it in one evaluation, but refuses every
+    comparison that it cannot decide, such as an unknown dimension meeting 3, where TensorFlow says 3.)
+
+    Raises:
+        ValueError: the kernel refuses the shapes, and none of them is unknown.
+    """
+    specs = tuple(Spec(tensor.dtype, tensor.shape) for tensor in inputs)
+    static = row.static_positions(attrs)
+    values = tuple(
+        _frozen(constant_value(tensor)) if position in static else None
+        for position, tensor in enumerate(inputs)
+    )
+    if any(values[position] is None for position in static):
+        return [Spec(spec.dtype, UNKNOWN) for spec in specs[:1]]
+    try:
+        return _infer(row.type, specs, values, _frozen(dict(attrs)))
+    except _Refused as refused:
+        cause = refused.cause
+        raise ValueError(
+            explain(
+                f"{row.type} cannot take these inputs: {str(cause).splitlines()[0]}",
+                received=", ".join(f"{t.name} {t.shape} {t.dtype.name}" for t in inputs),
+                made_at=inputs[0].op.source if inputs else None,
+            )
+        ) from cause
+
+
+class _Refused(Exception):
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
+
+
+# Two sizes with many divisors, so that reshapes and strides by common factors work; never equal to a real one.
+_SIZES = (720720, 1441440)
+
+
+@functools.lru_cache(maxsize=4096)
+def _infer(
+    op_type: str, specs: tuple[Spec, ...], values: tuple[Any, ...], frozen_attrs: Any
+) -> tuple[Spec, ...]:
+    import jax
+
+    row = _REGISTRY[op_type]
+    attrs = _thawed(frozen_attrs)
+    unknown = any(not spec.shape.is_fully_defined() for spec in specs)
+    if any(spec.shape.rank is None for spec in specs):
+        return _infer_unknown_rank(row, specs, attrs)
+
+    def evaluate(size: int) -> list[Any]:
+        arguments = [
+            _thawed(value)
+            if value is not None
+            else jax.ShapeDtypeStruct(
+                [size if dim is None else dim for dim in spec.shape], spec.dtype.numpy_dtype
+            )
+            for spec, value in zip(specs, values, strict=True)
+        ]
+        traced = [a for a, value in zip(arguments, values, strict=True) if value is None]
+
+        def call(*given: Any) -> Any:
+            rest = iter(given)
+            return row.kernel(
+                *(
+                    next(rest) if value is None else argument
+                    for argument, value in zip(arguments, values, strict=True)
+                ),
+                **attrs,
+            )
+
+        with x64():
+            result = jax.eval_shape(call, *traced)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+
+    try:
+        first = evaluate(_SIZES[0])
+        second = evaluate(_SIZES[1]) if unknown else first
+    except (TypeError, ValueError) as error:
+        if unknown:
+            return _infer_unknown_rank(row, specs, attrs)
+        raise _Refused(error) from error
+    return tuple(
+        Spec(
+            as_dtype(one.dtype),
+            TensorShape(
+                [a if a == b else None for a, b in zip(one.shape, two.shape, strict=True)]
+            ),
+        )
+        for one, two in zip(first, second, strict=True)
+    )
+
+
+def _infer_unknown_rank(
+    row: OpDef, specs: tuple[Spec, ...], attrs: Mapping[str, Any]
+) -> tuple[Spec, ...]:
+    """dtypes only: the first guess of ranks that the kernel accepts tells them."""
+    import jax
+
+    for rank in (2, 1, 0, 3, 4, 5):
+        guesses = [
+            jax.ShapeDtypeStruct(
+                [1] * rank if spec.shape.rank is None else [dim or 1 for dim in spec.shape],
+                spec.dtype.numpy_dtype,
+            )
+            for spec in specs
+        ]
+        try:
+            with x64():
+                result = jax.eval_shape(functools.partial(row.kernel, **attrs), *guesses)
+        except (TypeError, ValueError):
+            continue
+        outputs = result if isinstance(result, (tuple, list)) else [result]
+        return tuple(Spec(as_dtype(each.dtype), UNKNOWN) for each in outputs)
+    return tuple(Spec(specs[0].dtype, UNKNOWN) for _ in range(1))
+
+
+class _Frozen(NamedTuple):
+    """An array as a hashable value."""
+
+    data: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _Frozen(value.tobytes(), value.dtype.str, value.shape)
+    if isinstance(value, dict):
+        return ("dict", tuple((key, _frozen(each)) for key, each in sorted(value.items())))
+    if isinstance(value, list):
+        return ("list", tuple(map(_frozen, value)))
+    return value
+
+
+def _thawed(value: Any) -> Any:
+    if isinstance(value, _Frozen):
+        return np.frombuffer(value.data, np.dtype(value.dtype)).reshape(value.shape)
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == "dict":
+        return {key: _thawed(each) for key, each in value[1]}
+    if isinstance(value, tuple) and len(value) == 2 and value[0] == "list":
+        return list(map(_thawed, value[1]))
+    return value
+
+
+# -- values known before the graph runs
+
+_FOLD_LIMIT = 4096
+"""Elements; above it a value is left to XLA (folding is for shapes, sizes and axes)."""
+
+
+def fold(row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any | None:
+    """The op's outputs where they can be had without XLA, else None.
+
+    `inputs` are NumPy arrays where known and anything with a `shape` otherwise.
+    """
+    if row.numpy_kernel is None or not row.foldable:
+        return None
+    if not row.known_from_shape and not all(
+        isinstance(value, np.ndarray) and value.size <= _FOLD_LIMIT for value in inputs
+    ):
+        return None
+    return row.numpy_kernel(*inputs, **attrs)
+
+
+def constant_value(tensor: Tensor) -> Any | None:
+    """The value of `tensor` as an array where it follows from constants and static shapes, else None.
+
+    As `tf.get_static_value`.
+    """
+    row = _REGISTRY[tensor.op.type]
+    if row.type == "Const":
+        value: Any = tensor.op.attrs["value"]
+        return value
+    if not row.foldable:
+        return None
+    inputs: list[Any]
+    if row.known_from_shape:
+        if not all(source.shape.is_fully_defined() for source in tensor.op.inputs):
+            return None
+        inputs = [
+            np.broadcast_to(np.zeros((), np.int8), tuple(source.shape))  # type: ignore[arg-type]
+            for source in tensor.op.inputs
+        ]
+    else:
+        inputs = [constant_value(source) for source in tensor.op.inputs]
+        if any(value is None for value in inputs):
+            return None
+    result = fold(row, inputs, tensor.op.kernel_attrs)
+    if result is None:
+        return None
+    chosen = result[tensor.value_index] if isinstance(result, (tuple, list)) else result
+    return np.asarray(chosen, tensor.dtype.numpy_dtype)
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """What is known of the shape that the 1-D integer tensor `tensor` holds (-1 counts as unknown).
+
+    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2` and slices of them.
+    """
+    value = constant_value(tensor)
+    if value is not None:
+        return TensorShape(np.atleast_1d(value).tolist())
+    op = tensor.op
+    if op.type == "Shape":
+        return op.inputs[0].shape
+    if op.type == "Pack":
+        return TensorShape([_dimension_of(each) for each in op.inputs])
+    if op.type == "ConcatV2":
+        shape = SCALAR
+        for each in op.inputs:
+            shape = shape.concatenate(constant_value_as_shape(each))
+        return shape
+    if op.type == "StridedSlice" and not op.inputs[1:]:
+        index = op.attrs["index"][0]
+        if isinstance(index, tuple):
+            return constant_value_as_shape(op.inputs[0])[slice(*index[1:])]
+    length = tensor.shape[0] if tensor.shape.rank == 1 else None
+    return UNKNOWN if length is None else TensorShape([None] * length)
+
+
+def _dimension_of(tensor: Tensor) -> int | None:
+    value = constant_value(tensor)
+    if value is not None:
+        return int(value)
+    op = tensor.op
+    if op.type == "StridedSlice" and not op.inputs[1:] and op.inputs[0].op.type == "Shape":
+        index = op.attrs["index"][0]
+        shape = op.inputs[0].op.inputs[0].shape
+        if isinstance(index, int) and shape.rank is not None:
+            return shape[index]
+    return None
+
+
+# -- inference rules that many rows share
+
+
+def same_as_input(position: int = 0) -> Infer:
+    """One output, with the spec of an input."""
+
+    def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+        return [Spec(inputs[position].dtype, inputs[position].shape)]
+
+    return infer
+
+
+def fixed(dtype: DType, shape: TensorShape = SCALAR) -> Infer:
+    """One output, always of this spec."""
+
+    def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+        return [Spec(dtype, shape)]
+
+    return infer
+
+
+def from_attrs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    """One output, whose spec the attributes `dtype` and `shape` give."""
+    return [Spec(attrs["dtype"], attrs["shape"])]
+
+
+def broadcast(dtype: DType | None = None) -> Infer:
+    """Inputs of one dtype broadcast together; the output has that dtype, or `dtype`.
+
+    Raises:
+        TypeError: the dtypes differ (as in TensorFlow, nothing is promoted).
+        ValueError: the shapes cannot be broadcast.
+    """
+
+    def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+        shape = inputs[0].shape
+        for other in inputs[1:]:
+            shape = _broadcast(shape, other.shape, inputs)
+        return [Spec(dtype or inputs[0].dtype, shape)]
+
+    return infer
+
+
+def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = None) -> None:
+    """Raises TypeError where the inputs' dtypes differ."""
+    if any(tensor.dtype is not inputs[0].dtype for tensor in inputs[1:]):
+        raise TypeError(
+            explain(
+                f"{op_type}{f' {name!r}' if name else ''}: the inputs have different dtypes",
+                expected=f"all {inputs[0].dtype.name}, as the first",
+                received=", ".join(f"{t.name} {t.dtype.name}" for t in inputs),
+                made_at=inputs[0].op.source,
+                hint=f"use cast(x, {inputs[0].dtype.name}); nothing is promoted silently",
+            )
+        )
+
+
+def _broadcast(one: TensorShape, two: TensorShape, inputs: Sequence[Tensor]) -> TensorShape:
+    if one.dims is None or two.dims is None:
+        return UNKNOWN
+    if one.dims == two.dims:
+        return one
+    length = max(len(one), len(two))
+    left = (1,) * (length - len(one)) + one.dims
+    right = (1,) * (length - len(two)) + two.dims
+    result: list[int | None] = []
+    for a, b in zip(left, right, strict=True):
+        if a == 1 or b == 1:
+            result.append(b if a == 1 else a)
+        elif a is None or b is None:
+            result.append(b if a is None else a)
+        elif a == b:
+            result.append(a)
+        else:
+            raise ValueError(
+                explain(
+                    f"Dimensions must be equal, but are {a} and {b}",
+                    expected="shapes that broadcast together (equal, or 1, from the right)",
+                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                    made_at=inputs[0].op.source,
+                )
+            )
+    return TensorShape(result)

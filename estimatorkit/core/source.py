@@ -1,0 +1,29 @@
+"""Which line of the user's program made something: the first frame outside this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class SourceLine(NamedTuple):
+    """A place in the user's program."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}, in {self.function}"
+
+
+def user_line() -> SourceLine:
+    """Returns the innermost line on the stack that is not in this package (2 us; no source text is read)."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    code = frame.f_code
+    return SourceLine(code.co_filename, frame.f_lineno, code.co_name)

@@ -1,0 +1,576 @@
+"""Variables: state with a name, and the scopes that share it (`get_variable`, `variable_scope`).
+
+A `Variable` is a handle in the graph; its value lives in a session. As TensorFlow's resource variables: reading gives
+the value at that point of the graph's order (data and control edges first, then the order of making), so a read made
+when the variable was made comes before every assignment. A read under `control_dependencies` is a new one, after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import as_array, convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, float32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import (
+    Graph,
+    GraphKeys,
+    Operation,
+    Operators,
+    Tensor,
+    get_default_graph,
+    get_default_session,
+)
+from estimatorkit.core.initializers import GlorotUniform, Initializer, Zeros
+from estimatorkit.core.ops import array
+from estimatorkit.core.shapes import TensorShape, as_shape
+
+
+class Variable(Operators):
+    """State that lives in a session and survives its runs.
+
+    Args:
+        initial_value: its first value: a tensor, an array, a number, or a function without arguments giving one.
+        trainable: whether optimizers change it by default.
+        collections: where it is listed; GLOBAL_VARIABLES by default (and TRAINABLE_VARIABLES if trainable).
+        validate_shape: whether the shape is that of `initial_value`; otherwise it may change.
+        caching_device: accepted for TensorFlow's signature.
+        name: its name; 'Variable' by default.
+        dtype: its dtype; that of `initial_value` by default.
+        expected_shape: a shape that `initial_value` must have.
+        constraint: a function that optimizers apply to the value after each update.
+
+    Raises:
+        ValueError: the initial value has another shape, or none is given.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        collections: Sequence[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        graph = get_default_graph()
+        wanted = None if dtype is None else as_dtype(dtype)
+        with graph.init_scope(), graph.name_scope(name or "Variable") as scope:
+            value = initial_value
+            if callable(value):
+                with graph.name_scope("Initializer"):
+                    value = value()
+            self.initial_value: Tensor = convert_to_tensor(value, wanted, "initial_value")
+            if expected_shape is not None:
+                self.initial_value.shape.assert_is_compatible_with(expected_shape)
+            shape = self.initial_value.shape if validate_shape else TensorShape(None)
+            self.dtype: DType = self.initial_value.dtype
+            attrs = {"dtype": self.dtype, "shape": shape}
+            self._handle = registry.output("VarHandleOp", (), attrs, scope)
+            self.initializer: Operation = make(
+                "AssignVariableOp", {"ref": self._handle, "value": self.initial_value}, name="Assign"
+            ).op
+            self._snapshot = self._read("read")
+        self.trainable = trainable
+        self.constraint = constraint
+        self._shape = shape
+        names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
+            names.append(GraphKeys.TRAINABLE_VARIABLES)
+        graph.add_to_collections(names, self)
+
+    def _read(self, name: str) -> Tensor:
+        return make("ReadVariableOp", {"resource": self._handle}, name=name)
+
+    # -- what it is
+
+    @property
+    def name(self) -> str:
+        """Its name, for example 'dense/kernel:0'."""
+        return self._handle.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for it."""
+        return self._handle.op
+
+    @property
+    def handle(self) -> Tensor:
+        """The handle that state ops take."""
+        return self._handle
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+        return self._handle.graph
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, or ''."""
+        return self._handle.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """Its static shape."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """Its static shape."""
+        return self._shape
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable {self.name!r} shape={self._shape} dtype={self.dtype.name}>"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self._as_tensor())
+
+    def __bool__(self) -> bool:
+        return bool(self._snapshot)
+
+    # -- its value
+
+    def _as_tensor(self) -> Tensor:
+        if self.graph.has_control_dependencies and self.graph is get_default_graph():
+            return self.read_value()
+        return self._snapshot
+
+    def _as_graph_element(self) -> Tensor:
+        return self._snapshot
+
+    def value(self) -> Tensor:
+        """The value, read at this point of the graph."""
+        return self._as_tensor()
+
+    def read_value(self) -> Tensor:
+        """A new read, after the control dependencies in force."""
+        return self._read(f"{self.op.name.rsplit('/', 1)[-1]}/read")
+
+    def initialized_value(self) -> Tensor:
+        """The initial value (for initializing another variable from it)."""
+        return self.initial_value
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in `session` or in the default session."""
+        return self._snapshot.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Puts `value` into a session, without an operation in the graph.
+
+        Raises:
+            ValueError: there is no session, or the shape differs.
+        """
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("Either session argument should be provided or default session should be established")
+        session.load_variable(self, as_array(value, self.dtype))
+
+    # -- changing it
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """An operation that sets the value; its output is the new value."""
+        return _assign("AssignVariableOp", self, value, name or "Assign")
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """An operation that adds `delta`; its output is the new value."""
+        return _assign("AssignAddVariableOp", self, delta, name or "AssignAdd")
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Tensor:
+        """An operation that subtracts `delta`; its output is the new value."""
+        return _assign("AssignSubVariableOp", self, delta, name or "AssignSub")
+
+
+def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
+    with get_default_graph().name_scope(name) as scope:
+        tensor = convert_to_tensor(value, name="value", dtype_hint=variable.dtype)
+        if tensor.dtype is not variable.dtype:
+            raise TypeError(
+                explain(
+                    f"a value of another dtype is assigned to {variable.name}",
+                    expected=variable.dtype.name,
+                    received=tensor.dtype.name,
+                    made_at=variable.op.source,
+                )
+            )
+        fits = tensor.shape.is_compatible_with(variable.shape)
+        if not fits and not (op_type != "AssignVariableOp" and tensor.shape.rank == 0):
+            raise ValueError(
+                explain(
+                    f"Shapes of {variable.name} and of the value assigned to it are incompatible",
+                    expected=str(variable.shape),
+                    received=str(tensor.shape),
+                    made_at=variable.op.source,
+                )
+            )
+        return make(op_type, {"ref": variable.handle, "value": tensor}, name=scope)
+
+
+def assign(
+    ref: Variable,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`ref.assign(value)`."""
+    return ref.assign(value, name=name)
+
+
+def assign_add(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """`ref.assign_add(value)`."""
+    return ref.assign_add(value, name=name)
+
+
+def assign_sub(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """`ref.assign_sub(value)`."""
+    return ref.assign_sub(value, name=name)
+
+
+# -- collections of variables
+
+
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that checkpoints hold."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that checkpoints leave out, such as counters of an evaluation."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that optimizers change by default."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
+    """An operation that gives the variables their initial values."""
+    group: Operation = array.group(*[variable.initializer for variable in var_list], name=name)
+    return group
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initializes `global_variables()`."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initializes `local_variables()`."""
+    return variables_initializer(local_variables())
+
+
+def is_variable_initialized(variable: Variable) -> Tensor:
+    """A bool tensor: whether the variable has a value in the session."""
+    return make("VarIsInitializedOp", {}, {"variable": variable.op.name})
+
+
+# -- scopes that share variables
+
+
+class _ReuseMode(Enum):
+    AUTO_REUSE = "AUTO_REUSE"
+
+
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
+"""As `reuse`: make the variable where it is not there, share it where it is."""
+
+
+class VariableScope:
+    """What `get_variable` is told by the `with variable_scope(...)` blocks around it.
+
+    Attributes:
+        name: the prefix of variable names, without a '/' at its end.
+        reuse: False, True or AUTO_REUSE.
+        initializer, regularizer, dtype, constraint: defaults for `get_variable`.
+        original_name_scope: the name scope that was opened with it.
+    """
+
+    def __init__(
+        self,
+        reuse: Any = False,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        dtype: Any = float32,
+        constraint: Any = None,
+        name_scope: str = "",
+    ) -> None:
+        self.reuse = reuse
+        self.name = name
+        self.initializer = initializer
+        self.regularizer = regularizer
+        self.dtype = dtype
+        self.constraint = constraint
+        self.original_name_scope = name_scope
+
+    def reuse_variables(self) -> None:
+        """Shares variables from here on."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Sets the default initializer."""
+        self.initializer = initializer
+
+    def global_variables(self) -> list[Variable]:
+        """The global variables under this scope."""
+        return global_variables(f"{self.name}/" if self.name else None)
+
+    def trainable_variables(self) -> list[Variable]:
+        """The trainable variables under this scope."""
+        return trainable_variables(f"{self.name}/" if self.name else None)
+
+
+class _Store:
+    """The variables of a graph by name, and the current scope."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Variable] = {}
+        self.scope = VariableScope()
+        self.scope_counts: dict[str, int] = {}
+
+
+def _store() -> _Store:
+    graph = get_default_graph()
+    if graph.variable_store is None:
+        graph.variable_store = _Store()
+    store: _Store = graph.variable_store
+    return store
+
+
+def get_variable_scope() -> VariableScope:
+    """The current variable scope."""
+    return _store().scope
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Puts variables made by `get_variable` inside under a prefix, and operations under a name scope.
+
+    Args:
+        name_or_scope: a name, a `VariableScope` to enter again, or None to use `default_name`.
+        default_name: made unique, and used where `name_or_scope` is None.
+        values: accepted for TensorFlow's signature.
+        initializer, regularizer, dtype, constraint: defaults for `get_variable` inside.
+        caching_device, partitioner, use_resource: accepted for TensorFlow's signature.
+        custom_getter: refused: it is not supported yet.
+        reuse: None (as outside), False, True or AUTO_REUSE.
+        auxiliary_name_scope: whether to open the name scope.
+
+    Raises:
+        ValueError: neither a name nor a default name; or True, and a variable is not there.
+    """
+    if custom_getter is not None:
+        raise ValueError("variable_scope: custom_getter is not supported.")
+    if name_or_scope is None and default_name is None:
+        raise ValueError("If default_name is None then name_or_scope is required")
+    store = _store()
+    graph = get_default_graph()
+    outer = store.scope
+    if isinstance(name_or_scope, VariableScope):
+        base = name_or_scope
+        name = base.name
+        leaf = name.rsplit("/", 1)[-1]
+    else:
+        base = outer
+        leaf = name_or_scope if name_or_scope is not None else _unique_scope(store, default_name)
+        name = f"{outer.name}/{leaf}" if outer.name else leaf
+    counts = dict(store.scope_counts)
+    inner = VariableScope(
+        reuse=reuse or base.reuse,
+        name=name,
+        initializer=initializer or base.initializer,
+        regularizer=regularizer or base.regularizer,
+        dtype=base.dtype if dtype is None else dtype,
+        constraint=constraint or base.constraint,
+    )
+    store.scope = inner
+    store.scope_counts[name] = store.scope_counts.get(name, 0) + 1
+    for key in [key for key in store.scope_counts if key.startswith(f"{name}/")]:
+        del store.scope_counts[key]
+    try:
+        if auxiliary_name_scope and leaf:
+            with graph.name_scope(leaf) as scope:
+                inner.original_name_scope = scope
+                yield inner
+        else:
+            yield inner
+    finally:
+        store.scope = outer
+        if isinstance(name_or_scope, VariableScope):
+            store.scope_counts = counts
+
+
+def _unique_scope(store: _Store, name: str | None) -> str:
+    assert name is not None
+    prefix = f"{store.scope.name}/" if store.scope.name else ""
+    if store.scope_counts.get(prefix + name, 0) == 0:
+        return name
+    number = 1
+    while store.scope_counts.get(f"{prefix}{name}_{number}", 0) > 0:
+        number += 1
+    return f"{name}_{number}"
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """The variable of this name under the current variable scope: made, or shared if the scope says so.
+
+    Args:
+        name: the name within the scope.
+        shape: its shape; not needed where `initializer` is a value.
+        dtype: float32 by default.
+        initializer: an `Initializer`, a function of (shape, dtype), or a value; by default the scope's, then
+            `GlorotUniform` for floats and zeros for the rest.
+        regularizer: a function of the variable giving a loss, which is put into REGULARIZATION_LOSSES.
+        trainable: True by default.
+        collections: see `Variable`.
+        validate_shape, constraint: see `Variable`.
+        caching_device, partitioner, use_resource, custom_getter, synchronization, aggregation: accepted for
+            TensorFlow's signature; without effect in one process.
+
+    Raises:
+        ValueError: it is there and may not be shared, or is to be shared and is not there; or no shape is known.
+    """
+    store = _store()
+    scope = store.scope
+    full_name = f"{scope.name}/{name}" if scope.name else name
+    existing = store.variables.get(full_name)
+    if existing is not None:
+        return _shared(existing, scope, full_name, shape, dtype)
+    if scope.reuse is True:
+        raise ValueError(
+            explain(
+                f"Variable {full_name} does not exist, or was not created with get_variable()",
+                hint="did you mean to set reuse=AUTO_REUSE in variable_scope?",
+            )
+        )
+    wanted = as_dtype(dtype or scope.dtype)
+    make_value = initializer if initializer is not None else scope.initializer
+    if make_value is None:
+        make_value = GlorotUniform() if wanted.is_floating else Zeros()
+    if isinstance(make_value, type):
+        make_value = make_value()
+    if callable(make_value):
+        if shape is None or not as_shape(shape).is_fully_defined():
+            raise ValueError(
+                explain(
+                    f"Shape of a new variable ({full_name}) must be fully defined",
+                    received=str(as_shape(shape)),
+                )
+            )
+        chosen: Any = lambda: _initial(make_value, shape, wanted)  # noqa: E731
+    else:
+        if shape is not None and not isinstance(make_value, (int, float)):
+            raise ValueError("If initializer is a constant, do not specify shape.")
+        given = as_dtype(dtype) if dtype is not None else None
+        chosen = convert_to_tensor(make_value, given)
+    graph = get_default_graph()
+    with graph.name_scope(None), graph.control_dependencies(None):
+        variable = Variable(
+            chosen,
+            trainable=trainable is None or trainable,
+            collections=collections,
+            validate_shape=validate_shape,
+            name=full_name,
+            dtype=wanted if callable(make_value) else None,
+            constraint=constraint or scope.constraint,
+        )
+    store.variables[full_name] = variable
+    penalty = regularizer or scope.regularizer
+    if penalty is not None:
+        with graph.name_scope(f"{full_name}/Regularizer/"):
+            loss = penalty(variable)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return variable
+
+
+def _initial(initializer: Any, shape: Any, dtype: DType) -> Any:
+    if isinstance(initializer, Initializer):
+        return initializer(as_shape(shape).as_list(), dtype)
+    return initializer(as_shape(shape).as_list(), dtype=dtype)
+
+
+def _shared(
+    variable: Variable, scope: VariableScope, full_name: str, shape: Any, dtype: Any
+) -> Variable:
+    if not scope.reuse:
+        raise ValueError(
+            explain(
+                f"Variable {full_name} already exists, disallowed",
+                made_at=variable.op.source,
+                hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope?",
+            )
+        )
+    if shape is not None and not variable.shape.is_compatible_with(shape):
+        raise ValueError(
+            explain(
+                f"Trying to share variable {full_name}, but specified shape {as_shape(shape)} and found "
+                f"shape {variable.shape}",
+                made_at=variable.op.source,
+            )
+        )
+    if dtype is not None and as_dtype(dtype) is not variable.dtype:
+        raise ValueError(
+            explain(
+                f"Trying to share variable {full_name}, but specified dtype {as_dtype(dtype).name} and found "
+                f"dtype {variable.dtype.name}",
+                made_at=variable.op.source,
+            )
+        )
+    return variable
+
