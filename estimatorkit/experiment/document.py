@@ -147,21 +147,19 @@ def _compose(text: str, name: str) -> yaml.Node | None:
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, name: str) -> str:
-    mark = error.problem_mark or error.context_mark
     context, problem = error.context or "", error.problem or ""
-    lines = text.splitlines()
-    hint = None
-    if "flow" in context or "quoted" in context:
-        opened = error.context_mark
+    mark, opened = error.problem_mark or error.context_mark, error.context_mark
+    if opened is not None and ("flow" in context or "quoted" in context):
         hint = f"what opens at line {opened.line + 1}, column {opened.column + 1} is not closed."
     else:
-        hint = next(
-            (hint for word, hint in _SYNTAX_HINTS.items() if word in context + problem), None
-        )
+        hints = (hint for word, hint in _SYNTAX_HINTS.items() if word in context + problem)
+        hint = next(hints, "")
+    lines = text.splitlines()
+    line = lines[mark.line].strip() if mark is not None and mark.line < len(lines) else ""
     return explain(
         f"{_where(mark)}: not valid YAML: {problem}",
-        received=lines[mark.line].strip() or None if mark.line < len(lines) else None,
-        hint=None if name.startswith(OVERRIDE) else hint,
+        received=line or None,
+        hint=hint if hint and not name.startswith(OVERRIDE) else None,
     )
 
 

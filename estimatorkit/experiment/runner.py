@@ -123,13 +123,14 @@ def read_source(source: schema.CsvSource | str) -> Table:
     """Reads a bundled split or a CSV file.
 
     Raises:
-        DataError: the file is missing or has no rows.
+        DataError: the file is missing, has no rows, or is not a table.
     """
     if isinstance(source, str):
         features, label = ek.datasets.iris.load_data(label_name="Species")[
             ("iris_training", "iris_test").index(source)
         ]
-        return {**features, "Species": label}
+        columns = [*features.items(), ("Species", label)]
+        return {str(name): np.asarray(column) for name, column in columns}
     return read_csv(source.csv)
 
 
@@ -137,7 +138,7 @@ def read_csv(path: Path) -> Table:
     """Reads a CSV file whose first line names its columns.
 
     Raises:
-        DataError: the file is missing or has no rows.
+        DataError: the file is missing, has no rows, or is not a table.
     """
     shown = os.path.relpath(path)
     if not path.is_file():
@@ -150,12 +151,10 @@ def read_csv(path: Path) -> Table:
                 or (f"there is {', '.join(near[:5])}." if near else None),
             )
         )
-    table = cast(Table, ek.data.read_csv(path))
-    if not table or not len(next(iter(table.values()))):
-        raise DataError(
-            explain(f"{shown}: the file has no examples", expected="a line of names, then rows")
-        )
-    return table
+    try:
+        return cast(Table, ek.data.read_csv(path))
+    except ValueError as error:
+        raise DataError(str(error)) from error
 
 
 def used_columns(experiment: Experiment) -> tuple[str, ...]:
@@ -217,7 +216,7 @@ def _numbers(
     """Returns a column as numbers of a dtype, with the default where a value is missing."""
     if column.dtype.kind in "OUS":
         for row, value in enumerate(column, start=1):
-            if not _is_number(value):
+            if value and not _is_number(value):
                 raise DataError(
                     explain(
                         f"{origin}: the column {name!r} holds text",
@@ -225,7 +224,7 @@ def _numbers(
                         received=f"{_text(value)!r} in example {row}",
                     )
                 )
-        column = column.astype(np.float64)
+        column = np.array([float(value) if value else np.nan for value in column])
     missing = np.isnan(column) if column.dtype.kind == "f" else np.zeros(column.shape, bool)
     if not missing.any():
         return column.astype(dtype)
