@@ -1,0 +1,238 @@
+"""The pointer: the text file `checkpoint` of a model folder, in TensorFlow's own form
+(`CheckpointState`).
+
+    model_checkpoint_path: "model.ckpt-200"
+    all_model_checkpoint_paths: "model.ckpt-100"
+    all_model_checkpoint_paths: "model.ckpt-200"
+
+It names the newest checkpoint and those that are kept. Names in it are relative, so that the folder
+can be moved. It is a hint, not the truth: `checkpoint.latest_checkpoint` checks what it names.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from estimatorkit.core import errors
+from estimatorkit.core.durable import is_temporary, os_errors, write_durably
+
+_POINTER = "checkpoint"
+_POINTER_BYTES = 16 << 20
+_SET_ASIDE = re.compile(r"\.old-[0-9a-f]{8}$")
+# One line of a text-format proto: a name, a colon, a quoted string or a bare word.
+_FIELD = re.compile(r'\s*(?P<key>\w+)\s*:\s*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<word>[^\s"]+))\s*')
+_ESCAPE = re.compile(rb"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})|(?P<char>.))", re.S)
+_ESCAPED = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+
+@dataclass(frozen=True)
+class CheckpointState:
+    """The content of the pointer file (`tf.train.CheckpointState`).
+
+    Args:
+        model_checkpoint_path: path of the newest checkpoint.
+        all_model_checkpoint_paths: those that are kept, oldest first.
+        all_model_checkpoint_timestamps: when each was written, seconds since 1970; or empty.
+        last_preserved_timestamp: when the last one was put aside for good
+            (`keep_checkpoint_every_n_hours`), or 0.
+    """
+
+    model_checkpoint_path: str
+    all_model_checkpoint_paths: tuple[str, ...] = ()
+    all_model_checkpoint_timestamps: tuple[float, ...] = ()
+    last_preserved_timestamp: float = 0.0
+
+
+def update_checkpoint_state(
+    save_dir: str | os.PathLike[str],
+    model_checkpoint_path: str | os.PathLike[str],
+    all_model_checkpoint_paths: Sequence[str | os.PathLike[str]] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Moves the pointer of a folder, in one step (`tf.compat.v1.train.update_checkpoint_state`).
+
+    Differs from TensorFlow: names are always written relative to the folder, and must be of folders
+    in it.
+
+    Args:
+        save_dir: the model folder.
+        model_checkpoint_path: the newest checkpoint: its name, or its path with `save_dir` in
+            front.
+        all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
+            is missing.
+        latest_filename: name of the pointer file; None is `checkpoint`.
+        all_model_checkpoint_timestamps: when each was written, seconds since 1970.
+        last_preserved_timestamp: see `CheckpointState`.
+
+    Raises:
+        InvalidArgumentError: a path leads out of `save_dir`.
+        ValueError: there are not as many timestamps as paths.
+        OpError: the file cannot be written; the old pointer is intact.
+    """
+    directory = os.fspath(save_dir)
+    latest = name_inside(directory, os.fspath(model_checkpoint_path))
+    names = [name_inside(directory, os.fspath(path)) for path in all_model_checkpoint_paths or ()]
+    if not names or names[-1] != latest:
+        names.append(latest)
+    times = list(all_model_checkpoint_timestamps or ())
+    if times and len(times) != len(names):
+        raise ValueError(
+            errors.explain(
+                "all_model_checkpoint_timestamps must match all_model_checkpoint_paths",
+                expected=f"{len(names)} timestamps",
+                received=len(times),
+            )
+        )
+    lines = [f"model_checkpoint_path: {_quote(latest)}"]
+    lines += [f"all_model_checkpoint_paths: {_quote(name)}" for name in names]
+    lines += [f"all_model_checkpoint_timestamps: {float(time)!r}" for time in times]
+    if last_preserved_timestamp:
+        lines.append(f"last_preserved_timestamp: {float(last_preserved_timestamp)!r}")
+    pointer = check_name(latest_filename or _POINTER)
+    write_durably(Path(directory, pointer), "".join(f"{line}\n" for line in lines).encode())
+
+
+def get_checkpoint_state(
+    checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
+) -> CheckpointState | None:
+    """Reads the pointer of a folder (`tf.train.get_checkpoint_state`).
+
+    Args:
+        checkpoint_dir: the model folder.
+        latest_filename: name of the pointer file; None is `checkpoint`.
+
+    Returns:
+        The state, relative paths joined to `checkpoint_dir`; None where there is no pointer, or,
+        with a warning, where it cannot be parsed. The paths are not checked: `latest_checkpoint`
+        does that. Differs from TensorFlow, which raises `ValueError` for an empty pointer.
+    """
+    directory = os.fspath(checkpoint_dir)
+    path = Path(directory, check_name(latest_filename or _POINTER))
+    try:
+        with os_errors("read the pointer", path):
+            size = path.stat().st_size
+            text = path.read_bytes() if size <= _POINTER_BYTES and path.is_file() else b""
+    except (errors.NotFoundError, errors.FailedPreconditionError):
+        return None
+    fields = _parse(text)
+    if fields is None or len(fields.get("model_checkpoint_path", ())) != 1:
+        warn_once(f"{os.fspath(path)}: this is no checkpoint pointer ({text[:60]!r}); ignored.")
+        return None
+    times = _floats(fields.get("all_model_checkpoint_timestamps", []))
+    preserved = _floats(fields.get("last_preserved_timestamp", []))
+    return CheckpointState(
+        os.path.join(directory, fields["model_checkpoint_path"][0]),
+        tuple(os.path.join(directory, p) for p in fields.get("all_model_checkpoint_paths", ())),
+        times,
+        preserved[0] if preserved else 0.0,
+    )
+
+
+def name_inside(directory: str, path: str) -> str:
+    """Returns the name of a checkpoint in a folder, from that name or from its path.
+
+    Raises:
+        InvalidArgumentError: the path is not directly in the folder, or its name cannot be a
+            checkpoint's.
+    """
+    parent, name = os.path.split(path)
+    if parent and os.path.abspath(parent) != os.path.abspath(directory):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            errors.explain(
+                "a checkpoint lies outside its folder", expected=f"{directory}/...", received=path
+            ),
+        )
+    return check_name(name)
+
+
+def check_name(name: str) -> str:
+    """Returns `name` where it can name a checkpoint or a pointer inside a folder.
+
+    Raises:
+        InvalidArgumentError: it holds a separator or a control character, is `..`, is hidden, too
+            long, or of the form that files in progress have.
+    """
+    plain = bool(name) and not name.startswith(".") and name.isprintable()
+    apart = not {os.sep, os.altsep, "/", "\\"} & set(name)
+    # 255 bytes is what file systems take; the temporary suffix takes up to 24.
+    short = plain and len(name.encode()) <= 225
+    if not (plain and apart and short) or is_temporary(name) or without_set_aside(name) != name:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            errors.explain(
+                "this cannot be the name of a checkpoint",
+                expected="a plain file name such as 'model.ckpt-100', of 225 bytes at most",
+                received=repr(name),
+            ),
+        )
+    return name
+
+
+def without_set_aside(name: str) -> str:
+    """Returns NAME for `NAME.old-RANDOM`, a checkpoint that was set aside, and for NAME itself."""
+    return _SET_ASIDE.sub("", name)
+
+
+@lru_cache(maxsize=1024)
+def warn_once(message: str) -> None:
+    """Logs a warning the first time only: an evaluator looks at the same folder every minute."""
+    logging.getLogger("estimatorkit").warning(message)
+
+
+def _parse(content: bytes) -> dict[str, list[str]] | None:
+    """Reads a text-format proto without nesting; None where the content is not one."""
+    fields: dict[str, list[str]] = {}
+    try:
+        text = content.decode()
+        for line in text.replace("\r\n", "\n").split("\n"):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            match = _FIELD.fullmatch(line)
+            if match is None:
+                return None
+            quoted = match["text"]
+            value = match["word"] if quoted is None else _unquote(quoted)
+            fields.setdefault(match["key"], []).append(value)
+    except UnicodeDecodeError:
+        return None
+    return fields
+
+
+def _floats(words: Sequence[str]) -> tuple[float, ...]:
+    try:
+        values = tuple(map(float, words))
+    except ValueError:
+        return ()
+    return values if all(map(math.isfinite, values)) else ()
+
+
+def _quote(text: str) -> str:
+    """Quotes as protobuf does: bytes that are not printable ASCII become three octal digits."""
+    body = "".join(
+        f"\\{chr(byte)}" if byte in b"\"'\\" else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{body}"'
+
+
+def _unquote(body: str) -> str:
+    def plain(match: re.Match[bytes]) -> bytes:
+        if match["octal"]:
+            return bytes([int(match["octal"], 8) & 255])
+        if match["hex"]:
+            return bytes([int(match["hex"], 16)])
+        return _ESCAPED.get(match["char"], match["char"])
+
+    return _ESCAPE.sub(plain, body.encode()).decode()

@@ -1,0 +1,181 @@
+"""Files that survive a crash: the few steps on which checkpoints, pointers and locks are built.
+
+Everything is made under a temporary name beside its place (`NAME.tmp-PID-RANDOM`), synced, and
+renamed; removal is a rename to such a name, then a delete. So a reader sees a thing whole or not at
+all, and what a killed writer leaves behind is known by its name: `remove_stale_temporaries` sweeps
+it up. `os_errors` turns an `OSError` into the package's error, with the path and the errno.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from estimatorkit.core import errors
+
+_TEMPORARY = re.compile(r"\.tmp-(?P<pid>[0-9]+)-[0-9a-f]{8}$")
+_STALE_SECONDS = 86400.0  # a process id may be reused; no save takes a day
+
+# The temporaries that this process is writing now. One that carries our process id but is not here
+# was left by an earlier process of that id: in a container the trainer is often process 1 each
+# time.
+_in_progress: set[str] = set()
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_WRONG_KIND = (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENOTEMPTY)
+_ERRORS: dict[int, tuple[type[errors.OpError], str]] = {
+    **{
+        code: (errors.ResourceExhaustedError, "free space, or raise the quota or limit (ulimit -a)")
+        for code in _FULL
+    },
+    **{
+        code: (errors.PermissionDeniedError, "give this user the right, or choose another folder")
+        for code in _FORBIDDEN
+    },
+    **{
+        code: (errors.FailedPreconditionError, "a file is where a folder is needed, or the reverse")
+        for code in _WRONG_KIND
+    },
+    errno.ENOENT: (errors.NotFoundError, "is the path right, and was it not removed meanwhile?"),
+    errno.ENAMETOOLONG: (errors.InvalidArgumentError, "choose a shorter name"),
+    errno.EIO: (errors.DataLossError, "the disk or the network file system reports a fault"),
+}
+
+
+def os_error(doing: str, path: str | os.PathLike[str], code: int) -> errors.OpError:
+    """Returns the package's error for an errno.
+
+    Args:
+        doing: what failed, a verb phrase such as `write the checkpoint`.
+        path: the file or folder at which it failed.
+        code: the errno, for example `errno.ENOSPC`.
+    """
+    kind, hint = _ERRORS.get(code, (errors.UnknownError, "see the operating system's message"))
+    name = errno.errorcode.get(code, "unknown")
+    message = errors.explain(
+        f"could not {doing} at {os.fspath(path)!r}",
+        received=f"{os.strerror(code)} ({name}, errno {code})",
+        hint=hint,
+    )
+    return kind(None, None, message)
+
+
+@contextmanager
+def os_errors(doing: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raises an `OSError` of the body as the package's error (see `os_error`).
+
+    The path in the message is the one the operating system named, where it named one, else `path`.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else path
+        raise os_error(doing, where, error.errno or 0) from error
+
+
+def sync_file(path: str | os.PathLike[str]) -> None:
+    """Forces a file's content, or a folder's entries, to the disk."""
+    if sys.platform == "win32" and os.path.isdir(path):
+        return  # Windows has no fsync for folders
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_temporary(name: str) -> bool:
+    """Returns whether a name is that of a write or removal in progress, or of one killed."""
+    return _TEMPORARY.search(name) is not None
+
+
+@contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """Gives an unused temporary name in the folder of `path`; what is there at the end is removed.
+
+    The body makes a file or a folder of that name and renames it to where it belongs.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}-{secrets.token_hex(4)}")
+    _in_progress.add(temporary.name)
+    try:
+        yield temporary
+    finally:
+        _delete(temporary)
+        _in_progress.discard(temporary.name)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replaces a file in one step: a reader finds the old content or the new, also after a power
+    cut.
+
+    Raises:
+        OpError: by errno, see `os_error`; the old content is intact.
+    """
+    with os_errors("write", path), temporary_beside(path) as temporary:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_file(path.parent)
+
+
+def remove_durably(path: Path) -> None:
+    """Removes a file or a folder, with all in it, so that no reader sees half of it.
+
+    Raises:
+        OpError: by errno, see `os_error`; `NotFoundError` where there is no such path.
+    """
+    with os_errors("remove", path), temporary_beside(path) as temporary:
+        os.rename(path, temporary)
+
+
+def remove_stale_temporaries(directory: Path) -> None:
+    """Removes what killed writers left in a folder: temporaries whose process is gone, or that are
+    a day old.
+
+    Process ids mean something on one machine only, so the caller must be the folder's one writer
+    (`DirectoryLock`).
+    """
+    for entry in list(os.scandir(directory)):
+        match = _TEMPORARY.search(entry.name)
+        if match is None or entry.name in _in_progress:
+            continue
+        pid = int(match["pid"])
+        with suppress(FileNotFoundError):
+            age = time.time() - entry.stat(follow_symlinks=False).st_mtime
+            if pid == os.getpid() or age > _STALE_SECONDS or not _is_running(pid):
+                _delete(Path(entry.path))
+
+
+def _delete(path: Path) -> None:
+    """Removes a temporary, or warns: the data are safe, and the next writer tries again."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        logging.getLogger("estimatorkit").warning("could not remove %s: %s", path, error)
+
+
+def _is_running(pid: int) -> bool:
+    if sys.platform == "win32":
+        return True  # there os.kill(pid, 0) would end the process: age alone decides
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True  # another user's process, or no process id at all
+    return True
