@@ -245,6 +245,14 @@ def test_manifest_and_shard_disagree(tensor: Any, message: str, folder: Path) ->
         read_checkpoint(folder / "model.ckpt-2")
 
 
+def test_raw_bytes_of_the_wrong_length(folder: Path) -> None:
+    """Complex numbers lie in the shard as bytes: the two strings have 27, not 32."""
+    complexes = entry(dtype="complex128", shape=[2])
+    craft(folder / "model.ckpt-2", lambda content: content["tensors"].update(vocabulary=complexes))
+    with pytest.raises(errors.DataLossError, match="'vocabulary' has the wrong shape"):
+        read_checkpoint(folder / "model.ckpt-2")
+
+
 def test_tensors_added_or_dropped(folder: Path) -> None:
     for change in (
         lambda content: content["tensors"].pop("w"),
