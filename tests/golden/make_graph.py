@@ -18,7 +18,7 @@ from snippets_graph import SNIPPETS, run_snippet
 from snippets_ops import DEFAULT_NAMES, default_name
 
 
-def error_in_a_fresh_graph(name: str) -> dict[str, str]:
+def error_in_a_fresh_graph(name: str) -> dict[str, str] | None:
     """Runs a function of `ERRORS` in a fresh graph and describes how it fails."""
     with tf.Graph().as_default():
         return error_of(lambda: ERRORS[name](tf))
