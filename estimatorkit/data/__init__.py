@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import AUTOTUNE, Dataset
+from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.iterators import BlockIterator
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import TensorSpec
@@ -18,4 +20,7 @@ __all__ = [
     "Dataset",
     "TensorSpec",
     "TracedFunction",
+    "numpy_input_fn",
+    "pandas_input_fn",
+    "read_csv",
 ]

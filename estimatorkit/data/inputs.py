@@ -1,0 +1,146 @@
+"""Input functions for arrays and DataFrames: `tf.estimator.inputs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimatorkit.core.errors import explain
+from estimatorkit.data.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def numpy_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+) -> Callable[[], Dataset]:
+    """Makes an input function of arrays in memory.
+
+    Rows come `num_epochs` times; a batch may hold the end of one epoch and the start of the next;
+    only the very last may have fewer rows.
+
+    Differs from TensorFlow: each epoch is shuffled as a whole rather than within a queue of
+    `queue_capacity` rows, which mixes better; and as there is no queue, that argument and
+    `num_threads` have no effect.
+
+    Args:
+        x: features: a dict of arrays, or an array; equal in their first dimension.
+        y: labels: an array or a dict of arrays; None: no labels.
+        batch_size: rows a batch.
+        num_epochs: passes over the rows; None: for ever.
+        shuffle: True to train; must be given.
+        queue_capacity: accepted for TensorFlow's signature.
+        num_threads: accepted for TensorFlow's signature.
+
+    Returns:
+        A function without arguments that returns a Dataset of `(features, labels)`, or of
+        features alone.
+
+    Raises:
+        ValueError: `shuffle` is not given; lengths differ; an empty dict.
+        TypeError: `x` or `y` is no array or dict.
+    """
+    _check_shuffle(shuffle)
+    for name, value in (("x", x), ("y", y)):
+        if isinstance(value, Mapping) and not value:
+            hint = "pass y=None where there are no labels" if name == "y" else None
+            raise ValueError(explain(f"{name} cannot be an empty dict", hint=hint))
+        if not isinstance(value, (Mapping, np.ndarray)) and (name == "x" or value is not None):
+            raise TypeError(
+                explain(
+                    f"{name} must be a dict or array",
+                    expected="a NumPy array, or a dict of them",
+                    received=type(value).__name__,
+                )
+            )
+    return _input_fn(x, y, batch_size, num_epochs, bool(shuffle))
+
+
+def pandas_input_fn(
+    x: pd.DataFrame,
+    y: pd.Series | pd.DataFrame | None = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+    target_column: str = "target",
+) -> Callable[[], Dataset]:
+    """Makes an input function of a DataFrame: see `numpy_input_fn`, also for what differs.
+
+    Args:
+        x: features, a column each.
+        y: labels: a Series, or a DataFrame, which gives a dict of labels; indexed as `x` is.
+        batch_size: rows a batch.
+        num_epochs: passes over the rows; None: for ever.
+        shuffle: True to train; must be given.
+        queue_capacity: accepted for TensorFlow's signature.
+        num_threads: accepted for TensorFlow's signature.
+        target_column: TensorFlow's name for the labels among the columns; no feature may have it.
+
+    Raises:
+        TypeError: `x` is no DataFrame.
+        ValueError: `shuffle` is not given; the indices differ; a feature is named `target_column`.
+    """
+    import pandas as pd
+
+    _check_shuffle(shuffle)
+    if not isinstance(x, pd.DataFrame):
+        raise TypeError(
+            explain("x must be a DataFrame", expected="pandas.DataFrame", received=type(x).__name__)
+        )
+    if y is not None:
+        if target_column in x:
+            raise ValueError(
+                explain(
+                    f"Cannot use name {target_column} for target column: DataFrame already has a "
+                    f"column with that name: {x.columns}",
+                    hint="give another target_column=",
+                )
+            )
+        if not np.array_equal(x.index, y.index):
+            raise ValueError(
+                explain(
+                    "Index for x and y are mismatched",
+                    expected=f"the index of x: {x.index}",
+                    received=f"the index of y: {y.index}",
+                    hint="bring y into the order of x with y.loc[x.index]",
+                )
+            )
+    # The columns as they are now: the frame may change afterwards.
+    return _input_fn(
+        x.copy(), None if y is None else y.copy(), batch_size, num_epochs, bool(shuffle)
+    )
+
+
+def _check_shuffle(shuffle: bool | None) -> None:
+    if shuffle not in (True, False):
+        raise ValueError(
+            explain(
+                "shuffle must be provided and explicitly set as boolean (it is recommended to set "
+                "it as True for training)",
+                expected="True or False",
+                received=shuffle,
+            )
+        )
+
+
+def _input_fn(
+    features: Any, labels: Any, batch_size: int, num_epochs: int | None, shuffle: bool
+) -> Callable[[], Dataset]:
+    rows = Dataset.from_tensor_slices(features if labels is None else (features, labels))
+
+    def input_fn() -> Dataset:
+        dataset = rows.shuffle(max(1, len(rows))) if shuffle else rows
+        return dataset.repeat(num_epochs).batch(batch_size)
+
+    return input_fn

@@ -1,0 +1,81 @@
+"""from_generator: conversion, checks, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.data import Dataset, TensorSpec
+
+
+def test_elements_are_converted_to_what_was_declared() -> None:
+    def generate(limit: int) -> Iterator[Any]:
+        for i in range(limit):
+            yield {"x": [i, i + 0.5], "s": f"row {i}"}, i
+
+    made = Dataset.from_generator(
+        generate,
+        output_types=({"x": np.float32, "s": str}, "int64"),
+        output_shapes=({"x": (2,), "s": ()}, ()),
+        args=(3,),
+    )
+    assert made.element_spec == (
+        {"x": TensorSpec((2,), "float32"), "s": TensorSpec((), "string")},
+        TensorSpec((), "int64"),
+    )
+    assert made.cardinality() == -2
+    elements = list(made)
+    assert elements[2][0]["x"].tolist() == [2.0, 2.5]
+    assert elements[2][0]["x"].dtype == np.float32
+    assert elements[2][0]["s"] == b"row 2"
+    assert len(list(made.repeat(2))) == 6  # a new generator for each pass
+
+
+def test_a_signature_may_be_given_instead() -> None:
+    made = Dataset.from_generator(
+        lambda: [(1, 2), (3, 4)], output_signature=TensorSpec((2,), "int32")
+    )
+    assert [x.tolist() for x in made] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="either"):
+        Dataset.from_generator(lambda: [])
+    with pytest.raises(TypeError, match="without calling it"):
+        Dataset.from_generator(iter([1]), "int32")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("element", "error", "message"),
+    [
+        ((1,), InvalidArgumentError, "another structure"),
+        ((1, [1, 2, 3]), InvalidArgumentError, r"shape than declared for component \[1\]"),
+        ((1.5, [1, 2]), TypeError, r"component \[0\] has another dtype"),
+        (("a", [1, 2]), TypeError, r"component \[0\] has another dtype"),
+        ((None, [1, 2]), ValueError, r"component \[0\] holds a missing value"),
+    ],
+)
+def test_elements_that_do_not_fit(element: Any, error: type[Exception], message: str) -> None:
+    good = (0, [1.0, 2.0])
+    made = Dataset.from_generator(lambda: [good, element], ("int32", "float32"), ((), (2,)))
+    iterator = made.make_block_iterator()
+    assert len(iterator.next_block(5)[0]) == 1  # what came before the bad one is not lost
+    with pytest.raises(error, match=message):
+        iterator.next_block(5)
+
+
+def test_closing_ends_the_generator() -> None:
+    ended = []
+
+    def generate() -> Iterator[int]:
+        try:
+            yield from range(10)
+        finally:
+            ended.append(True)
+
+    iterator = Dataset.from_generator(generate, "int32").make_block_iterator()
+    iterator.next_block(2)
+    assert not ended
+    iterator.close()
+    assert ended
