@@ -1,0 +1,221 @@
+"""Running plans: `State` (what a session holds), compiled segments, and `PlanRunner`, which runs a plan on feeds.
+
+A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the buffers of those it
+changes are donated. `State.compilations` counts what XLA compiled, by name, so that tests can assert it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.graph import Graph, Tensor
+from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
+from estimatorkit.core.plan import Plan, Segment
+from estimatorkit.core.x64 import x64
+
+
+class State:
+    """What a session holds between runs.
+
+    Attributes:
+        values: variables by name, and the counters of random operations (three uint32 words: seed, seed, count).
+        resources: host objects by name (iterators, ...).
+        compilations: how often XLA compiled, by what.
+        lock: held while state changes.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.values: dict[str, Any] = {}
+        self.resources: dict[str, Any] = {}
+        self.compilations: Counter[str] = Counter()
+        self.lock = threading.RLock()
+
+    @property
+    def variables(self) -> State:
+        """The part that host kernels ask for variables (see `is_initialized`)."""
+        return self
+
+    def is_initialized(self, name: str) -> bool:
+        """Whether the variable has a value."""
+        return name in self.values
+
+    def take(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names.
+
+        Raises:
+            FailedPreconditionError: a variable has none.
+        """
+        try:
+            return [self.values[name] for name in names]
+        except KeyError:
+            return [self._value_or_counter(name) for name in names]
+
+    def _value_or_counter(self, name: str) -> Any:
+        if name not in self.values:
+            op = self.graph.get_operation_by_name(name)
+            if op.type == "VarHandleOp":
+                raise FailedPreconditionError(
+                    None,
+                    op,
+                    explain(
+                        f"Attempting to use uninitialized value {name}",
+                        received=f"variable {name!r}, which has no value in this session",
+                        made_at=op.source,
+                        hint="run global_variables_initializer() (or restore a checkpoint) before anything else",
+                    ),
+                )
+            self.values[name] = self._first_counter(op.attrs["_seed"])
+        return self.values[name]
+
+    @staticmethod
+    def _first_counter(seed: tuple[int, int] | None) -> Any:
+        words = seed or tuple(np.frombuffer(os.urandom(8), np.uint32))
+        return np.array([*words, 0], np.uint32)
+
+
+class CompiledSegment:
+    """A device segment with its executables, one for each set of static values; `jax.jit` adds one for each shape."""
+
+    def __init__(self, segment: Segment, state: State, name: str) -> None:
+        self.segment = segment
+        self._state = state
+        self._name = name
+        self._executables: dict[Any, Callable[..., Any]] = {}
+        self._static = list(segment.static_inputs)
+        # Large constants go to the device once.
+        self._constants = {
+            tensor: jax.device_put(tensor.op.attrs["value"])
+            for tensor in segment.inputs
+            if tensor.op.type == "Const"
+        }
+        self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
+        self._changed = changed_names(segment)
+        taken = state_names(segment)
+        self._kept = [name for name in taken if name not in self._changed]
+        self._donated = [name for name in taken if name in self._changed]
+        self._context: Callable[[], AbstractContextManager[Any]] = x64 if segment.wide else nullcontext
+
+    def __call__(self, values: dict[Tensor, Any]) -> None:
+        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        inputs = [
+            self._constants[tensor] if tensor in self._constants else values[tensor]
+            for tensor in self._traced
+        ]
+        executable = self._executable(values)
+        state = self._state
+        with state.lock, self._context():
+            kept = state.take(self._kept)
+            donated = state.take(self._donated)
+            outputs, changed = executable(inputs, kept, donated)
+            for name, value in zip(self._changed, changed, strict=True):
+                state.values[name] = value
+        for tensor, value in zip(self.segment.outputs, outputs, strict=True):
+            values[tensor] = value
+
+    def _executable(self, values: dict[Tensor, Any]) -> Callable[..., Any]:
+        static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
+        key = tuple((value.tobytes(), value.shape) for value in static.values())
+        found = self._executables.get(key)
+        if found is None:
+            found = self._executables[key] = self._compile(static)
+        return found
+
+    def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
+        function = segment_function(self.segment, static, self._count)
+        order = {name: i for i, name in enumerate([*self._kept, *self._donated])}
+        positions = [order[name] for name in state_names(self.segment)]
+
+        def segment(inputs: Any, kept: Any, donated: Any) -> Any:
+            together = [*kept, *donated]
+            return function(inputs, [together[position] for position in positions])
+
+        return jax.jit(segment, donate_argnums=(2,))
+
+    def _count(self) -> None:
+        self._state.compilations[self._name] += 1
+
+
+class HostSegment:
+    """A host segment: operations run one after the other, values forgotten after their last use."""
+
+    def __init__(self, segment: Segment, state: State) -> None:
+        self._segment = segment
+        self._state = state
+        kept = set(segment.outputs) | set(segment.inputs)
+        self._last_use: dict[Any, list[Tensor]] = {}
+        seen: set[Tensor] = set()
+        for op in reversed(segment.ops):
+            fresh = [t for t in (*op.inputs, *op.outputs) if t not in seen and t not in kept]
+            seen.update(fresh)
+            self._last_use[op] = list(dict.fromkeys(fresh))
+
+    def __call__(self, values: dict[Tensor, Any]) -> None:
+        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
+        interpret(
+            self._segment.ops,
+            local,
+            {},
+            host=True,
+            context=self._state,
+            last_use=self._last_use,
+        )
+        for tensor in self._segment.outputs:
+            values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
+
+
+class PlanRunner:
+    """Runs a plan on values of its feeds."""
+
+    def __init__(self, plan: Plan, state: State) -> None:
+        self.plan = plan
+        self._feeds = plan.feeds
+        self._fetches = plan.fetches
+        self._constants = {
+            tensor: tensor.op.attrs["value"]
+            for tensor in plan.fetches
+            if tensor.op.type == "Const" and tensor not in plan.feeds
+        }
+        for tensor in plan.fetches:
+            if tensor.op.type == "VarHandleOp":
+                raise TypeError(f"{tensor.name} is a handle; fetch the variable itself.")
+        self._steps: list[Callable[[dict[Tensor, Any]], None]] = [
+            CompiledSegment(segment, state, segment_name(segment))
+            if segment.place == "device"
+            else HostSegment(segment, state)
+            for segment in plan.segments
+        ]
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """The values of the plan's fetches, as NumPy arrays (scalars for 0-d).
+
+        Args:
+            feeds: the values of the plan's feeds, in order.
+        """
+        values: dict[Tensor, Any] = dict(zip(self._feeds, feeds, strict=True))
+        if self._constants:
+            values.update(self._constants)
+        for step in self._steps:
+            step(values)
+        return [to_numpy(values[tensor]) for tensor in self._fetches]
+
+
+def to_numpy(value: Any) -> Any:
+    """A value as the caller's own NumPy array, or as a scalar if it has no dimensions."""
+    array = np.array(value)
+    return array if array.ndim else array[()]
+
+
+def segment_name(segment: Segment) -> str:
+    """What a segment is called where compilations are counted: its last operation."""
+    return segment.ops[-1].name

@@ -1,0 +1,217 @@
+"""From a segment to code: the interpreter that JAX traces (device) and that runs as it is (host).
+
+`interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the executable of a device
+segment. Values that follow from constants and shapes stay NumPy arrays while tracing, so that a computed shape is known
+where XLA needs it. A forward operation whose `VectorJacobianProduct` is in the same segment runs once, by `jax.vjp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimatorkit.core import gradients, registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.graph import Operation, Tensor
+from estimatorkit.core.plan import Segment
+
+_REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
+"""What kernels raise on values they cannot take; reported with the op and the user's line."""
+
+
+def random_key(state: Any) -> Any:
+    """The JAX key of an op's run: (seed, seed, counter) as three words."""
+    key = jax.random.wrap_key_data(state[:2], impl="threefry2x32")
+    return jax.random.fold_in(key, state[2])
+
+
+def interpret(
+    ops: Sequence[Operation],
+    values: dict[Tensor, Any],
+    state: dict[str, Any],
+    *,
+    host: bool,
+    context: Any = None,
+    last_use: Mapping[Operation, Sequence[Tensor]] | None = None,
+) -> None:
+    """Runs operations in order.
+
+    Args:
+        ops: the operations.
+        values: what is known of tensors; their outputs are added.
+        state: variables and random counters by name; changed in place.
+        host: run host kernels and NumPy twins rather than JAX.
+        context: the session's resources, for host kernels that ask for them.
+        last_use: tensors to forget after an operation.
+
+    Raises:
+        InvalidArgumentError: a kernel refused its inputs.
+    """
+    shared = {} if host else _shared_pulls(ops)
+    pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
+    for op in ops:
+        row = registry.lookup(op.type)
+        attrs = op.kernel_attrs
+        inputs = [
+            _input(op, position, tensor, row, values, state)
+            for position, tensor in enumerate(op.inputs)
+        ]
+        try:
+            if op.type == "VectorJacobianProduct" and op.attrs["_forward"] in pulls:
+                outputs = _pull(op, inputs, pulls[op.attrs["_forward"]])
+            elif op.name in shared:
+                given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
+                pulls[op.name] = (given, pull, shared[op.name])
+                outputs = given
+            else:
+                outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
+        except OpError:
+            raise
+        except _REFUSALS as error:
+            raise _refused(op, inputs, error) from error
+        new_state, outputs = outputs[: len(row.updates)], outputs[len(row.updates) :]
+        for position, new in zip(row.updates, new_state, strict=True):
+            state[op.inputs[position].op.name] = new
+        for tensor, value in zip(op.outputs, outputs, strict=True):
+            values[tensor] = value
+        if last_use is not None:
+            for tensor in last_use.get(op, ()):
+                values.pop(tensor, None)
+
+
+def _input(
+    op: Operation,
+    position: int,
+    tensor: Tensor,
+    row: registry.OpDef,
+    values: dict[Tensor, Any],
+    state: dict[str, Any],
+) -> Any:
+    if tensor.dtype is resource:
+        return None if position in row.overwrites else state[tensor.op.name]
+    value = values.get(tensor)
+    return tensor.op.attrs["value"] if value is None else value
+
+
+def _run_kernel(
+    op: Operation,
+    row: registry.OpDef,
+    inputs: list[Any],
+    attrs: dict[str, Any],
+    state: dict[str, Any],
+    host: bool,
+    context: Any,
+) -> Sequence[Any]:
+    if host:
+        extra = {"context": context} if row.context else {}
+        kernel = row.kernel if row.where == "host" else row.numpy_kernel
+        if kernel is None:
+            raise InvalidArgumentError(
+                None,
+                op,
+                explain(
+                    f"{op.type} cannot work on strings",
+                    received=", ".join(str(tensor) for tensor in op.inputs),
+                    made_at=op.source,
+                ),
+            )
+        result = kernel(*inputs, **attrs, **extra)
+    elif row.random:
+        word = state[op.name]
+        state[op.name] = word.at[2].add(np.uint32(1))
+        result = row.kernel(*inputs, **attrs, key=random_key(word))
+    else:
+        result = registry.fold(row, inputs, attrs)
+        if result is not None:
+            results = result if isinstance(result, (tuple, list)) else (result,)
+            return [
+                np.asarray(each, tensor.dtype.numpy_dtype)
+                for each, tensor in zip(results, op.outputs, strict=True)
+            ]
+        result = row.kernel(*inputs, **attrs)
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _shared_pulls(ops: Sequence[Operation]) -> dict[str, tuple[int, ...]]:
+    """For each forward operation of the segment that has backward ones in it: the inputs they differentiate by."""
+    here = {op.name for op in ops}
+    wanted: dict[str, set[int]] = {}
+    for op in ops:
+        if op.type == "VectorJacobianProduct" and op.attrs["_forward"] in here:
+            wanted.setdefault(op.attrs["_forward"], set()).update(op.attrs["wanted"])
+    return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
+
+
+def _pull(
+    op: Operation, inputs: list[Any], shared: tuple[Sequence[Any], Any, tuple[int, ...]]
+) -> list[Any]:
+    outputs, pull, positions = shared
+    incoming = inputs[op.attrs["inputs"] :]
+    results = pull(gradients.output_gradients(outputs, op.attrs["given"], incoming))
+    by_position = dict(zip(positions, results, strict=True))
+    return [by_position[position] for position in op.attrs["wanted"]]
+
+
+def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidArgumentError:
+    received = ", ".join(
+        f"{tensor.name} {tuple(getattr(value, 'shape', ()))} {tensor.dtype.name}"
+        for tensor, value in zip(op.inputs, inputs, strict=True)
+    )
+    return InvalidArgumentError(
+        None,
+        op,
+        explain(
+            f"{op.name} ({op.type}) cannot take these inputs: {str(error).splitlines()[0]}",
+            received=received or None,
+            made_at=op.source,
+        ),
+    )
+
+
+def segment_function(
+    segment: Segment, static_values: Mapping[Tensor, Any], traced: Callable[[], None]
+) -> Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]:
+    """A device segment as a function for `jax.jit`.
+
+    Args:
+        segment: the segment.
+        static_values: the values of its static inputs.
+        traced: called each time the function is traced: once for each compilation.
+
+    Returns:
+        `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order, `state` the values of
+        `state_names(segment)`, the new state those of `changed_names(segment)`.
+    """
+    traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
+    names = state_names(segment)
+
+    def function(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        traced()
+        values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
+        values.update(static_values)
+        current = dict(zip(names, state, strict=True))
+        interpret(segment.ops, values, current, host=False)
+        return (
+            [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
+            [current[name] for name in changed_names(segment)],
+        )
+
+    return function
+
+
+def _as_declared(value: Any, tensor: Tensor) -> Any:
+    return jax.numpy.asarray(value, tensor.dtype.numpy_dtype)
+
+
+def state_names(segment: Segment) -> list[str]:
+    """The state that a segment takes: variables it reads, counters of its random operations."""
+    return [*segment.reads, *segment.random]
+
+
+def changed_names(segment: Segment) -> list[str]:
+    """The state that a segment gives back."""
+    return [*segment.writes, *segment.random]

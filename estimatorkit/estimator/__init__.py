@@ -1,0 +1,1 @@
+"""Estimators: `Estimator`, what a `model_fn` returns, how a run is configured."""

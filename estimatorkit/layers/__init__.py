@@ -1,0 +1,1 @@
+"""Layers, feature columns, losses and metrics."""

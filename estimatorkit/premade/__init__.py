@@ -1,0 +1,1 @@
+"""Premade estimators: DNN, Linear and Baseline classifiers and regressors, and the heads they share."""

@@ -1,0 +1,47 @@
+"""The global step: the int64 variable that counts updates of a model, one a graph (`tf.train.get_global_step`)."""
+
+from __future__ import annotations
+
+from estimatorkit.core.dtypes import int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
+from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.variables import Variable, get_variable
+
+
+def get_global_step(graph: Graph | None = None) -> Variable | None:
+    """The graph's global step, or None where none was made.
+
+    Raises:
+        RuntimeError: the graph has more than one.
+    """
+    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        raise RuntimeError(explain("a graph has one global step", received=found))
+    return found[0] if found else None
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Makes the global step: 'global_step', int64, 0 at first, not trainable.
+
+    Raises:
+        ValueError: the graph has one.
+    """
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=int64,
+            initializer=Zeros(),
+            trainable=False,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Variable:
+    """The graph's global step, made where there is none."""
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
