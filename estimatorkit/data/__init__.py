@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import AUTOTUNE, Dataset
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
-from estimatorkit.data.iterators import BlockIterator
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import TensorSpec
 

@@ -18,7 +18,7 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.data import plan as plans
-from estimatorkit.data.iterators import BlockIterator
+from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, TracedFunction
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import TensorSpec, flatten, leaf_names, pack, to_columns

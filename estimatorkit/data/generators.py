@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.data.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.buffers import Columns, stack_rows
-from estimatorkit.data.iterators import BlockIterator, State, end_of_sequence
 from estimatorkit.data.spec import TensorSpec, flatten, leaf_names, to_array
 
 

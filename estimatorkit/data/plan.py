@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from estimatorkit.core import dtypes, nest
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.data import iterators
+from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import Columns
 from estimatorkit.data.generators import GeneratorIterator
-from estimatorkit.data.iterators import BlockIterator
 from estimatorkit.data.prefetching import PrefetchIterator
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.shuffling import ShuffleIterator

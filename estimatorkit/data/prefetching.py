@@ -15,8 +15,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from estimatorkit.core.errors import DeadlineExceededError
+from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator
 from estimatorkit.data.buffers import Columns, count_rows
-from estimatorkit.data.iterators import BlockIterator, State, UnaryIterator
 
 THREAD_NAME = "estimatorkit-prefetch"
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator, end_of_sequence
 from estimatorkit.data.buffers import (
     Columns,
     concatenate,
@@ -22,7 +23,6 @@ from estimatorkit.data.buffers import (
     slice_rows,
     stack_rows,
 )
-from estimatorkit.data.iterators import BlockIterator, State, UnaryIterator, end_of_sequence
 from estimatorkit.data.randomness import RandomStream
 
 _FILL_ROWS = (
