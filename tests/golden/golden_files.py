@@ -70,10 +70,11 @@ def error_of(action: Callable[[], object]) -> dict[str, str] | None:
         elif lines[0] == "in user code:":
             start = f"{type(error).__name__}: "
             lines = [line.removeprefix(start) for line in lines if line.startswith(start)]
+        line = re.sub(r"^\{\{function_node .*?\}\} ", "", lines[0])
         return {
             "class": type(error).__name__,
             "module": type(error).__module__,
-            "first_line": re.sub(r"0x[0-9a-f]+", "<address>", lines[0])[:200],
+            "first_line": re.sub(r"0x[0-9a-f]+", "<address>", line)[:200],
         }
     return None
 
