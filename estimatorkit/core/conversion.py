@@ -1,4 +1,4 @@
-"""From Python values to tensors: `convert_to_tensor`, `constant`, and `make`, with which every op function is written."""
+"""From Python values to tensors: `convert_to_tensor`, `constant`, and `make`, used by every op."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
 
     Args:
         value: numbers, strings or bools, nested in lists as wished, or an array.
-        dtype: the dtype wanted; by default float32 for Python floats, int32 for Python ints (int64 where they do not
-            fit), and an array's own.
+        dtype: the dtype wanted; by default float32 for Python floats, int32 for Python ints (int64
+            where they do not fit), and an array's own.
 
     Raises:
-        TypeError: the value cannot be of that dtype without loss (a float as an int, a number as a string).
+        TypeError: the value cannot be of that dtype without loss (a float as an int, a number as a
+            string).
         ValueError: the value is ragged or holds None.
     """
     if value is None:
@@ -97,8 +98,8 @@ def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray
         if not isinstance(each, bytes) or dtype not in (None, string):
             raise TypeError(
                 explain(
-                    f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} of type "
-                    f"{type(each).__name__}",
+                    f"Expected {dtype.name if dtype else 'string or numbers'}, but got {each!r} "
+                    f"of type {type(each).__name__}",
                     received=repr(value)[:200],
                 )
             )
@@ -116,8 +117,8 @@ def convert_to_tensor(
     """Makes a tensor of `value`.
 
     Args:
-        value: a tensor (given back), a variable (its value), an array, a number, a string, or a list of these; a
-            list that holds tensors becomes a `stack` of them.
+        value: a tensor (given back), a variable (its value), an array, a number, a string, or a
+            list of these; a list that holds tensors becomes a `stack` of them.
         dtype: the dtype wanted.
         name: the name of a constant that has to be made.
         preferred_dtype: tried first where `dtype` is None; the same as `dtype_hint`.
@@ -147,7 +148,8 @@ def convert_to_tensor(
     if wanted is not None and tensor.dtype is not wanted:
         raise ValueError(
             explain(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {tensor.dtype.name}",
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype "
+                f"{tensor.dtype.name}",
                 received=tensor,
                 made_at=tensor.op.source,
                 hint=f"use cast(x, {wanted.name})",
@@ -186,7 +188,8 @@ def constant(
     Args:
         value: numbers, strings or bools, nested in lists as wished, or an array.
         dtype: the dtype; see `as_array` for the default.
-        shape: the shape; a value with fewer elements is filled up with its last one, as in TensorFlow 1.
+        shape: the shape; a value with fewer elements is filled up with its last one, as in
+            TensorFlow 1.
         name: the operation's name.
         verify_shape: refuse a value that does not have `shape` already.
 
@@ -247,15 +250,16 @@ def make(
 ) -> Tensor:
     """Makes an op with one output from values of any kind.
 
-    Values that are no tensors become constants named after the input, under the op's name (`Add/x`), as in
-    TensorFlow.
+    Values that are no tensors become constants named after the input, under the op's name
+    (`Add/x`), as in TensorFlow.
 
     Args:
         op_type: the type.
         inputs: the inputs by name, in order.
         attrs: attributes for the kernel.
         name: the wished name; the type by default.
-        same_dtype: all inputs must have one dtype; that of the first tensor among them is taken for the rest.
+        same_dtype: all inputs must have one dtype; that of the first tensor among them is taken for
+            the rest.
         dtypes: the dtype wanted, for some inputs.
 
     Raises:

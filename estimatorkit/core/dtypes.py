@@ -1,7 +1,8 @@
 """Element types: `DType` and its instances (`float32`, `int64`, `string`, ...), as `tf.dtypes`.
 
-A `DType` compares equal to its name, to a NumPy dtype and to a Python type that mean the same. Strings are held as
-NumPy object arrays of `bytes`, as TensorFlow gives them. `resource` marks handles (variables, iterators).
+A `DType` compares equal to its name, to a NumPy dtype and to a Python type that mean the same.
+Strings are held as NumPy object arrays of `bytes`, as TensorFlow gives them. `resource` marks
+handles (variables, iterators).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class DType:
 
     def __init__(self, name: str, numpy_dtype: Any) -> None:
         self.name = name
-        self._numpy = np.dtype(numpy_dtype)
+        self._numpy: np.dtype[Any] = np.dtype(numpy_dtype)
 
     @property
     def as_numpy_dtype(self) -> Any:
@@ -95,7 +96,7 @@ class DType:
 
     def _limits(self) -> Any:
         if self.is_floating:
-            return ml_dtypes.finfo(self._numpy)
+            return ml_dtypes.finfo(self._numpy)  # type: ignore[no-untyped-call]
         if self.is_integer:
             return np.iinfo(self._numpy)
         raise TypeError(f"dtype {self.name} has no least and greatest value.")
@@ -172,8 +173,8 @@ def as_dtype(value: Any) -> DType:
     """Finds the `DType` that `value` names.
 
     Args:
-        value: a DType, a name ("float32"), a NumPy dtype or scalar type, or a Python type (`float` is float32 and
-            `int` is int32, as in TensorFlow).
+        value: a DType, a name ("float32"), a NumPy dtype or scalar type, or a Python type (`float`
+            is float32 and `int` is int32, as in TensorFlow).
 
     Raises:
         TypeError: nothing is meant by it.

@@ -1,8 +1,9 @@
-"""Gradients as graph: `gradients(ys, xs)` adds one backward operation for each forward operation on the way.
+"""Gradients as graph: `gradients(ys, xs)` adds a backward operation for each forward one.
 
-A row of the registry says how: `jax.vjp` of the kernel ('auto'), a function that builds operations, or None. The
-backward operation of an 'auto' row is a `VectorJacobianProduct`; compiled in one segment with its forward operation,
-the two share one call of `jax.vjp`, so nothing is computed twice (`lower`).
+A row of the registry says how: `jax.vjp` of the kernel ('auto'), a function that builds operations,
+or None. The backward operation of an 'auto' row is a `VectorJacobianProduct`; compiled in one
+segment with its forward operation, the two share one call of `jax.vjp`, so nothing is computed
+twice (`lower`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def gradients(
         xs: a tensor, a variable, or a list of these.
         grad_ys: what flows into each y; ones by default.
         name: the name scope of the backward operations.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's signature.
+        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's
+            signature.
         stop_gradients: tensors through which nothing flows back.
         unconnected_gradients: "none" or "zero": what stands for an x that no y depends on.
 
@@ -135,7 +137,7 @@ def _flow_back(
 
 
 def _reached_from(targets: Sequence[Tensor]) -> list[Operation]:
-    """The operations that the targets depend on, in the order of their making (which is topological)."""
+    """The operations that the targets depend on, in the order of their making (topological)."""
     seen: set[Operation] = set()
     pending = [target.op for target in targets]
     while pending:
@@ -160,7 +162,8 @@ def _carrying(
 def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> Sequence[Any]:
     row = registry.lookup(op.type)
     if row.gradient is None:
-        # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as in TensorFlow.
+        # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
+        # in TensorFlow.
         return [None] * len(wanted)
     with op.graph.name_scope(f"{op.name}_grad"):
         if row.gradient == "auto":
@@ -181,9 +184,7 @@ def vjp(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> list
         incoming: the gradient of each output, or None.
         wanted: the positions of the inputs whose gradients are wanted.
     """
-    given = tuple(
-        position for position, gradient in enumerate(incoming) if gradient is not None
-    )
+    given = tuple(position for position, gradient in enumerate(incoming) if gradient is not None)
     attrs = {
         "forward_type": op.type,
         "forward_attrs": op.kernel_attrs,
@@ -193,9 +194,7 @@ def vjp(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> list
         "_forward": op.name,
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]
-    backward = registry.apply(
-        "VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower()
-    )
+    backward = registry.apply("VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower())
     return list(backward.outputs)
 
 
@@ -222,7 +221,7 @@ def pull_back(
     inputs: Sequence[Any],
     wanted: Sequence[int],
 ) -> tuple[tuple[Any, ...], Any]:
-    """Runs a forward kernel by `jax.vjp`: its outputs, and the function from output gradients to input gradients."""
+    """Runs a forward kernel by `jax.vjp`: its outputs, and what maps their gradients to inputs'."""
     row = registry.lookup(forward_type)
 
     def forward(*chosen: Any) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
-"""Graphs: `Graph`, `Operation` and `Tensor`, with names, scopes and collections as TensorFlow 1 makes them.
+"""Graphs: `Graph`, `Operation` and `Tensor`, with TensorFlow 1's names, scopes and collections.
 
-A graph is data: operations in the order of their making, each with its inputs, control inputs, attributes, device
-and the user's line that made it. It is only added to, never changed. What an operation computes is looked up in
-`registry` by its type; this module knows nothing of kernels, except that `Tensor`'s Python operators call the
-functions that `ops` put into `operators`.
+A graph is data: operations in the order of their making, each with its inputs, control inputs,
+attributes, device and the user's line that made it. It is only added to, never changed. What an
+operation computes is looked up in `registry` by its type; this module knows nothing of kernels,
+except that `Tensor`'s Python operators call the functions that `ops` put into `operators`.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ class Operators:
 class Tensor(Operators):
     """One output of an operation: what will flow along an edge when the graph runs.
 
-    Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use `equal`).
+    Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use
+    `equal`).
     """
 
     __slots__ = ("_shape", "dtype", "op", "value_index")
@@ -229,8 +230,8 @@ class Tensor(Operators):
                 "Using a `tf.Tensor` as a Python `bool` is not allowed",
                 received=self,
                 made_at=self.op.source,
-                hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or `where` to "
-                "let the graph depend on a tensor's value",
+                hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or "
+                "`where` to let the graph depend on a tensor's value",
             )
         )
 
@@ -279,7 +280,8 @@ class Operation:
         type: the key into the op registry.
         inputs: the tensors it takes, in order.
         control_inputs: operations that must have run before it.
-        attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not given.
+        attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not
+            given.
         device: the device that was asked for, or ''.
         source: the user's line that made it.
         outputs: the tensors it gives.
@@ -399,8 +401,8 @@ class Graph:
             inputs: tensors of this graph.
             outputs: dtype and static shape of each output.
             attrs: attributes for the kernel.
-            name: the wished name (default: the type); made unique within the graph and put under the current name
-                scope. A name that ends in '/' is taken as it is.
+            name: the wished name (default: the type); made unique within the graph and put under
+                the current name scope. A name that ends in '/' is taken as it is.
 
         Raises:
             RuntimeError: the graph is finalized.
@@ -423,7 +425,7 @@ class Graph:
                     explain(
                         "Graph is finalized and cannot be modified",
                         received=f"a new {op_type}",
-                        hint="make all operations before the session or the estimator starts to run",
+                        hint="make all operations before the session starts to run",
                     )
                 )
             name = name or op_type
@@ -434,7 +436,7 @@ class Graph:
                     raise ValueError(
                         explain(
                             f"'{name}' is not a valid node name",
-                            expected="letters, digits and ._/>-, a letter, a digit or a dot first",
+                            expected="letters, digits and ._/>-, not _/>- first",
                         )
                     )
                 full_name = self.unique_name(name)
@@ -462,7 +464,7 @@ class Graph:
         return tuple(op for op in current if op not in direct)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name an operation called `name` would get: scope, `name` and, if taken, `_1`, `_2`, ...
+        """The name an operation called `name` would get: its scope and, if taken, `_1`, `_2`, ...
 
         Names that differ only in upper and lower case count as taken, as in TensorFlow.
         """
@@ -493,15 +495,17 @@ class Graph:
             yield self
         finally:
             if _defaults.graphs.pop() is not self:
-                raise RuntimeError("nested `with graph.as_default():` blocks were left out of order.")
+                raise RuntimeError(
+                    "nested `with graph.as_default():` blocks were left out of order."
+                )
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Puts the names made inside under `name`.
 
         Args:
-            name: a new scope (made unique); a scope's own string, ending in '/', to enter it again; None or '' for
-                the top.
+            name: a new scope (made unique); a scope's own string, ending in '/', to enter it again;
+                None or '' for the top.
 
         Yields:
             The scope's string, ending in '/'.
@@ -517,7 +521,7 @@ class Graph:
                 raise ValueError(
                     explain(
                         f"'{name}' is not a valid scope name",
-                        expected="letters, digits and ._/>-, at the top a letter, digit or dot first",
+                        expected="letters, digits and ._/>-, at the top not _/>- first",
                     )
                 )
             inner = self.unique_name(name)
@@ -640,8 +644,8 @@ class Graph:
             found = self.get_operation_by_name(value)
             if not allow_operation:
                 raise ValueError(
-                    f"The name {value!r} refers to an Operation, not a Tensor. Tensor names have the form "
-                    f'"<op_name>:<output_index>", for example {value + ":0"!r}.'
+                    f"The name {value!r} refers to an Operation, not a Tensor. Tensor names have "
+                    f'the form "<op_name>:<output_index>", for example {value + ":0"!r}.'
                 )
             return found
         if isinstance(value, (Tensor, Operation)):
@@ -656,9 +660,7 @@ class Graph:
             allowed = allow_tensor if isinstance(value, Tensor) else allow_operation
             if allowed:
                 return value
-        wanted = " or ".join(
-            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
-        )
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         raise TypeError(
             explain(
                 f"Can not convert a {type(value).__name__} into a {wanted}",
@@ -679,7 +681,7 @@ class Graph:
             self.add_to_collection(name, value)
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of the collection, or only what has a name that `scope` (a regular expression) matches."""
+        """A copy of the collection, or only what has a name that the regular expression matches."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -717,7 +719,7 @@ class Graph:
 
 
 class _Defaults(threading.local):
-    """The stacks of default graphs and sessions, one pair a thread; under them the process's global graph."""
+    """The stacks of default graphs and sessions, one pair a thread."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -742,8 +744,8 @@ def reset_default_graph() -> None:
     global _global_graph
     if _defaults.graphs:
         raise AssertionError(
-            "Do not use reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the "
-            "nesting and create a new graph."
+            "Do not use reset_default_graph() to clear nested graphs. If you need a cleared graph, "
+            "exit the nesting and create a new graph."
         )
     _global_graph = Graph()
 
@@ -769,13 +771,14 @@ def _session_of(session: Any, graph: Graph) -> Any:
         raise ValueError(
             explain(
                 "Cannot evaluate tensor using `eval()`: No default session is registered",
-                hint="use `with Session().as_default():` or pass an explicit session to `eval(session=session)`",
+                hint="use `with session.as_default():` or pass an explicit session to "
+                "`eval(session=session)`",
             )
         )
     if session.graph is not graph:
         raise ValueError(
-            "Cannot use the given session to evaluate: its graph is different from the graph of the tensor or "
-            "operation."
+            "Cannot use the given session to evaluate: its graph is different from the graph of "
+            "the tensor or operation."
         )
     return session
 
@@ -807,7 +810,8 @@ def name_scope(
     Args:
         name: see `Graph.name_scope`.
         default_name: used where `name` is None.
-        values: tensors the block works on; accepted for TensorFlow's signature (all are in the default graph).
+        values: tensors the block works on; accepted for TensorFlow's signature (all are in the
+            default graph).
 
     Yields:
         The scope's string, ending in '/'.

@@ -14,7 +14,8 @@ from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, regi
 
 
 class IndexedSlices:
-    """Rows `values[i]` that stand at `indices[i]` of a tensor that is 0 elsewhere; equal indices add up.
+    """Rows `values[i]` that stand at `indices[i]` of a tensor that is 0 elsewhere; equal indices
+    add up.
 
     Args:
         values: `(n, ...)`.

@@ -1,7 +1,7 @@
 """Initializers: objects that make the first value of a variable from its shape.
 
-Each is called with `(shape, dtype=None, partition_info=None)` and gives a tensor. Formulas as `tf.initializers`:
-Glorot & Bengio 2010, He et al. 2015, LeCun et al. 2012.
+Each is called with `(shape, dtype=None, partition_info=None)` and gives a tensor. Formulas as
+`tf.initializers`: Glorot & Bengio 2010, He et al. 2015, LeCun et al. 2012.
 """
 
 from __future__ import annotations
@@ -121,14 +121,15 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Numbers drawn from a normal distribution, none further than two standard deviations from the mean."""
+    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
         return random.truncated_normal(shape, self.mean, self.stddev, wanted, self.seed)
 
 
-# The standard deviation of a standard normal cut at two of its own: dividing by it keeps the variance asked for.
+# The standard deviation of a standard normal cut at two of its own: dividing by it keeps the
+# variance asked for.
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
@@ -194,7 +195,7 @@ def _fans(dims: list[Any]) -> tuple[float, float]:
 
 
 class GlorotUniform(VarianceScaling):
-    """Evenly from [-l, l], l = sqrt(6 / (inputs + outputs)): the default of `get_variable` and `dense`."""
+    """Evenly from [-l, l], l = sqrt(6 / (inputs + outputs)); the default of `get_variable`."""
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)

@@ -1,8 +1,9 @@
 """Nested structures: dicts, named tuples, lists and tuples of leaves.
 
-`flatten` and `pack_sequence_as` are inverse to each other and visit dicts in the order of their sorted keys, as
-`tf.nest` does. Everything else (arrays, tensors, strings, None) is a leaf. `tf.data` differs from `Session.run` in
-one point: there a list is a value (it becomes an array), so `flatten(..., lists_are_leaves=True)`.
+`flatten` and `pack_sequence_as` are inverse to each other and visit dicts in the order of their
+sorted keys, as `tf.nest` does. Everything else (arrays, tensors, strings, None) is a leaf.
+`tf.data` differs from `Session.run` in one point: there a list is a value (it becomes an array), so
+`flatten(..., lists_are_leaves=True)`.
 """
 
 from __future__ import annotations
@@ -67,9 +68,7 @@ def _leaves(structure: Any, lists_are_leaves: bool) -> Iterator[Any]:
         yield structure
 
 
-def pack_sequence_as(
-    structure: Any, flat: Sequence[Any], *, lists_are_leaves: bool = False
-) -> Any:
+def pack_sequence_as(structure: Any, flat: Sequence[Any], *, lists_are_leaves: bool = False) -> Any:
     """Puts the values of `flat` where the leaves of `structure` are.
 
     Raises:
@@ -98,7 +97,8 @@ def pack_sequence_as(
 def map_structure(
     function: Callable[..., Any], *structures: Any, lists_are_leaves: bool = False
 ) -> Any:
-    """Applies `function` to the leaves of equally nested structures, keeping the structure of the first.
+    """Applies `function` to the leaves of equally nested structures, keeping the structure of the
+    first.
 
     Raises:
         ValueError: the structures have different nesting.

@@ -1,9 +1,10 @@
 """The op registry: one row per op type, and `apply`, which makes an operation from a row.
 
-A row says how the op computes (`kernel`), where (`device`: a pure JAX function; `host`: a NumPy/Python function),
-how shapes are inferred (from the kernel itself unless `infer` is given) and how gradients flow (from the kernel by
-`jax.vjp` unless `gradient` is given). To add an op is to write one function and register it, with a case or two
-that the tests run. Nothing else in the package switches on op types.
+A row says how the op computes (`kernel`), where (`device`: a pure JAX function; `host`: a
+NumPy/Python function), how shapes are inferred (from the kernel itself unless `infer` is given) and
+how gradients flow (from the kernel by `jax.vjp` unless `gradient` is given). To add an op is to
+write one function and register it, with a case or two that the tests run. Nothing else in the
+package switches on op types.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Case(NamedTuple):
     Attributes:
         inputs: arrays, in the order of the op's inputs.
         attrs: attributes.
-        expected: what it gives (an array, or a tuple of them); None to compare with the op's `numpy_kernel`.
+        expected: what it gives (an array, or a tuple of them); None to compare with the op's
+            `numpy_kernel`.
     """
 
     inputs: tuple[Any, ...]
@@ -53,17 +55,20 @@ class OpDef:
 
     Attributes:
         type: the op type.
-        kernel: `kernel(*inputs, **attrs)`, giving an array or a tuple of arrays, one for each output.
+        kernel: `kernel(*inputs, **attrs)`, giving an array or a tuple of arrays, one for each
+            output.
         where: 'device' (pure JAX) or 'host' (NumPy and Python).
-        infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel abstractly.
-        gradient: 'auto' (`jax.vjp` of the kernel), None (not differentiable), or `gradient(op, *output gradients)`
-            giving a gradient or None for each input.
-        numpy_kernel: the same function in NumPy. The tests compare with it; values known before running are folded
-            by it; and it runs the op on strings.
-        static: positions of inputs whose values shape the output and must be known when XLA compiles (or a function
-            of the attributes giving them).
+        infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel
+            abstractly.
+        gradient: 'auto' (`jax.vjp` of the kernel), None (not differentiable), or `gradient(op,
+            *output gradients)` giving a gradient or None for each input.
+        numpy_kernel: the same function in NumPy. The tests compare with it; values known before
+            running are folded by it; and it runs the op on strings.
+        static: positions of inputs whose values shape the output and must be known when XLA
+            compiles (or a function of the attributes giving them).
         known_from_shape: whether the outputs depend on the inputs' shapes alone.
-        updates: positions of variable handles for which the kernel gives new values, before its outputs.
+        updates: positions of variable handles for which the kernel gives new values, before its
+            outputs.
         overwrites: those of `updates` whose old value the kernel does not take (it is given None).
         random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
         context: whether a host kernel takes `context` (the session's resources) by keyword.
@@ -168,9 +173,11 @@ def infer_from_kernel(
 ) -> Sequence[Spec]:
     """The outputs' specs by abstract evaluation of the kernel.
 
-    Unknown dimensions are filled in twice, with two different sizes: a dimension of the output that comes out the
-    same both times is known. (`jax.export.symbolic_shape` would do it in one evaluation, but refuses every
-    comparison that it cannot decide, such as an unknown dimension meeting 3, where TensorFlow says 3.)
+    Unknown dimensions are filled in twice, with two different sizes: a dimension of the output that
+        comes out the
+    same both times is known. (`jax.export.symbolic_shape` would do it in one evaluation, but
+    refuses every comparison that it cannot decide, such as an unknown dimension meeting 3, where
+    TensorFlow says 3.)
 
     Raises:
         ValueError: the kernel refuses the shapes, and none of them is unknown.
@@ -201,7 +208,8 @@ class _Refused(Exception):
         self.cause = cause
 
 
-# Two sizes with many divisors, so that reshapes and strides by common factors work; never equal to a real one.
+# Two sizes with many divisors, so that reshapes and strides by common factors work; never equal to
+# a real one.
 _SIZES = (720720, 1441440)
 
 
@@ -221,9 +229,7 @@ def _infer(
         arguments = [
             _thawed(value)
             if value is not None
-            else jax.ShapeDtypeStruct(
-                [size if dim is None else dim for dim in spec.shape], spec.dtype.numpy_dtype
-            )
+            else _abstract([size if dim is None else dim for dim in spec.shape], spec.dtype)
             for spec, value in zip(specs, values, strict=True)
         ]
         traced = [a for a, value in zip(arguments, values, strict=True) if value is None]
@@ -252,12 +258,16 @@ def _infer(
     return tuple(
         Spec(
             as_dtype(one.dtype),
-            TensorShape(
-                [a if a == b else None for a, b in zip(one.shape, two.shape, strict=True)]
-            ),
+            TensorShape([a if a == b else None for a, b in zip(one.shape, two.shape, strict=True)]),
         )
         for one, two in zip(first, second, strict=True)
     )
+
+
+def _abstract(dims: Sequence[int], dtype: DType) -> Any:
+    import jax
+
+    return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
 
 
 def _infer_unknown_rank(
@@ -268,9 +278,9 @@ def _infer_unknown_rank(
 
     for rank in (2, 1, 0, 3, 4, 5):
         guesses = [
-            jax.ShapeDtypeStruct(
+            _abstract(
                 [1] * rank if spec.shape.rank is None else [dim or 1 for dim in spec.shape],
-                spec.dtype.numpy_dtype,
+                spec.dtype,
             )
             for spec in specs
         ]
@@ -333,7 +343,8 @@ def fold(row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any | N
 
 
 def constant_value(tensor: Tensor) -> Any | None:
-    """The value of `tensor` as an array where it follows from constants and static shapes, else None.
+    """The value of `tensor` as an array where it follows from constants and static shapes, else
+    None.
 
     As `tf.get_static_value`.
     """
@@ -365,7 +376,8 @@ def constant_value(tensor: Tensor) -> Any | None:
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     """What is known of the shape that the 1-D integer tensor `tensor` holds (-1 counts as unknown).
 
-    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2` and slices of them.
+    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2` and slices of
+    them.
     """
     value = constant_value(tensor)
     if value is not None:

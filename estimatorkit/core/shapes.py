@@ -1,7 +1,8 @@
 """Static shapes: `TensorShape`, whose rank or single dimensions may be unknown.
 
-A shape is immutable. Dimensions are Python ints or None (`shape[0]` gives an int or None, as in TensorFlow 2; code
-written for TensorFlow 1's `Dimension` may still say `shape[0].value` under `compat.v1`).
+A shape is immutable. Dimensions are Python ints or None (`shape[0]` gives an int or None, as in
+TensorFlow 2; code written for TensorFlow 1's `Dimension` may still say `shape[0].value` under
+`compat.v1`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ class TensorShape:
     """A shape that may be known in part.
 
     Args:
-        dims: None (unknown rank), an int (a vector), or a sequence of ints and None (-1 also means unknown).
+        dims: None (unknown rank), an int (a vector), or a sequence of ints and None (-1 also means
+            unknown).
     """
 
     __slots__ = ("_dims",)
@@ -90,15 +92,15 @@ class TensorShape:
         Raises:
             ValueError: the two contradict each other.
         """
-        other = as_shape(other)
-        if not self.is_compatible_with(other):
-            raise ValueError(f"Shapes {self} and {other} are not compatible.")
+        given = as_shape(other)
+        if not self.is_compatible_with(given):
+            raise ValueError(f"Shapes {self} and {given} are not compatible.")
         if self._dims is None:
-            return other
-        if other._dims is None:
+            return given
+        if given._dims is None:
             return self
         return TensorShape(
-            [two if one is None else one for one, two in zip(self._dims, other._dims, strict=True)]
+            [two if one is None else one for one, two in zip(self._dims, given._dims, strict=True)]
         )
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
@@ -143,7 +145,7 @@ class TensorShape:
     def __getitem__(self, key: int) -> int | None: ...
     @overload
     def __getitem__(self, key: slice) -> TensorShape: ...
-    def __getitem__(self, key: int | slice) -> int | None | TensorShape:
+    def __getitem__(self, key: int | slice) -> int | TensorShape | None:
         if isinstance(key, slice):
             return TensorShape(None if self._dims is None else self._dims[key])
         return None if self._dims is None else self._dims[key]

@@ -21,7 +21,7 @@ class SourceLine(NamedTuple):
 
 
 def user_line() -> SourceLine:
-    """Returns the innermost line on the stack that is not in this package (2 us; no source text is read)."""
+    """Returns the innermost line on the stack that is not in this package (2 us, no file read)."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -1,8 +1,9 @@
 """Variables: state with a name, and the scopes that share it (`get_variable`, `variable_scope`).
 
-A `Variable` is a handle in the graph; its value lives in a session. As TensorFlow's resource variables: reading gives
-the value at that point of the graph's order (data and control edges first, then the order of making), so a read made
-when the variable was made comes before every assignment. A read under `control_dependencies` is a new one, after them.
+A `Variable` is a handle in the graph; its value lives in a session. As TensorFlow's resource
+variables: reading gives the value at that point of the graph's order (data and control edges first,
+then the order of making), so a read made when the variable was made comes before every assignment.
+A read under `control_dependencies` is a new one, after them.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ class Variable(Operators):
     """State that lives in a session and survives its runs.
 
     Args:
-        initial_value: its first value: a tensor, an array, a number, or a function without arguments giving one.
+        initial_value: its first value: a tensor, an array, a number, or a function without
+            arguments giving one.
         trainable: whether optimizers change it by default.
-        collections: where it is listed; GLOBAL_VARIABLES by default (and TRAINABLE_VARIABLES if trainable).
+        collections: where it is listed; GLOBAL_VARIABLES by default (and TRAINABLE_VARIABLES if
+            trainable).
         validate_shape: whether the shape is that of `initial_value`; otherwise it may change.
         caching_device: accepted for TensorFlow's signature.
         name: its name; 'Variable' by default.
@@ -77,7 +80,9 @@ class Variable(Operators):
             attrs = {"dtype": self.dtype, "shape": shape}
             self._handle = registry.output("VarHandleOp", (), attrs, scope)
             self.initializer: Operation = make(
-                "AssignVariableOp", {"ref": self._handle, "value": self.initial_value}, name="Assign"
+                "AssignVariableOp",
+                {"ref": self._handle, "value": self.initial_value},
+                name="Assign",
             ).op
             self._snapshot = self._read("read")
         self.trainable = trainable
@@ -176,25 +181,40 @@ class Variable(Operators):
         """
         session = session or get_default_session()
         if session is None:
-            raise ValueError("Either session argument should be provided or default session should be established")
+            raise ValueError(
+                "Either session argument should be provided or default session should be "
+                "established"
+            )
         session.load_variable(self, as_array(value, self.dtype))
 
     # -- changing it
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Tensor:
         """An operation that sets the value; its output is the new value."""
         return _assign("AssignVariableOp", self, value, name or "Assign")
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Tensor:
         """An operation that adds `delta`; its output is the new value."""
         return _assign("AssignAddVariableOp", self, delta, name or "AssignAdd")
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Tensor:
         """An operation that subtracts `delta`; its output is the new value."""
         return _assign("AssignSubVariableOp", self, delta, name or "AssignSub")
@@ -383,7 +403,8 @@ def variable_scope(
     constraint: Any = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """Puts variables made by `get_variable` inside under a prefix, and operations under a name scope.
+    """Puts variables made by `get_variable` inside under a prefix, and operations under a name
+    scope.
 
     Args:
         name_or_scope: a name, a `VariableScope` to enter again, or None to use `default_name`.
@@ -400,8 +421,6 @@ def variable_scope(
     """
     if custom_getter is not None:
         raise ValueError("variable_scope: custom_getter is not supported.")
-    if name_or_scope is None and default_name is None:
-        raise ValueError("If default_name is None then name_or_scope is required")
     store = _store()
     graph = get_default_graph()
     outer = store.scope
@@ -411,7 +430,12 @@ def variable_scope(
         leaf = name.rsplit("/", 1)[-1]
     else:
         base = outer
-        leaf = name_or_scope if name_or_scope is not None else _unique_scope(store, default_name)
+        if name_or_scope is not None:
+            leaf = name_or_scope
+        elif default_name is not None:
+            leaf = _unique_scope(store, default_name)
+        else:
+            raise ValueError("If default_name is None then name_or_scope is required")
         name = f"{outer.name}/{leaf}" if outer.name else leaf
     counts = dict(store.scope_counts)
     inner = VariableScope(
@@ -439,8 +463,7 @@ def variable_scope(
             store.scope_counts = counts
 
 
-def _unique_scope(store: _Store, name: str | None) -> str:
-    assert name is not None
+def _unique_scope(store: _Store, name: str) -> str:
     prefix = f"{store.scope.name}/" if store.scope.name else ""
     if store.scope_counts.get(prefix + name, 0) == 0:
         return name
@@ -467,23 +490,26 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Variable:
-    """The variable of this name under the current variable scope: made, or shared if the scope says so.
+    """The variable of this name under the current variable scope: made, or shared if the scope says
+    so.
 
     Args:
         name: the name within the scope.
         shape: its shape; not needed where `initializer` is a value.
         dtype: float32 by default.
-        initializer: an `Initializer`, a function of (shape, dtype), or a value; by default the scope's, then
-            `GlorotUniform` for floats and zeros for the rest.
-        regularizer: a function of the variable giving a loss, which is put into REGULARIZATION_LOSSES.
+        initializer: an `Initializer`, a function of (shape, dtype), or a value; by default the
+            scope's, then `GlorotUniform` for floats and zeros for the rest.
+        regularizer: a function of the variable giving a loss, which is put into
+            REGULARIZATION_LOSSES.
         trainable: True by default.
         collections: see `Variable`.
         validate_shape, constraint: see `Variable`.
-        caching_device, partitioner, use_resource, custom_getter, synchronization, aggregation: accepted for
-            TensorFlow's signature; without effect in one process.
+        caching_device, partitioner, use_resource, custom_getter, synchronization, aggregation:
+            accepted for TensorFlow's signature; without effect in one process.
 
     Raises:
-        ValueError: it is there and may not be shared, or is to be shared and is not there; or no shape is known.
+        ValueError: it is there and may not be shared, or is to be shared and is not there; or no
+            shape is known.
     """
     store = _store()
     scope = store.scope
@@ -559,18 +585,17 @@ def _shared(
     if shape is not None and not variable.shape.is_compatible_with(shape):
         raise ValueError(
             explain(
-                f"Trying to share variable {full_name}, but specified shape {as_shape(shape)} and found "
-                f"shape {variable.shape}",
+                f"Trying to share variable {full_name}, but specified shape {as_shape(shape)} and "
+                f"found shape {variable.shape}",
                 made_at=variable.op.source,
             )
         )
     if dtype is not None and as_dtype(dtype) is not variable.dtype:
         raise ValueError(
             explain(
-                f"Trying to share variable {full_name}, but specified dtype {as_dtype(dtype).name} and found "
-                f"dtype {variable.dtype.name}",
+                f"Trying to share variable {full_name}, but specified dtype {as_dtype(dtype).name} "
+                f"and found dtype {variable.dtype.name}",
                 made_at=variable.op.source,
             )
         )
     return variable
-

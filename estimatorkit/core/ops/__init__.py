@@ -1,6 +1,7 @@
 """The ops by kind: each module registers its rows and defines the functions that make them.
 
-Importing this package imports them all, so that the registry is complete and `Tensor`'s operators work.
+Importing this package imports them all, so that the registry is complete and `Tensor`'s operators
+work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Array ops: placeholders, shapes, reshaping, joining, slicing, gathering and filling.
 
-Arguments that decide a shape (`reshape`'s shape, `fill`'s dims, ...) may be tensors, as in TensorFlow; XLA needs their
-values when it compiles, so they are `static` inputs, known from constants, from other tensors' shapes, or from feeds.
+Arguments that decide a shape (`reshape`'s shape, `fill`'s dims, ...) may be tensors, as in
+TensorFlow; XLA needs their values when it compiles, so they are `static` inputs, known from
+constants, from other tensors' shapes, or from feeds.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def _no_feed(dtype: DType, shape: TensorShape) -> Any:
     raise AssertionError("a placeholder is fed, never run")
 
 
-register("Placeholder", _no_feed, infer=registry.from_attrs, gradient=None, where="host", pure=False)
+register(
+    "Placeholder", _no_feed, infer=registry.from_attrs, gradient=None, where="host", pure=False
+)
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
@@ -104,7 +107,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 def group(*inputs: Any, name: str | None = None) -> Any:
-    """An operation that is done when all of `inputs` (operations, tensors, variables; lists of them) are."""
+    """An operation that is done when all of `inputs` (operations, tensors, variables) are."""
     from estimatorkit.core import nest
 
     with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
@@ -175,7 +178,7 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(tensor.dtype, known)]
     if wanted is None:
         return [Spec(tensor.dtype, UNKNOWN)]
-    dims: list[int | None] = [int(dim) for dim in np.atleast_1d(wanted)]
+    dims = [int(dim) for dim in np.atleast_1d(wanted)]
     count = tensor.shape.num_elements()
     if dims.count(-1) > 1:
         raise ValueError(explain("reshape: only one dimension may be -1", received=dims))
@@ -190,8 +193,8 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
                     made_at=tensor.op.source,
                 )
             )
-    if -1 in dims:
-        dims[dims.index(-1)] = count // rest if count is not None and rest else None
+    if -1 in dims and count is not None:
+        dims[dims.index(-1)] = count // rest
     return [Spec(tensor.dtype, TensorShape(dims))]
 
 
@@ -272,13 +275,16 @@ def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
         return [Spec(inputs[0].dtype, UNKNOWN)]
     axes = {
         position % max(len(dims), 1)
-        for position in (axis if axis is not None else [i for i, dim in enumerate(dims) if dim == 1])
+        for position in (
+            axis if axis is not None else [i for i, dim in enumerate(dims) if dim == 1]
+        )
     }
     for position in axes:
         if dims[position] not in (1, None):
             raise ValueError(
                 explain(
-                    f"Can not squeeze dim[{position}], expected a dimension of 1, got {dims[position]}",
+                    f"Can not squeeze dim[{position}], expected a dimension of 1, got "
+                    f"{dims[position]}",
                     received=inputs[0],
                     made_at=inputs[0].op.source,
                 )
@@ -292,7 +298,10 @@ register(
     lambda x, axis: jnp.squeeze(x, axis),
     infer=_infer_squeeze,
     numpy_kernel=lambda x, axis: np.squeeze(x, axis),
-    cases=lambda: [Case((_SAMPLE[:, None],), {"axis": (1,)}), Case((_SAMPLE[None],), {"axis": None})],
+    cases=lambda: [
+        Case((_SAMPLE[:, None],), {"axis": (1,)}),
+        Case((_SAMPLE[None],), {"axis": None}),
+    ],
 )
 
 
@@ -422,9 +431,7 @@ def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
     if merged.dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
     at = attrs["axis"] % (len(merged.dims) + 1)
-    return [
-        Spec(inputs[0].dtype, TensorShape((*merged.dims[:at], len(inputs), *merged.dims[at:])))
-    ]
+    return [Spec(inputs[0].dtype, TensorShape((*merged.dims[:at], len(inputs), *merged.dims[at:])))]
 
 
 register(
@@ -463,7 +470,9 @@ register(
 )
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
     """The slices of `value` along an axis, as a list.
 
     Raises:
@@ -474,7 +483,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
         num = None if tensor.shape.rank is None else tensor.shape[axis]
     if num is None:
         raise ValueError(
-            explain(f"Cannot infer argument `num` from shape {tensor.shape}", made_at=tensor.op.source)
+            explain(
+                f"Cannot infer argument `num` from shape {tensor.shape}", made_at=tensor.op.source
+            )
         )
     return list(registry.apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
 
@@ -660,7 +671,7 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
         elif tensor.shape.rank is None or starts is None or tensor.shape[position] is None:
             dims.append(None)
         else:
-            dims.append(tensor.shape[position] - int(starts[position]))  # type: ignore[operator]
+            dims.append(tensor.shape[position] - int(starts[position]))
     return [Spec(tensor.dtype, TensorShape(dims))]
 
 
@@ -695,7 +706,8 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     Args:
         input_: a tensor.
         begin: the first index in each dimension, ints or a tensor.
-        size: the length in each dimension, ints or a tensor whose value follows from shapes or feeds.
+        size: the length in each dimension, ints or a tensor whose value follows from shapes or
+            feeds.
         name: the operation's name.
     """
     inputs = {
@@ -736,7 +748,8 @@ def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
 
 register(
     "GatherV2",
-    # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked where they are made.
+    # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
+    # where they are made.
     lambda params, indices, axis: jnp.take(params, indices, axis=axis, mode="clip"),
     infer=_infer_gather,
     gradient=_gather_gradient,
@@ -759,8 +772,8 @@ def gather(
 
     Args:
         params: a tensor.
-        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Others are clamped to it (on GPUs
-            TensorFlow gives zeros; on CPUs it raises).
+        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Others are clamped to it
+            (on GPUs TensorFlow gives zeros; on CPUs it raises).
         validate_indices: accepted for TensorFlow's signature.
         name: the operation's name.
         axis: the axis.
@@ -858,13 +871,16 @@ def where(condition: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
     """x where `condition` is true, y elsewhere.
 
     Args:
-        condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector that chooses rows.
+        condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector
+            that chooses rows.
         x, y: tensors of one dtype.
         name: the operation's name.
     """
     picked = convert_to_tensor(condition, name="condition")
     with get_default_graph().name_scope(name or "Select") as scope:
-        first = convert_to_tensor(x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x")
+        first = convert_to_tensor(
+            x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x"
+        )
         second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
         registry.check_same_dtype("Select", [first, second], name)
         return registry.output("Select", [picked, first, second], name=scope)
@@ -954,14 +970,18 @@ def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
     values = [constant_value(each) for each in inputs]
     if any(value is None for value in values):
         return [Spec(inputs[0].dtype, TensorShape([None]))]
-    return [Spec(inputs[0].dtype, TensorShape([len(np.arange(*values))]))]
+    return [Spec(inputs[0].dtype, TensorShape([len(_range(*values))]))]
+
+
+def _range(start: Any, limit: Any, delta: Any) -> Any:
+    return np.arange(start, limit, delta, dtype=start.dtype)
 
 
 register(
     "Range",
-    lambda start, limit, delta: np.arange(start, limit, delta, start.dtype),
+    _range,
     infer=_infer_range,
-    numpy_kernel=lambda start, limit, delta: np.arange(start, limit, delta, start.dtype),
+    numpy_kernel=_range,
     gradient=None,
     static=(0, 1, 2),
     cases=lambda: [Case((np.int32(1), np.int32(9), np.int32(3)))],
@@ -971,7 +991,7 @@ register(
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """The numbers from `start` (0 where only one number is given) up to, not including, `limit`, in steps of `delta`."""
+    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`."""
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)

@@ -1,7 +1,8 @@
-"""Element-wise ops: arithmetic, comparisons, logic, rounding and the usual functions, with NumPy broadcasting.
+"""Element-wise ops with NumPy broadcasting: arithmetic, comparisons, logic, functions.
 
-One row of the tables below is one op: its type (which is its default name), its JAX function and its NumPy twin.
-Inputs of a binary op must have one dtype; Python numbers take the dtype of the tensor beside them.
+One row of the tables below is one op: its type (which is its default name), its JAX function and
+its NumPy twin. Inputs of a binary op must have one dtype; Python numbers take the dtype of the
+tensor beside them.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def _binary(
     return function
 
 
-# At a tie the gradient goes to the first input, as in TensorFlow (jnp.maximum would split it in halves).
+# At a tie the gradient goes to the first input, as in TensorFlow (jnp.maximum would split it in
+# halves).
 def _maximum(x: Any, y: Any) -> Any:
     return jnp.where((x >= y) | (x != x), x, y)
 
@@ -135,9 +137,7 @@ logical_or = _binary("LogicalOr", jnp.logical_or, np.logical_or, _bools, "x or y
 logical_xor = _binary(
     "LogicalXor", jnp.logical_xor, np.logical_xor, _bools, "Either x or y.", bool_, None
 )
-logical_not = _unary(
-    "LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None
-)
+logical_not = _unary("LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None)
 
 negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.")
 abs = _unary("Abs", jnp.abs, np.abs, _ANY, "The absolute value of x.")
@@ -176,7 +176,13 @@ round = _unary(
 is_nan = _unary("IsNan", jnp.isnan, np.isnan, _ANY, "Whether x is NaN.", bool_, None)
 is_inf = _unary("IsInf", jnp.isinf, np.isinf, _ANY, "Whether x is infinite.", bool_, None)
 is_finite = _unary(
-    "IsFinite", jnp.isfinite, np.isfinite, _ANY, "Whether x is neither NaN nor infinite.", bool_, None
+    "IsFinite",
+    jnp.isfinite,
+    np.isfinite,
+    _ANY,
+    "Whether x is neither NaN nor infinite.",
+    bool_,
+    None,
 )
 
 register(
@@ -222,7 +228,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 3: integers are divided as floats (int8, int16 as float32, wider ones as float64)."""
+    """x / y as in Python 3: integers are divided as floats (as float64 from 32 bits on)."""
     with get_default_graph().name_scope(name or "truediv") as scope:
         x, y = _as_pair(x, y)
         if x.dtype.is_integer:
@@ -264,7 +270,9 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def _div_no_nan(x: Any, y: Any) -> Any:
     # The inner `where` keeps the gradient at y = 0 free of NaN.
-    return jnp.where(y == 0, jnp.zeros((), x.dtype), x / jnp.where(y == 0, jnp.ones((), y.dtype), y))
+    return jnp.where(
+        y == 0, jnp.zeros((), x.dtype), x / jnp.where(y == 0, jnp.ones((), y.dtype), y)
+    )
 
 
 register(
@@ -309,7 +317,9 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
     tensors = [convert_to_tensor(each) for each in inputs]
     if not tensors:
-        raise ValueError("add_n: inputs must be a list of at least one tensor with the same dtype and shape.")
+        raise ValueError(
+            "add_n: inputs must be a list of at least one tensor with the same dtype and shape."
+        )
     if len(tensors) == 1:
         return identity_of(tensors[0], name)
     registry.check_same_dtype("AddN", tensors, name)

@@ -39,7 +39,9 @@ def _activation(
         return make(op_type, {"features": features}, name=name)
 
     function.__name__ = function.__qualname__ = op_type.lower()
-    function.__doc__ = f"{doc}\n\nArgs:\n    features: a floating tensor.\n    name: the operation's name."
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    features: a floating tensor.\n    name: the operation's name."
+    )
     return function
 
 
@@ -55,9 +57,14 @@ selu = _activation(
     "The scaled exponential linear unit (Klambauer et al. 2017).",
 )
 softplus = _activation(
-    "Softplus", jax.nn.softplus, lambda x: np.logaddexp(x, np.zeros((), x.dtype)), "log(1 + exp(x))."
+    "Softplus",
+    jax.nn.softplus,
+    lambda x: np.logaddexp(x, np.zeros((), x.dtype)),
+    "log(1 + exp(x)).",
 )
-softsign = _activation("Softsign", jax.nn.soft_sign, lambda x: x / (1 + np.abs(x)), "x / (1 + |x|).")
+softsign = _activation(
+    "Softsign", jax.nn.soft_sign, lambda x: x / (1 + np.abs(x)), "x / (1 + |x|)."
+)
 
 register(
     "LeakyRelu",
@@ -113,9 +120,9 @@ register(
     "SoftmaxCrossEntropyWithLogits",
     lambda logits, labels: -jnp.sum(labels * jax.nn.log_softmax(logits), -1),
     infer=_drop_last,
-    numpy_kernel=lambda logits, labels: -np.sum(
-        labels * scipy.special.log_softmax(logits, -1), -1
-    ).astype(logits.dtype),
+    numpy_kernel=lambda logits, labels: (
+        -np.sum(labels * scipy.special.log_softmax(logits, -1), -1).astype(logits.dtype)
+    ),
     cases=lambda: [Case((_SAMPLE, np.array([[0.2, 0.3, 0.5], [1, 0, 0]], np.float32)))],
 )
 register(
@@ -138,7 +145,8 @@ def _sigmoid_cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def _sigmoid_cross_entropy_gradient(op: Any, dy: Tensor) -> list[Any]:
-    # The derivative of the stable form above is wrong at exactly 0 by the two kinks; this one is exact everywhere.
+    # The derivative of the stable form above is wrong at exactly 0 by the two kinks; this one is
+    # exact everywhere.
     logits, labels = op.inputs
     return [dy * (elementwise.sigmoid(logits) - labels), dy * (-logits)]
 
@@ -157,9 +165,7 @@ register(
 
 def _keywords_only(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None or labels is None or logits is None:
-        raise ValueError(
-            f"Only call `{function}` with named arguments (labels=..., logits=...)."
-        )
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=...).")
 
 
 def softmax_cross_entropy_with_logits(
@@ -185,9 +191,7 @@ def softmax_cross_entropy_with_logits(
     """
     _keywords_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     chosen = dim if axis is None else axis
-    return softmax_cross_entropy_with_logits_v2(
-        array.stop_gradient(labels), logits, chosen, name
-    )
+    return softmax_cross_entropy_with_logits_v2(array.stop_gradient(labels), logits, chosen, name)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -195,11 +199,13 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too."""
     scores = convert_to_tensor(logits, name="logits")
-    probabilities = convert_to_tensor(labels, scores.dtype if not isinstance(labels, Tensor) else None)
+    probabilities = convert_to_tensor(
+        labels, scores.dtype if not isinstance(labels, Tensor) else None
+    )
     probabilities = elementwise.cast(probabilities, scores.dtype)
     if axis not in (None, -1) and axis != (scores.shape.rank or 0) - 1:
         order = [each for each in range(len(scores.shape)) if each != axis % len(scores.shape)]
-        order.append(axis % len(scores.shape))  # type: ignore[operator]
+        order.append(axis % len(scores.shape))
         scores = array.transpose(scores, order)
         probabilities = array.transpose(probabilities, order)
     _check_compatible(probabilities, scores)
@@ -231,7 +237,8 @@ def sparse_softmax_cross_entropy_with_logits(
                 expected=f"labels of shape {scores.shape[:-1]}",
                 received=f"{indices.shape}, logits {scores.shape}",
                 made_at=indices.op.source,
-                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits for one-hot labels",
+                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits "
+                "for one-hot labels",
             )
         )
     inputs = {"features": scores, "labels": indices}
@@ -391,7 +398,8 @@ def batch_normalization(
         if scale is not None:
             inverse = inverse * scale
         shift = (offset - mean * inverse) if offset is not None else -mean * inverse
-        return x * inverse + shift
+        result: Tensor = x * inverse + shift
+        return result
 
 
 def dropout(
@@ -407,7 +415,8 @@ def dropout(
     Args:
         x: a floating tensor.
         keep_prob: the probability that an element is kept (1 - rate); a number or a scalar tensor.
-        noise_shape: a shape that broadcasts with x's; elements that share a draw are dropped together.
+        noise_shape: a shape that broadcasts with x's; elements that share a draw are dropped
+            together.
         seed: see `set_random_seed`.
         name: the scope's name.
         rate: the probability that an element is dropped.
@@ -424,7 +433,13 @@ def dropout(
         known = constant_value(rate) if isinstance(rate, Tensor) else rate
         if known is not None:
             if not 0 <= float(known) < 1:
-                raise ValueError(explain("dropout: the rate is no probability", expected="0 <= rate < 1", received=known))
+                raise ValueError(
+                    explain(
+                        "dropout: the rate is no probability",
+                        expected="0 <= rate < 1",
+                        received=known,
+                    )
+                )
             if float(known) == 0:
                 return tensor
         shape = array.shape(tensor) if noise_shape is None else noise_shape
@@ -434,4 +449,3 @@ def dropout(
         rate_tensor = convert_to_tensor(rate, tensor.dtype if known is not None else None)
         kept = elementwise.cast(elementwise.greater_equal(draw, rate_tensor), tensor.dtype)
         return tensor * (1.0 / (1.0 - rate_tensor)) * kept
-

@@ -1,9 +1,10 @@
-"""Random ops, counter-based: the numbers of a run follow from (graph seed, op seed, how often the op has run).
+"""Random ops, counter-based: numbers follow from (graph seed, op seed, how often the op has run).
 
-The three words are the op's state in a session: seeds are fixed when the op is made, or drawn by the session from the
-operating system where neither the graph nor the op has one; the counter is saved with every checkpoint. So equal seeds
-give equal numbers on any number of devices, and a resumed run goes on as an uninterrupted one would.
-(TensorFlow's generators give other numbers for the same seeds.)
+The three words are the op's state in a session: seeds are fixed when the op is made, or drawn by
+the session from the operating system where neither the graph nor the op has one; the counter is
+saved with every checkpoint. So equal seeds give equal numbers on any number of devices, and a
+resumed run goes on as an uninterrupted one would. (TensorFlow's generators give other numbers for
+the same seeds.)
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ register(
     infer=lambda inputs, attrs: [
         Spec(
             attrs["dtype"],
-            TensorShape([inputs[0].shape[0] if inputs[0].shape.rank else None, attrs["num_samples"]]),
+            TensorShape(
+                [inputs[0].shape[0] if inputs[0].shape.rank else None, attrs["num_samples"]]
+            ),
         )
     ],
     gradient=None,
@@ -209,7 +212,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers drawn from a normal distribution, none further than two standard deviations from the mean."""
+    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
     return _scaled("TruncatedNormal", shape, mean, stddev, dtype, seed, name or "truncated_normal")
 
 

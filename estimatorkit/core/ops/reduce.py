@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, products, any/all, log-sum-exp, arg-extremes and cumulative sums."""
+"""Reductions: sums, means, extremes, products, any/all, log-sum-exp; arg-extremes; cumsum."""
 
 from __future__ import annotations
 
@@ -231,9 +231,7 @@ def _arg(
     tensor = convert_to_tensor(value, name="input")
     chosen = dimension if axis is None else axis
     axes = _axes(0 if chosen is None else chosen, tensor, op_type) or (0,)
-    return make(
-        op_type, {"input": tensor}, {"axis": axes[0], "dtype": as_dtype(output_type)}, name
-    )
+    return make(op_type, {"input": tensor}, {"axis": axes[0], "dtype": as_dtype(output_type)}, name)
 
 
 def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -251,7 +249,9 @@ register(
     infer=same_as_input(),
     cases=lambda: [
         Case(
-            (_SAMPLE,), {"axis": 1, "exclusive": False, "reverse": False}, np.cumsum(_SAMPLE, axis=1)
+            (_SAMPLE,),
+            {"axis": 1, "exclusive": False, "reverse": False},
+            np.cumsum(_SAMPLE, axis=1),
         ),
         Case(
             (np.array([1.0, 2.0, 3.0], np.float32),),

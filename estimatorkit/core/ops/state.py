@@ -1,7 +1,8 @@
 """State ops: a variable's handle, reading it, and assigning to it.
 
-A handle (`VarHandleOp`) stands for the state of that name in the session. Kernels are pure: they take the old value and
-give the new one; which inputs are handles and which of them change is said by the row (`updates`, `overwrites`).
+A handle (`VarHandleOp`) stands for the state of that name in the session. Kernels are pure: they
+take the old value and give the new one; which inputs are handles and which of them change is said
+by the row (`updates`, `overwrites`).
 """
 
 from __future__ import annotations
