@@ -165,6 +165,8 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
         # in TensorFlow.
         return [None] * len(wanted)
+    if row.gradient == "same":
+        return incoming
     with op.graph.name_scope(f"{op.name}_grad"):
         if row.gradient == "auto":
             return vjp(op, incoming, wanted)

@@ -60,8 +60,9 @@ class OpDef:
         where: 'device' (pure JAX) or 'host' (NumPy and Python).
         infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel
             abstractly.
-        gradient: 'auto' (`jax.vjp` of the kernel), None (not differentiable), or `gradient(op,
-            *output gradients)` giving a gradient or None for each input.
+        gradient: 'auto' (`jax.vjp` of the kernel), 'same' (the output's gradient as it is, so that
+            `IndexedSlices` stay rows), None (not differentiable), or `gradient(op, *output
+            gradients)` giving a gradient or None for each input.
         numpy_kernel: the same function in NumPy. The tests compare with it; values known before
             running are folded by it; and it runs the op on strings.
         static: positions of inputs whose values shape the output and must be known when XLA
@@ -80,7 +81,7 @@ class OpDef:
     kernel: Callable[..., Any]
     where: Literal["device", "host"] = "device"
     infer: Infer | None = None
-    gradient: Literal["auto"] | Gradient | None = "auto"
+    gradient: Literal["auto", "same"] | Gradient | None = "auto"
     numpy_kernel: Callable[..., Any] | None = None
     static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
     known_from_shape: bool = False

@@ -77,6 +77,7 @@ register(
     "Identity",
     lambda x: x,
     infer=same_as_input(),
+    gradient="same",
     numpy_kernel=lambda x: x,
     cases=lambda: [Case((_SAMPLE,))],
 )
