@@ -1,0 +1,39 @@
+"""estimatorkit, as it lies in this tree."""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import version
+
+import estimatorkit as ek
+from benchmarks.estimator_program import EstimatorProgram, EstimatorTrainer
+from benchmarks.participants.protocol import Participant, answer
+from benchmarks.session_run import one_op_call
+from benchmarks.workloads import Classification
+from estimatorkit.version import __version__
+
+
+def trainer(workload: Classification) -> EstimatorTrainer:
+    """Returns the workload's trainer, its data loaded."""
+    program = EstimatorProgram(
+        estimator=ek,
+        adagrad=ek.train.AdagradOptimizer,
+        numeric_column=ek.feature_column.numeric_column,
+        dataset=ek.data.Dataset,
+    )
+    return program.trainer(workload)
+
+
+if __name__ == "__main__":
+    logging.getLogger("estimatorkit").setLevel(logging.ERROR)
+    answer(
+        Participant(
+            imports={
+                "import_time": "import estimatorkit",
+                "import_classifier": "import estimatorkit as ek; ek.DNNClassifier",
+            },
+            versions={"estimatorkit": __version__, "jax": version("jax")},
+            trainer=trainer,
+            calls={"session_run": lambda: one_op_call(ek)},
+        )
+    )

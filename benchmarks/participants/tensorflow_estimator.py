@@ -1,0 +1,29 @@
+"""TensorFlow 2.15, the last with `tf.estimator`: the reference."""
+
+from __future__ import annotations
+
+import tensorflow as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from benchmarks.estimator_program import EstimatorProgram
+from benchmarks.participants.protocol import Participant, answer
+from benchmarks.session_run import one_op_call
+
+if __name__ == "__main__":
+    tf.get_logger().setLevel("ERROR")
+    program = EstimatorProgram(
+        estimator=tf.estimator,
+        adagrad=tf.keras.optimizers.legacy.Adagrad,
+        numeric_column=tf.feature_column.numeric_column,
+        dataset=tf.data.Dataset,
+    )
+    answer(
+        Participant(
+            imports={
+                "import_time": "import tensorflow",
+                "import_classifier": "import tensorflow as tf; tf.estimator.DNNClassifier",
+            },
+            versions={"tensorflow": tf.__version__},
+            trainer=program.trainer,
+            calls={"session_run": lambda: one_op_call(tf.compat.v1)},
+        )
+    )

@@ -1,0 +1,121 @@
+"""Tables of what was measured, the machine they were measured on, and the file that keeps them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.workloads import Classification, Workload
+
+if TYPE_CHECKING:
+    from benchmarks.driver import Record
+
+OWN = "estimatorkit"
+
+
+def processor() -> str:
+    """Returns the CPU's model name, from Linux's own table where there is one."""
+    table_of_processors = Path("/proc/cpuinfo")
+    if table_of_processors.exists():
+        found = re.search(r"^model name\s*:\s*(.+)$", table_of_processors.read_text(), re.MULTILINE)
+        if found:
+            return found.group(1)
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str:
+    """Returns the short name of the commit that is checked out, "unknown" outside a checkout."""
+    git = shutil.which("git")
+    if git is None:
+        return "unknown"
+    done = subprocess.run(  # noqa: S603 - git, with constant arguments
+        [git, "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def load() -> float:
+    """Returns how many processes wanted a core in the last minute, 0 where that is unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def machine() -> str:
+    """Returns the line that says when, on what, beside how much other work, and of which commit."""
+    today = datetime.date.today().isoformat()
+    busy = f"load {load():.1f} at the start"
+    return f"{today}, {processor()}, {os.cpu_count()} cores, {busy}, commit {commit()}"
+
+
+def duration(seconds: float) -> str:
+    """Returns a time in the unit in which it is easiest to read."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"
+
+
+def row(workload: Workload, name: str, record: Record, own: float | None) -> list[str]:
+    """Returns one participant's cells."""
+    if not record.seconds:
+        return [name, *["-"] * (7 if isinstance(workload, Classification) else 4)]
+    median = statistics.median(record.seconds)
+    cells = [
+        name,
+        duration(median),
+        f"{duration(min(record.seconds))} to {duration(max(record.seconds))}",
+        "-" if own is None else f"{median / own:.2f}",
+    ]
+    if isinstance(workload, Classification):
+        cells += [
+            f"{1 / median:,.0f}",
+            f"{workload.batch_size / median:,.0f}",
+            "-" if record.loss is None else f"{record.loss:.3f}",
+        ]
+    versions = ", ".join(f"{package} {version}" for package, version in record.versions.items())
+    return [*cells, versions]
+
+
+def table(workload: Workload, records: Mapping[str, Record]) -> str:
+    """Returns the workload's table, in Markdown, medians over the rounds."""
+    head = ["participant", f"time per {workload.unit}", "rounds", f"time / {OWN}'s"]
+    if isinstance(workload, Classification):
+        head += ["steps/s", "examples/s", f"loss after {workload.warm_steps} steps"]
+    head.append("versions")
+    own_seconds = records[OWN].seconds if OWN in records else []
+    own = statistics.median(own_seconds) if own_seconds else None
+    rows = [row(workload, name, record, own) for name, record in records.items()]
+    lines = [head, ["---"] * len(head), *rows]
+    body = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"### {workload.name}: {workload.about}\n\n{body}"
+
+
+def keep(path: Path, where: str, only: Sequence[str] | None, parts: Sequence[str]) -> None:
+    """Writes the tables into the file, newest first.
+
+    A section of the same day, machine and choice of workloads is replaced.
+
+    Args:
+        path: the Markdown file, made when absent.
+        where: the line of `machine`.
+        only: the workloads chosen, none: all.
+        parts: the tables.
+    """
+    title = "## " + where.split(", load")[0] + (f": {', '.join(only)}" if only else "")
+    text = path.read_text(encoding="utf-8") if path.exists() else "# Results\n"
+    heading, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    kept = [section for section in sections if section.splitlines()[0] != title]
+    new = "\n\n".join([title, where + ".", *parts]) + "\n\n"
+    path.write_text(
+        heading.rstrip() + "\n\n" + (new + "".join(kept)).rstrip() + "\n", encoding="utf-8"
+    )

@@ -1,0 +1,158 @@
+"""What is measured: the workloads' constants and data, the same for every participant.
+
+NumPy only, because every participant imports this file in an environment of its own. A `Workload`
+says what one unit of work is and who takes part; a `Classification` is a workload that trains a DNN
+classifier, and each participant trains any `Classification` it is given: to add one, add a row to
+`WORKLOADS`. Data are seeded and learnable, so that the loss after the same number of steps shows
+that the participants did the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Features = dict[str, Array]
+
+TRAINERS = ("tensorflow", "pytorch", "pytorch compiled", "estimatorkit")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One thing to measure.
+
+    Attributes:
+        name: as given to `--only`.
+        about: one line for the report.
+        unit: what is counted: "step", "call" or "import".
+        participants: names of those that take part, in the order of the table.
+        trial: units in the calibrating round, whose figure is thrown away.
+        granule: units are measured in multiples of this.
+    """
+
+    name: str
+    about: str
+    unit: str
+    participants: tuple[str, ...]
+    trial: int
+    granule: int
+
+    def units_lasting(self, seconds: float, seconds_per_unit: float) -> int:
+        """Returns how many units last about `seconds`, a multiple of `granule`, at least one."""
+        return max(1, round(seconds / seconds_per_unit / self.granule)) * self.granule
+
+
+@dataclass(frozen=True)
+class Classification(Workload):
+    """Training of a ReLU DNN classifier, its input pipeline included.
+
+    The pipeline is `from_tensor_slices(...).shuffle(shuffle_buffer).repeat().batch(batch_size)`,
+    the optimizer `Adagrad(learning_rate, initial_accumulator_value)`, the loss the batch's mean
+    cross-entropy.
+
+    Attributes:
+        data: returns features (float32, first axis the examples) and labels (int64, one each).
+        warm_steps: steps of the shorter of the two timed runs, and of the run before them, whose
+            loss is reported.
+    """
+
+    data: Callable[[], tuple[Features, Array]]
+    hidden_units: tuple[int, ...]
+    n_classes: int
+    batch_size: int
+    shuffle_buffer: int
+    warm_steps: int
+    learning_rate: float = 0.05
+    initial_accumulator_value: float = 0.1
+
+
+# Mean and standard deviation (cm) of the columns for the three species in Fisher's data: clusters
+# drawn from them are as hard to separate as the real ones, without a file to carry.
+IRIS_COLUMNS = ("SepalLength", "SepalWidth", "PetalLength", "PetalWidth")
+IRIS_MEANS = ((5.01, 3.43, 1.46, 0.25), (5.94, 2.77, 4.26, 1.33), (6.59, 2.97, 5.55, 2.03))
+IRIS_DEVIATIONS = ((0.35, 0.38, 0.17, 0.11), (0.52, 0.31, 0.47, 0.20), (0.64, 0.32, 0.55, 0.27))
+
+
+def iris_data() -> tuple[Features, Array]:
+    """Returns 120 examples (as many as TensorFlow's training split) of 4 features, 3 classes."""
+    random = np.random.default_rng(1936)
+    labels = np.tile(np.arange(3), 40)
+    values = random.normal(np.array(IRIS_MEANS)[labels], np.array(IRIS_DEVIATIONS)[labels])
+    columns = values.astype(np.float32).T
+    return dict(zip(IRIS_COLUMNS, map(np.ascontiguousarray, columns), strict=True)), labels
+
+
+def mnist_shaped_data() -> tuple[Features, Array]:
+    """Returns 60,000 x 784 pixels in [0, 1), a fifth of them lit as in MNIST, and 10 classes."""
+    random = np.random.default_rng(1998)
+    labels = random.integers(0, 10, 60_000)
+    lit = random.choice(
+        np.array([0.17, 0.23], np.float32), size=(10, 784)
+    )  # how often, by class and pixel
+    pixels = random.random((60_000, 784), dtype=np.float32)
+    pixels[random.random((60_000, 784), dtype=np.float32) > lit[labels]] = 0.0
+    return {"x": pixels}, labels
+
+
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload
+    for workload in (
+        Classification(
+            name="iris",
+            about="DNNClassifier [10, 10], 4 features, batch 32, Adagrad",
+            unit="step",
+            participants=TRAINERS,
+            trial=2000,
+            granule=100,
+            data=iris_data,
+            hidden_units=(10, 10),
+            n_classes=3,
+            batch_size=32,
+            shuffle_buffer=1000,
+            warm_steps=2000,
+        ),
+        Classification(
+            name="mnist_dnn",
+            about="DNNClassifier [256, 128], 784 features, batch 128, Adagrad",
+            unit="step",
+            participants=TRAINERS,
+            trial=1000,
+            granule=100,
+            data=mnist_shaped_data,
+            hidden_units=(256, 128),
+            n_classes=10,
+            batch_size=128,
+            shuffle_buffer=10_000,
+            warm_steps=500,
+        ),
+        Workload(
+            name="session_run",
+            about="Session.run of placeholder + constant, one scalar fed and one fetched",
+            unit="call",
+            participants=("tensorflow", "estimatorkit"),
+            trial=1000,
+            granule=100,
+        ),
+        Workload(
+            name="import_time",
+            about="importing the package in a fresh interpreter, files cached",
+            unit="import",
+            participants=("tensorflow", "pytorch", "estimatorkit"),
+            trial=1,
+            granule=1,
+        ),
+        Workload(
+            name="import_classifier",
+            about="the same, and what a classifier needs: a package may import lazily",
+            unit="import",
+            participants=("tensorflow", "pytorch", "estimatorkit"),
+            trial=1,
+            granule=1,
+        ),
+    )
+}
