@@ -81,8 +81,18 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes an element."""
-        return int(self._numpy.itemsize)
+        """Bytes an element; 0 for strings and handles, whose elements have none in common."""
+        return 0 if self._numpy.hasobject else int(self._numpy.itemsize)
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number of this dtype in GraphDef files."""
+        return _ENUMS[self.name]
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy arrays can hold such elements."""
+        return self.name != "resource"
 
     @property
     def min(self) -> Any:
@@ -148,6 +158,11 @@ ALL: dict[str, DType] = {
         *(float16, bfloat16, float32, float64, int8, int16, int32, int64),
         *(uint8, uint16, uint32, uint64, complex64, complex128, bool_, string, resource),
     )
+}
+_ENUMS = {
+    **{"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7},
+    **{"complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18},
+    **{"float16": 19, "resource": 20, "uint32": 22, "uint64": 23},
 }
 _BY_NUMPY: dict[np.dtype[Any], DType] = {
     dtype.numpy_dtype: dtype for dtype in ALL.values() if dtype not in (string, resource)

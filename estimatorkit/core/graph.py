@@ -31,15 +31,19 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 class GraphKeys:
     """Standard names of collections."""
 
-    GLOBAL_VARIABLES = "variables"
+    GLOBAL_VARIABLES = VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
     MODEL_VARIABLES = "model_variables"
     TRAINABLE_VARIABLES = "trainable_variables"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    CONCATENATED_VARIABLES = "concatenated_variables"
     METRIC_VARIABLES = "metric_variables"
     MOVING_AVERAGE_VARIABLES = "moving_average_variables"
     SUMMARIES = "summaries"
     QUEUE_RUNNERS = "queue_runners"
     TABLE_INITIALIZERS = "table_initializer"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
     ASSET_FILEPATHS = "asset_filepaths"
     SAVERS = "savers"
     SAVEABLE_OBJECTS = "saveable_objects"
@@ -412,8 +416,7 @@ class Graph:
             if tensor.graph is not self:
                 raise ValueError(
                     explain(
-                        f"{tensor.name} is not an element of this graph",
-                        expected="tensors of one graph",
+                        f"{tensor} must be from the same graph as the other inputs",
                         received=f"{tensor} as an input of a new {op_type}",
                         made_at=tensor.op.source,
                         hint="build the parts of a model under one `with graph.as_default():`",
@@ -608,12 +611,17 @@ class Graph:
             ValueError: `name` is not of the form `operation:index`.
         """
         op_name, colon, index = name.rpartition(":")
+        if name in self._by_name:
+            raise ValueError(
+                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names have the form "
+                f'"<op_name>:<output_index>", for example {name + ":0"!r}.'
+            )
         if not colon or not index.isdigit():
             raise ValueError(
                 explain(
                     f"The name {name!r} is no tensor's name",
                     expected='"<op_name>:<output_index>"',
-                    hint=f"did you mean {name + ':0'!r}?" if name in self._by_name else None,
+                    hint=did_you_mean(name, self._by_name),
                 )
             )
         outputs = self.get_operation_by_name(op_name).outputs
@@ -641,13 +649,9 @@ class Graph:
             value = value.removeprefix("^")
             if ":" in value and allow_tensor:
                 return self.get_tensor_by_name(value)
-            found = self.get_operation_by_name(value)
-            if not allow_operation:
-                raise ValueError(
-                    f"The name {value!r} refers to an Operation, not a Tensor. Tensor names have "
-                    f'the form "<op_name>:<output_index>", for example {value + ":0"!r}.'
-                )
-            return found
+            return (self.get_operation_by_name if allow_operation else self.get_tensor_by_name)(
+                value
+            )
         if isinstance(value, (Tensor, Operation)):
             if value.graph is not self:
                 raise ValueError(

@@ -459,10 +459,13 @@ def broadcast(dtype: DType | None = None) -> Infer:
 
 def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = None) -> None:
     """Raises TypeError where the inputs' dtypes differ."""
-    if any(tensor.dtype is not inputs[0].dtype for tensor in inputs[1:]):
+    other = next((each for each in inputs[1:] if each.dtype is not inputs[0].dtype), None)
+    if other is not None:
         raise TypeError(
             explain(
-                f"{op_type}{f' {name!r}' if name else ''}: the inputs have different dtypes",
+                f"Input {other.name!r} of '{name or op_type}' ({op_type}) has type "
+                f"{other.dtype.name} that does not match type {inputs[0].dtype.name} of "
+                f"{inputs[0].name!r}",
                 expected=f"all {inputs[0].dtype.name}, as the first",
                 received=", ".join(f"{t.name} {t.dtype.name}" for t in inputs),
                 made_at=inputs[0].op.source,

@@ -163,7 +163,7 @@ class Variable(Operators):
 
     def read_value(self) -> Tensor:
         """A new read, after the control dependencies in force."""
-        return self._read(f"{self.op.name.rsplit('/', 1)[-1]}/read")
+        return self._read("read")
 
     def initialized_value(self) -> Tensor:
         """The initial value (for initializing another variable from it)."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Tensor, get_default_graph, operators
 from estimatorkit.core.registry import (
@@ -120,7 +120,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None) -> list[Tensor]:
     with get_default_graph().name_scope(name or "tuple"):
         values = [convert_to_tensor(each) for each in tensors]
         with get_default_graph().control_dependencies([value.op for value in values]):
-            return [identity(value) for value in values]
+            return [identity(value, "control_dependency") for value in values]
 
 
 # -- shapes as values
@@ -409,7 +409,8 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        return identity(values[0], name)
+        with get_default_graph().name_scope(name or "concat"):
+            return identity(values[0], "concat")
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
     return make(
         "ConcatV2", inputs, {"axis": _axis_of(axis, "concat")}, name or "concat", same_dtype=True
@@ -868,16 +869,36 @@ register(
 )
 
 
-def where(condition: Any, x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x where `condition` is true, y elsewhere.
+register(
+    "Where",
+    lambda condition: np.argwhere(condition).astype(np.int64),
+    where="host",  # the number of rows depends on the values
+    infer=lambda inputs, attrs: [Spec(int64, TensorShape([None, inputs[0].shape.rank]))],
+    gradient=None,
+    cases=lambda: [Case((_SAMPLE > 0,), {}, np.argwhere(_SAMPLE > 0))],
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """x where `condition` is true, y elsewhere; without x and y, the indices where it is true.
 
     Args:
         condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector
             that chooses rows.
-        x, y: tensors of one dtype.
+        x, y: tensors of one dtype, or both None.
         name: the operation's name.
+
+    Returns:
+        A tensor like x; or int64 `(true elements, rank of condition)`.
+
+    Raises:
+        ValueError: only one of x and y is given.
     """
     picked = convert_to_tensor(condition, name="condition")
+    if x is None and y is None:
+        return make("Where", {"condition": picked}, name=name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
     with get_default_graph().name_scope(name or "Select") as scope:
         first = convert_to_tensor(
             x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x"

@@ -96,6 +96,11 @@ def _minimum(x: Any, y: Any) -> Any:
     return jnp.where((x <= y) | (x != x), x, y)
 
 
+def _truncated_quotient(x: Any, y: Any) -> Any:
+    rounded_down = x // y
+    return rounded_down + ((rounded_down * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
+
+
 _floats = (_ANY, _OTHER)
 _ints = (_INTS, _OTHER_INTS)
 
@@ -105,6 +110,14 @@ multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
 realdiv = _binary("RealDiv", jnp.true_divide, np.true_divide, _floats, "x / y of floating inputs.")
 floordiv_op = _binary(
     "FloorDiv", jnp.floor_divide, np.floor_divide, _ints, "x // y, rounded down.", gradient=None
+)
+truncatediv = _binary(
+    "TruncateDiv",
+    _truncated_quotient,
+    _truncated_quotient,
+    _ints,
+    "x / y of integers, rounded towards zero.",
+    gradient=None,
 )
 floormod = _binary(
     "FloorMod", jnp.mod, np.mod, _ints, "x % y with the sign of y, as in Python.", gradient=None

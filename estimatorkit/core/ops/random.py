@@ -162,7 +162,9 @@ def random_uniform(
                 "RandomUniformInt", {"shape": dims, "min": low, "max": high}, {}, seed, scope
             )
         if (minval, maxval) in ((0, None), (0, 1)) and not isinstance(minval, Tensor):
-            return _random("RandomUniform", {"shape": dims}, {"dtype": wanted}, seed, scope)
+            return _random(
+                "RandomUniform", {"shape": dims}, {"dtype": wanted}, seed, "RandomUniform"
+            )
         low = convert_to_tensor(minval, wanted, "min")
         high = convert_to_tensor(1 if maxval is None else maxval, wanted, "max")
         unit = _random("RandomUniform", {"shape": dims}, {"dtype": wanted}, seed, "RandomUniform")

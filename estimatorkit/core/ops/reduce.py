@@ -43,6 +43,7 @@ def _reduction(
     doc: str,
     sample: Any = _SAMPLE,
     gradient: Any = "auto",
+    default_name: str | None = None,
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -71,7 +72,7 @@ def _reduction(
             op_type,
             {"input": tensor},
             {"axis": axes, "keepdims": bool(keepdims or keep_dims)},
-            name or op_type,
+            name or default_name or op_type,
         )
 
     function.__name__ = function.__qualname__ = "reduce_" + op_type.lower()
@@ -102,7 +103,7 @@ def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
     if rank is not None and any(not -rank <= each < rank for each in axes):
         raise ValueError(
             explain(
-                f"{what}: Invalid reduction dimension",
+                f"Invalid reduction dimension for {what}",
                 expected=f"axes in [-{rank}, {rank}) for input of shape {tensor.shape}",
                 received=list(axes),
                 made_at=tensor.op.source,
@@ -157,7 +158,11 @@ reduce_min = _reduction(
     "Min", jnp.min, lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims), "The least."
 )
 reduce_logsumexp = _reduction(
-    "LogSumExp", _logsumexp, _numpy_logsumexp, "log(sum(exp(x))), without overflow."
+    "LogSumExp",
+    _logsumexp,
+    _numpy_logsumexp,
+    "log(sum(exp(x))), without overflow.",
+    default_name="ReduceLogSumExp",
 )
 reduce_any = _reduction(
     "Any",
