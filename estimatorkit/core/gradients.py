@@ -286,6 +286,7 @@ registry.register(
                 "wanted": (0,),
                 "given": (0,),
                 "inputs": 1,
+                "_forward": "",
             },
             np.array([3.0, -4.0], np.float32),
         )

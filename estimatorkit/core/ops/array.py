@@ -497,6 +497,8 @@ def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
     specs = []
     for length in sizes:
         dims = None if tensor.shape.dims is None else list(tensor.shape.dims)
+        if dims is not None and dims[axis] is not None and length is None:
+            length = dims[axis] // len(sizes)
         if dims is not None:
             dims[axis] = length
         specs.append(Spec(tensor.dtype, TensorShape(dims)))
@@ -677,7 +679,7 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(tensor.dtype, TensorShape(dims))]
 
 
-def _slice(x: Any, begin: Any, size: Any) -> Any:
+def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
     if isinstance(begin, np.ndarray):
         return x[
             tuple(
@@ -693,11 +695,19 @@ register(
     _slice,
     infer=_infer_slice,
     numpy_kernel=_slice,
-    static=(2,),
+    # A length that is counted to the end follows from where the slice begins.
+    static=lambda attrs: (1, 2) if attrs["to_end"] else (2,),
     cases=lambda: [
         Case(
-            (_SAMPLE, np.array([0, 1], np.int32), np.array([-1, 2], np.int32)), {}, _SAMPLE[:, 1:3]
-        )
+            (_SAMPLE, np.array([0, 1], np.int32), np.array([-1, 2], np.int32)),
+            {"to_end": True},
+            _SAMPLE[:, 1:3],
+        ),
+        Case(
+            (_SAMPLE, np.array([1, 0], np.int32), np.array([1, 2], np.int32)),
+            {"to_end": False},
+            _SAMPLE[1:2, 0:2],
+        ),
     ],
 )
 
@@ -717,7 +727,9 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         "begin": as_index_tensor(begin, "begin"),
         "size": as_index_tensor(size, "size"),
     }
-    return make("Slice", inputs, name=name)
+    lengths = constant_value(inputs["size"])
+    to_end = lengths is None or bool((lengths == -1).any())
+    return make("Slice", inputs, {"to_end": to_end}, name)
 
 
 def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:

@@ -1,0 +1,347 @@
+"""Every op of the registry: value, dtype, shape, inference with unknown dimensions, gradient.
+
+The cases come from the rows themselves: a new row is tested by being there, and a row without a
+case is red. Inputs are fed through placeholders, so that XLA computes and nothing is folded.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import estimatorkit.core.ops  # noqa: F401 (registers its rows)
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import as_dtype, float64
+from estimatorkit.core.gradients import gradients
+from estimatorkit.core.graph import Graph, Operation, Tensor
+from estimatorkit.core.ops.array import placeholder
+from estimatorkit.core.ops.elementwise import add_n
+from estimatorkit.core.ops.reduce import reduce_sum
+from estimatorkit.core.registry import Case, OpDef
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable
+from estimatorkit.core.x64 import x64
+
+FOLDER = Path(__file__).parent
+
+# Rows that no single call can show: tested by name in the file given.
+ELSEWHERE = {
+    "NoOp": "test_session.py",  # control inputs only
+    "Placeholder": "test_session.py",  # fed, never run
+    "VarHandleOp": "test_variables.py",  # looked up, never run
+    "VarIsInitializedOp": "test_variables.py",  # asks the session
+}
+
+
+# Rows whose shape is not known even where all inputs' are: it depends on values, or is said so.
+UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where"}
+
+
+class Example(NamedTuple):
+    """One case of one row."""
+
+    row: OpDef
+    case: Case
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {**self.case.attrs, **({"_seed": (1, 2)} if self.row.random else {})}
+
+    @property
+    def static(self) -> tuple[int, ...]:
+        return self.row.static_positions(self.case.attrs)
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        return [np.asarray(value) for value in self.case.inputs]
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(zlib.crc32(self.row.type.encode()))
+
+
+def rows() -> list[OpDef]:
+    return [registry.lookup(type_) for type_ in registry.registered_types()]
+
+
+def examples(*, state: bool = False, random: bool = False) -> Iterator[Any]:
+    for row in rows():
+        if bool(row.updates) == state and row.random == random and row.type not in ELSEWHERE:
+            for index, case in enumerate(row.cases()):
+                yield pytest.param(Example(row, case), id=f"{row.type}-{index}")
+
+
+def fed(arrays: Sequence[NDArray[Any]], shapes: Sequence[Any] | None = None) -> list[Tensor]:
+    return [
+        placeholder(as_dtype(array.dtype), array.shape if shapes is None else shapes[position])
+        for position, array in enumerate(arrays)
+    ]
+
+
+def apply(example: Example, inputs: Sequence[Tensor]) -> Operation:
+    if reads_a_handle(example):
+        inputs = [Variable(inputs[0]).handle]
+    return registry.apply(example.row.type, inputs, example.attrs)
+
+
+def reads_a_handle(example: Example) -> bool:
+    return example.row.type == "ReadVariableOp"
+
+
+def expected_outputs(example: Example) -> tuple[NDArray[Any], ...]:
+    row, case = example.row, example.case
+    found = [] if case.expected is None else [case.expected]
+    if row.numpy_kernel is not None:
+        found.append(row.numpy_kernel(*example.arrays, **case.attrs))
+    assert found, "a case needs `expected` or a numpy_kernel"
+    outputs = [
+        tuple(map(np.asarray, value if isinstance(value, (tuple, list)) else (value,)))
+        for value in found
+    ]
+    for one, other in zip(outputs[0], outputs[-1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-6)
+    return outputs[0]
+
+
+@pytest.mark.parametrize("type_", registry.registered_types())
+def test_every_row_has_a_case(type_: str) -> None:
+    if type_ in ELSEWHERE:
+        assert type_ in (FOLDER / ELSEWHERE[type_]).read_text("utf-8")
+    else:
+        assert registry.lookup(type_).cases()
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_value(example: Example) -> None:
+    arrays = example.arrays
+    with Graph().as_default() as graph, Session() as session:
+        inputs = fed(arrays)
+        known = [
+            constant(array) if position in example.static else tensor
+            for position, (array, tensor) in enumerate(zip(arrays, inputs, strict=True))
+        ]
+        inferred = apply(example, known).outputs
+        feeds = dict(zip(inputs, arrays, strict=True))
+        operation = apply(example, inputs)
+        for variable in graph.get_collection("variables"):
+            session.run(variable.initializer, feeds)
+        values = session.run(list(operation.outputs), feeds)
+    expected = expected_outputs(example)
+    assert len(values) == len(expected)
+    for value, wanted, spec in zip(values, expected, inferred, strict=True):
+        array = np.asarray(value)
+        assert spec.dtype == array.dtype
+        assert spec.shape.is_compatible_with(array.shape)
+        assert spec.shape.is_fully_defined() or example.row.type in UNKNOWN_SHAPES
+        assert array.shape == wanted.shape
+        if array.dtype.kind in "fc":
+            np.testing.assert_allclose(array, wanted, rtol=2e-6, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(array, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64"])
+@pytest.mark.parametrize("type_", sorted({row.type for row in rows() if row.where == "device"}))
+def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
+    """Within a segment nothing converts: a kernel that promotes would change what follows."""
+    row = registry.lookup(type_)
+    if row.random or row.updates or type_ in ELSEWHERE:
+        return
+    kind = "f" if as_dtype(dtype).is_floating else "i"
+    for case in row.cases():
+        example = Example(row, case)
+        arrays = [
+            array.astype(as_dtype(dtype).numpy_dtype)
+            if array.dtype.kind == kind and position not in example.static
+            else array
+            for position, array in enumerate(example.arrays)
+        ]
+        with Graph().as_default():
+            inferred = [output.dtype for output in apply(example, inputs_of(arrays)).outputs]
+
+        def call(*given: Any, arrays: Any = arrays, example: Any = example) -> Any:
+            rest = iter(given)
+            return example.row.kernel(
+                *(
+                    array if position in example.static else next(rest)
+                    for position, array in enumerate(arrays)
+                ),
+                **{key: each for key, each in example.case.attrs.items() if key[0] != "_"},
+            )
+
+        traced = [array for at, array in enumerate(arrays) if at not in example.static]
+        with x64():
+            result = jax.eval_shape(call, *traced)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        assert [as_dtype(each.dtype) for each in results] == inferred
+
+
+def inputs_of(arrays: Sequence[NDArray[Any]]) -> list[Tensor]:
+    return [constant(array) for array in arrays]
+
+
+def partly_unknown(arrays: Sequence[NDArray[Any]]) -> Iterator[list[Any]]:
+    """Shapes with each dimension unknown in turn, all of an input's, all; each rank, all ranks."""
+    full: list[Any] = [array.shape for array in arrays]
+    for position, array in enumerate(arrays):
+        for axis in range(array.ndim):
+            shape = [None if at == axis else dim for at, dim in enumerate(array.shape)]
+            yield [*full[:position], shape, *full[position + 1 :]]
+        yield [*full[:position], [None] * array.ndim, *full[position + 1 :]]
+        yield [*full[:position], None, *full[position + 1 :]]
+    yield [[None] * array.ndim for array in arrays]
+    yield [None for _ in arrays]
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        parameter
+        for parameter in (*examples(), *examples(random=True))
+        if not reads_a_handle(parameter.values[0])  # its shape is the handle's
+    ],
+)
+def test_inference_with_unknown_dimensions(example: Example) -> None:
+    arrays = example.arrays
+    with Graph().as_default():
+        known = [constant(array) for array in arrays]
+        true = [(tensor.dtype, tensor.shape) for tensor in apply(example, known).outputs]
+        for static_known in (True, False):
+            for shapes in partly_unknown(arrays):
+                inputs = [
+                    known[position] if static_known and position in example.static else tensor
+                    for position, tensor in enumerate(fed(arrays, shapes))
+                ]
+                outputs = apply(example, inputs).outputs
+                assert len(outputs) == len(true), shapes
+                for output, (dtype, shape) in zip(outputs, true, strict=True):
+                    assert output.dtype is dtype, shapes
+                    assert output.shape.is_compatible_with(shape), (shapes, output.shape)
+
+
+def differentiable(example: Example) -> list[int]:
+    return [
+        position
+        for position, array in enumerate(example.arrays)
+        if as_dtype(array.dtype).is_floating and position not in example.static
+    ]
+
+
+def gradient_examples() -> Iterator[Any]:
+    for parameter in examples():
+        example = parameter.values[0]
+        if example.row.gradient is not None and differentiable(example):
+            yield parameter
+
+
+@pytest.mark.parametrize("example", list(gradient_examples()))
+def test_gradient(example: Example) -> None:
+    """Against central differences in a random direction, first and second order."""
+    rng = example.rng
+    wanted = differentiable(example)
+    # A little off the case's point: equal inputs of Maximum are a kink.
+    at = [
+        array.astype(np.float64) + rng.uniform(0.005, 0.01, array.shape)
+        if position in wanted
+        else array
+        for position, array in enumerate(example.arrays)
+    ]
+    direction = {position: rng.normal(size=at[position].shape) for position in wanted}
+    with Graph().as_default() as graph, Session() as session:
+        inputs = fed(at)
+        outputs = [output for output in apply(example, inputs).outputs if output.dtype.is_floating]
+        loss = add_n(
+            [
+                reduce_sum(output * constant(rng.normal(size=output.shape.as_list()), float64))
+                if output.shape.is_fully_defined()
+                else reduce_sum(output * output)
+                for output in outputs
+            ]
+        )
+        variables = graph.get_collection("variables")
+        sources = variables or [inputs[position] for position in wanted]
+        first = gradients(loss, sources)
+        slope = along(first, direction, wanted)
+        second = gradients(slope, sources) if example.row.gradient == "auto" else [None]
+        curvature = along(second, direction, wanted)
+
+        def values(step: float) -> list[Any]:
+            feeds: dict[Any, Any] = {
+                tensor: at[position] + step * direction.get(position, 0)
+                for position, tensor in enumerate(inputs)
+            }
+            for variable in variables:
+                session.run(variable.initializer, feeds)
+            fetched: list[Any] = session.run([loss, slope, curvature], feeds)
+            return fetched
+
+        step = 1e-5
+        (_, slope_here, curvature_here), after, before = values(0.0), values(step), values(-step)
+    assert slope_here == pytest.approx((after[0] - before[0]) / (2 * step), rel=1e-4, abs=1e-6)
+    if example.row.gradient == "auto":
+        assert curvature_here == pytest.approx(
+            (after[1] - before[1]) / (2 * step), rel=1e-4, abs=1e-6
+        )
+
+
+def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list[int]) -> Tensor:
+    """The sum of gradient times direction; 0 where there is no gradient."""
+    parts = [
+        reduce_sum(convert_to_tensor(gradient) * constant(direction[position]))
+        for position, gradient in zip(wanted, found, strict=False)
+        if gradient is not None
+    ]
+    return add_n(parts) if parts else constant(0.0, float64)
+
+
+@pytest.mark.parametrize("example", list(examples(state=True)))
+def test_state_op(example: Example) -> None:
+    """The variable and the output hold the new value, and runs add up."""
+    old, *rest = example.arrays
+    new, output = expected_outputs(example)
+    with Graph().as_default(), Session() as session:
+        variable = Variable(old)
+        inputs = fed(rest)
+        operation = apply(example, [variable.handle, *inputs])
+        assert operation.outputs[0].dtype == old.dtype
+        assert operation.outputs[0].shape == old.shape
+        session.run(variable.initializer)
+        feeds = dict(zip(inputs, rest, strict=True))
+        np.testing.assert_allclose(session.run(operation.outputs[0], feeds), output, rtol=1e-6)
+        np.testing.assert_allclose(session.run(variable), new, rtol=1e-6)
+        again, _ = example.row.kernel(*map(np_or_jax, [new, *rest]), **example.case.attrs)
+        session.run(operation, feeds)
+        np.testing.assert_allclose(session.run(variable), np.asarray(again), rtol=1e-6)
+
+
+def np_or_jax(array: NDArray[Any]) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.asarray(array)
+
+
+@pytest.mark.parametrize("example", list(examples(random=True)))
+def test_random_op(example: Example) -> None:
+    """One sequence a seed: other numbers in each run, the same in each session."""
+    with Graph().as_default() as graph:
+        inputs = fed(example.arrays)
+        feeds = dict(zip(inputs, example.arrays, strict=True))
+        known = apply(example, [constant(array) for array in example.arrays]).outputs[0]
+        (drawn,) = apply(example, inputs).outputs
+    sequences = []
+    for _ in range(2):
+        with Session(graph=graph) as session:
+            sequences.append([session.run(drawn, feeds) for _ in range(6)])
+    for one, other in zip(*sequences, strict=True):
+        assert known.dtype == one.dtype
+        assert known.shape == one.shape
+        np.testing.assert_array_equal(one, other)
+    assert len({value.tobytes() for value in sequences[0]}) > 1
