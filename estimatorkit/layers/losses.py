@@ -1,0 +1,391 @@
+"""Losses, as `tf.losses`: one number from labels, predictions and weights, put into the collection
+LOSSES.
+
+`compute_weighted_loss` does the weighting and the reduction for all of them and for the heads.
+`Reduction` names the reductions; `as_reduction` also takes the names of
+`tf.keras.losses.Reduction`, which TensorFlow 2's estimators use. Losses of float64 stay float64
+(TensorFlow computes them in float32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.ops import array, elementwise, nn, reduce
+from estimatorkit.layers.weighting import aligned, broadcast, remove_squeezable_dimensions
+
+
+class Reduction:
+    """How a batch of weighted losses becomes one number.
+
+    NONE: it does not. SUM: their sum. SUM_OVER_BATCH_SIZE: the sum divided by the number of losses.
+    MEAN: divided by the sum of the weights. SUM_BY_NONZERO_WEIGHTS: divided by the number of
+        weights that are not 0.
+    """
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All values."""
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.MEAN,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises ValueError where `key` is none of the values."""
+        as_reduction(key)
+
+
+_BY_NAME = {
+    "none": Reduction.NONE,
+    "sum": Reduction.SUM,
+    "sum_over_batch_size": Reduction.SUM_OVER_BATCH_SIZE,
+    "auto": Reduction.SUM_OVER_BATCH_SIZE,
+    "mean": Reduction.MEAN,
+    "sum_by_nonzero_weights": Reduction.SUM_BY_NONZERO_WEIGHTS,
+    "sum_over_nonzero_weights": Reduction.SUM_BY_NONZERO_WEIGHTS,
+}
+
+
+def as_reduction(value: Any, allow_none: bool = True) -> str:
+    """The `Reduction` that `value` names.
+
+    Args:
+        value: a value of `Reduction` or its name, or one of `tf.keras.losses.Reduction` ("sum",
+            "auto", ...); upper and lower case are the same.
+        allow_none: whether NONE is one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = None
+    if isinstance(value, str):
+        found = _BY_NAME.get(value.lower().removeprefix("weighted_"))
+    if found is None or (found == Reduction.NONE and not allow_none):
+        names = [name for name in _BY_NAME if allow_none or name != "none"]
+        near = did_you_mean(value.lower(), names) if isinstance(value, str) else None
+        raise ValueError(
+            explain(
+                f"Invalid loss_reduction: {value}",
+                expected="one of " + ", ".join(map(repr, names)),
+                received=repr(value),
+                hint=near or "'sum_over_batch_size' is the mean over the batch, 'sum' the sum",
+            )
+        )
+    return found
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Weights losses and reduces them to one.
+
+    Args:
+        losses: floats of any shape, one loss an element.
+        weights: a scalar, or of the shape of `losses` with 1 in any place; one dimension less
+            stands for a last one of 1.
+        scope: the name scope.
+        loss_collection: the collection that takes the result; None for none.
+        reduction: a `Reduction`.
+
+    Returns:
+        A scalar; with NONE the weighted losses.
+
+    Raises:
+        ValueError: the weights do not fit, or the reduction is none.
+    """
+    chosen = as_reduction(reduction)
+    with get_default_graph().name_scope(scope or "weighted_loss"):
+        values = convert_to_tensor(losses, name="losses")
+        if not values.dtype.is_floating:
+            values = elementwise.cast(values, float32)
+        is_one = isinstance(weights, (int, float)) and weights == 1
+        weighted = values if is_one else values * aligned(weights, values)
+        if chosen == Reduction.NONE:
+            loss = weighted
+        else:
+            loss = reduce.reduce_sum(weighted)
+            if chosen != Reduction.SUM:
+                loss = elementwise.div_no_nan(loss, _divisor(values, weights, is_one, chosen))
+        if loss_collection is not None:
+            get_default_graph().add_to_collection(loss_collection, loss)
+        return loss
+
+
+def _divisor(values: Tensor, weights: Any, is_one: bool, reduction: str) -> Tensor:
+    if is_one or reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return elementwise.cast(array.size(values), values.dtype)
+    full = broadcast(weights, values)
+    if reduction == Reduction.MEAN:
+        return reduce.reduce_sum(full)
+    zero = convert_to_tensor(0, full.dtype)
+    return reduce.reduce_sum(elementwise.cast(elementwise.not_equal(full, zero), full.dtype))
+
+
+def _element_wise(
+    name: str,
+    labels: Any,
+    predictions: Any,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    weights: Any,
+    scope: str | None,
+    loss_collection: str | None,
+    reduction: str,
+) -> Tensor:
+    """A loss of each prediction and its label, both cast to float."""
+    for what, value in (("labels", labels), ("predictions", predictions)):
+        if value is None:
+            raise ValueError(f"{what} must not be None.")
+    with get_default_graph().name_scope(scope or name) as inner:
+        guesses = convert_to_tensor(predictions, name="predictions")
+        if not guesses.dtype.is_floating:
+            guesses = elementwise.cast(guesses, float32)
+        truth = convert_to_tensor(labels, dtype_hint=guesses.dtype, name="labels")
+        truth = elementwise.cast(truth, guesses.dtype)
+        if not truth.shape.is_compatible_with(guesses.shape):
+            raise ValueError(
+                explain(
+                    f"Shapes of labels and predictions are incompatible in {name}",
+                    expected=f"labels of shape {guesses.shape}",
+                    received=f"{truth.name} {truth.shape}",
+                    made_at=truth.op.source,
+                    hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
+                )
+            )
+        return compute_weighted_loss(
+            loss(truth, guesses), weights, inner, loss_collection, reduction
+        )
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """(prediction - label) squared.
+
+    Args:
+        labels: numbers of the shape of `predictions`.
+        predictions: numbers of any shape.
+        weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+
+    def loss(y: Tensor, p: Tensor) -> Tensor:
+        return elementwise.squared_difference(p, y)
+
+    name = "mean_squared_error"
+    return _element_wise(
+        name, labels, predictions, loss, weights, scope, loss_collection, reduction
+    )
+
+
+def absolute_difference(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """|prediction - label|; arguments as for `mean_squared_error`."""
+
+    def loss(y: Tensor, p: Tensor) -> Tensor:
+        return elementwise.abs(p - y)
+
+    name = "absolute_difference"
+    return _element_wise(
+        name, labels, predictions, loss, weights, scope, loss_collection, reduction
+    )
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """The cross-entropy of labels in [0, 1] and predicted probabilities.
+
+    Args:
+        labels, predictions, weights, scope, loss_collection, reduction: see `mean_squared_error`.
+        epsilon: added inside the logarithms, so that a prediction of 0 gives no infinity.
+    """
+
+    def loss(y: Tensor, p: Tensor) -> Tensor:
+        return -y * elementwise.log(p + epsilon) - (1 - y) * elementwise.log(1 - p + epsilon)
+
+    return _element_wise(
+        "log_loss", labels, predictions, loss, weights, scope, loss_collection, reduction
+    )
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """The cross-entropy of labels in {0, 1} and a sigmoid of logits, element by element.
+
+    Args:
+        multi_class_labels: numbers of the shape of `logits`.
+        logits: floats.
+        label_smoothing: labels are moved by half of this towards 1/2.
+        weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
+    """
+
+    def loss(labels: Tensor, scores: Tensor) -> Tensor:
+        if label_smoothing > 0:
+            labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
+        return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
+
+    name = "sigmoid_cross_entropy_loss"
+    return _element_wise(
+        name, multi_class_labels, logits, loss, weights, scope, loss_collection, reduction
+    )
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """The cross-entropy of class probabilities and a softmax of logits.
+
+    Args:
+        onehot_labels: numbers `(..., classes)`; no gradient flows to them.
+        logits: floats `(..., classes)`.
+        label_smoothing: labels become (1 - this) label + this / classes.
+        weights: a scalar or one an example, `(...)`.
+        scope, loss_collection, reduction: see `compute_weighted_loss`.
+    """
+    with get_default_graph().name_scope(scope or "softmax_cross_entropy_loss") as inner:
+        scores = convert_to_tensor(logits, name="logits")
+        labels = elementwise.cast(
+            convert_to_tensor(onehot_labels, dtype_hint=scores.dtype, name="labels"), scores.dtype
+        )
+        if label_smoothing > 0:
+            classes = elementwise.cast(array.shape(labels)[-1], scores.dtype)
+            labels = labels * (1 - label_smoothing) + label_smoothing / classes
+        losses = nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores, name="xentropy")
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """The cross-entropy of class indices and a softmax of logits.
+
+    Args:
+        labels: integers `(...)` or `(..., 1)`, in [0, classes).
+        logits: floats `(..., classes)`.
+        weights: a scalar or one an example, `(...)` or `(..., 1)`.
+        scope, loss_collection, reduction: see `compute_weighted_loss`.
+    """
+    with get_default_graph().name_scope(scope or "sparse_softmax_cross_entropy_loss") as inner:
+        indices, scores = remove_squeezable_dimensions(labels, logits, 1)
+        losses = nn.sparse_softmax_cross_entropy_with_logits(
+            labels=indices, logits=scores, name="xentropy"
+        )
+        return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
+
+
+def add_loss(loss: Tensor, loss_collection: str = GraphKeys.LOSSES) -> None:
+    """Puts a loss made by hand into the collection."""
+    get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
+    """The losses made so far, or those whose name `scope` (a regular expression) matches."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
+    """The losses that the regularizers of variables made."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Tensor:
+    """The sum of `get_regularization_losses`; 0 where there are none."""
+    found = get_regularization_losses(scope)
+    return elementwise.add_n(found, name) if found else convert_to_tensor(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all losses made so far.
+
+    Args:
+        add_regularization_losses: whether the regularizers' losses count.
+        name: the operation's name.
+        scope: a regular expression that names of losses must match.
+
+    Raises:
+        ValueError: there is no loss.
+    """
+    found = get_losses(scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope)
+    return elementwise.add_n(found, name)
+
+
+__all__ = [
+    "Reduction",
+    "absolute_difference",
+    "add_loss",
+    "as_reduction",
+    "compute_weighted_loss",
+    "get_losses",
+    "get_regularization_loss",
+    "get_regularization_losses",
+    "get_total_loss",
+    "log_loss",
+    "mean_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]
