@@ -207,12 +207,12 @@ class PlanRunner:
             values.update(self._constants)
         for step in self._steps:
             step(values)
-        return [to_numpy(values[tensor]) for tensor in self._fetches]
+        return [to_numpy(values[tensor], tensor) for tensor in self._fetches]
 
 
-def to_numpy(value: Any) -> Any:
-    """A value as the caller's own NumPy array, or as a scalar if it has no dimensions."""
-    array = np.array(value)
+def to_numpy(value: Any, tensor: Tensor) -> Any:
+    """A tensor's value as the caller's own NumPy array, or as a scalar if it has no dimensions."""
+    array = np.array(value, tensor.dtype.numpy_dtype)
     return array if array.ndim else array[()]
 
 

@@ -1,1 +1,25 @@
-"""Estimators: `Estimator`, what a `model_fn` returns, how a run is configured."""
+"""Estimators, as `tf.estimator`: `Estimator`, the premade ones, what a `model_fn` returns, how a run is configured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    "inputs": "estimatorkit.data.inputs",
+    **names("estimatorkit.estimator.estimator", "Estimator"),
+    **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
+    **names("estimatorkit.estimator.run_config", "RunConfig"),
+    **names("estimatorkit.premade.dnn", "DNNClassifier", "DNNRegressor"),
+    **names("estimatorkit.premade.linear", "LinearClassifier", "LinearRegressor"),
+    **names("estimatorkit.premade.baseline", "BaselineClassifier", "BaselineRegressor"),
+    **names("estimatorkit.premade.heads", "BinaryClassHead", "MultiClassHead", "RegressionHead"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)

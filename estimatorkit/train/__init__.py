@@ -1,1 +1,40 @@
 """Training: optimizers, hooks, saving, the global step, and the loop that runs many steps in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    **names(
+        "estimatorkit.train.optimizers",
+        *("AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer", "GradientDescentOptimizer"),
+        *("MomentumOptimizer", "RMSPropOptimizer"),
+    ),
+    **names("estimatorkit.train.optimizer", "Optimizer"),
+    **names(
+        "estimatorkit.train.global_step",
+        *("create_global_step", "get_global_step", "get_or_create_global_step"),
+    ),
+    **names(
+        "estimatorkit.train.hooks",
+        *("CheckpointSaverHook", "CheckpointSaverListener", "LoggingTensorHook"),
+        *("NanLossDuringTrainingError", "NanTensorHook", "SessionRunArgs", "SessionRunContext"),
+        *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
+    ),
+    **names("estimatorkit.train.saver", "Saver"),
+    **names(
+        "estimatorkit.core.checkpoint",
+        *("checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"),
+    ),
+    **names("estimatorkit.core.checkpoint_state", "get_checkpoint_state"),
+    **names("estimatorkit.core.checkpoint_state", "update_checkpoint_state"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)

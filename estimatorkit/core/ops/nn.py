@@ -116,6 +116,18 @@ def _drop_last(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, inputs[0].shape[:-1])]
 
 
+def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
+    # A comparison with every class instead of a gather: its gradient is element-wise too, where that of a gather is a
+    # scatter, which takes a third of an Iris step on CPU.
+    classes = jnp.arange(logits.shape[-1], dtype=labels.dtype)
+    chosen = jnp.sum(
+        jnp.where(labels[..., None] == classes, logits, jnp.zeros((), logits.dtype)), -1
+    )
+    inside = (labels >= 0) & (labels < logits.shape[-1])
+    loss = jax.scipy.special.logsumexp(logits, -1) - chosen
+    return jnp.where(inside, loss, jnp.full((), jnp.nan, logits.dtype))
+
+
 register(
     "SoftmaxCrossEntropyWithLogits",
     lambda logits, labels: -jnp.sum(labels * jax.nn.log_softmax(logits), -1),
@@ -127,10 +139,7 @@ register(
 )
 register(
     "SparseSoftmaxCrossEntropyWithLogits",
-    lambda logits, labels: (
-        jax.scipy.special.logsumexp(logits, -1)
-        - jnp.take_along_axis(logits, labels[..., None], -1, mode="fill")[..., 0]
-    ),
+    _sparse_softmax_cross_entropy,
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
         scipy.special.logsumexp(logits, -1)

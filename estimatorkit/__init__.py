@@ -1,0 +1,123 @@
+"""estimatorkit: the Estimator API on XLA.
+
+TensorFlow 1's programming model (graphs, sessions, datasets, feature columns, premade and custom estimators) on a small
+graph core that compiles to XLA through JAX. `import estimatorkit as tf` is the way to start with an old script.
+
+Names are imported when they are first used; `dir(estimatorkit)` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+from estimatorkit.version import __version__
+
+_CORE = "estimatorkit.core"
+_PLACES: dict[str, str] = {
+    # Namespaces
+    "data": "estimatorkit.data",
+    "datasets": "estimatorkit.data.datasets",
+    "errors": f"{_CORE}.errors",
+    "estimator": "estimatorkit.estimator",
+    "feature_column": "estimatorkit.layers.feature_column",
+    "initializers": f"{_CORE}.initializers",
+    "layers": "estimatorkit.layers.core",
+    "losses": "estimatorkit.layers.losses",
+    "metrics": "estimatorkit.layers.metrics",
+    "nest": f"{_CORE}.nest",
+    "nn": f"{_CORE}.ops.nn",
+    "train": "estimatorkit.train",
+    # Graphs and sessions
+    **names(
+        f"{_CORE}.graph",
+        *("Graph", "GraphKeys", "Operation", "Tensor", "add_to_collection", "control_dependencies"),
+        *("device", "get_collection", "get_collection_ref", "get_default_graph"),
+        *("get_default_session", "name_scope", "reset_default_graph", "set_random_seed"),
+    ),
+    **names(f"{_CORE}.session", "InteractiveSession", "Session"),
+    **names(f"{_CORE}.gradients", "gradients"),
+    **names(f"{_CORE}.indexed_slices", "IndexedSlices"),
+    **names(f"{_CORE}.shapes", "TensorShape"),
+    **names(f"{_CORE}.conversion", "constant", "convert_to_tensor"),
+    **names(f"{_CORE}.registry", get_static_value="constant_value"),
+    **names(
+        f"{_CORE}.dtypes",
+        *("DType", "as_dtype", "bfloat16", "complex128", "complex64", "float16", "float32"),
+        *("float64", "int16", "int32", "int64", "int8", "string", "uint16", "uint32", "uint64"),
+        "uint8",
+        bool="bool_",
+    ),
+    # Variables
+    **names(
+        f"{_CORE}.variables",
+        *("AUTO_REUSE", "Variable", "VariableScope", "assign", "assign_add", "assign_sub"),
+        *("get_variable", "get_variable_scope", "global_variables", "global_variables_initializer"),
+        *("is_variable_initialized", "local_variables", "local_variables_initializer"),
+        *("trainable_variables", "variable_scope", "variables_initializer"),
+    ),
+    **names(
+        f"{_CORE}.initializers",
+        constant_initializer="Constant",
+        glorot_normal_initializer="GlorotNormal",
+        glorot_uniform_initializer="GlorotUniform",
+        ones_initializer="Ones",
+        random_normal_initializer="RandomNormal",
+        random_uniform_initializer="RandomUniform",
+        truncated_normal_initializer="TruncatedNormal",
+        variance_scaling_initializer="VarianceScaling",
+        zeros_initializer="Zeros",
+    ),
+    # Ops
+    **names(
+        f"{_CORE}.ops.elementwise",
+        *("abs", "acos", "add", "add_n", "asin", "atan", "atan2", "cast", "ceil", "clip_by_value"),
+        *("cos", "cosh", "div", "div_no_nan", "divide", "equal", "erf", "exp", "expm1", "floor"),
+        *("floordiv", "floormod", "greater", "greater_equal", "is_finite", "is_inf", "is_nan"),
+        *("less", "less_equal", "lgamma", "log", "log1p", "logical_and", "logical_not"),
+        *("logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal"),
+        *("pow", "realdiv", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh"),
+        *("sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "to_float"),
+        *("to_int32", "to_int64", "truediv"),
+        mod="floormod",
+    ),
+    **names(
+        f"{_CORE}.ops.reduce",
+        *("argmax", "argmin", "cumsum", "reduce_all", "reduce_any", "reduce_logsumexp"),
+        *("reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum"),
+    ),
+    **names(
+        f"{_CORE}.ops.array",
+        *("concat", "expand_dims", "fill", "gather", "group", "identity", "no_op", "one_hot"),
+        *("ones", "ones_like", "pad", "placeholder", "placeholder_with_default", "rank"),
+        *("reshape", "shape", "size", "split", "squeeze", "stack", "stop_gradient", "tile"),
+        *("transpose", "unstack", "where", "zeros", "zeros_like"),
+        range="range_",
+        slice="slice_",
+        tuple="tuple_",
+    ),
+    **names(f"{_CORE}.ops.linalg", "matmul"),
+    **names(
+        f"{_CORE}.ops.random",
+        *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
+    ),
+    # Data
+    **names("estimatorkit.data.dataset", "Dataset"),
+    **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),
+    **names("estimatorkit.layers.feature_column", "numeric_column"),
+    # Estimators
+    **names("estimatorkit.estimator.estimator", "Estimator"),
+    **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
+    **names("estimatorkit.estimator.run_config", "RunConfig"),
+    **names("estimatorkit.premade.dnn", "DNNClassifier", "DNNRegressor"),
+    **names("estimatorkit.premade.linear", "LinearClassifier", "LinearRegressor"),
+    **names("estimatorkit.premade.baseline", "BaselineClassifier", "BaselineRegressor"),
+    **names("estimatorkit.premade.heads", "BinaryClassHead", "MultiClassHead", "RegressionHead"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name` (see `dir(estimatorkit)`)."""
+    return _lazy_getattr(name)

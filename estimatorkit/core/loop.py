@@ -1,0 +1,292 @@
+"""`StepLoop`: many steps of a graph in one XLA call.
+
+A step is a set of operations and fetches without feeds: in training, the update and the loss. Where its plan is at most
+one host segment that only takes the next elements of one source, followed by one device segment, the steps of a whole
+block of elements run inside one executable, a loop over the block; the executable takes the range of steps, so that it
+is the same one however many steps are asked for, and results are equal to the bit for every way of asking. Any other
+plan (`py_func`, queues, strings) runs one step a call, by the session.
+
+The source of elements is anything with `block()` (see `data.cursor.Block`): this module does not know datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.graph import Graph, Operation, Tensor
+from estimatorkit.core.lower import changed_names, segment_function, state_names
+from estimatorkit.core.plan import Plan, Segment, make_plan
+from estimatorkit.core.x64 import x64
+
+_STEPS_WITHOUT_INPUT = 1024
+"""The block length of steps that take no elements."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a call of `StepLoop.run` did.
+
+    Attributes:
+        count: how many steps ran.
+        every: for each tensor fetched at every step its values, `(count, ...)`.
+        after: the values of the tensors fetched after the last step.
+        ended: whether the input has ended.
+    """
+
+    count: int
+    every: list[NDArray[Any]]
+    after: list[NDArray[Any]]
+    ended: bool
+
+
+class StepLoop:
+    """Runs steps, many in one call where the plan allows it.
+
+    Args:
+        graph: the graph.
+        state: the session's state.
+        every: tensors fetched at every step.
+        targets: operations run at every step.
+        after: tensors fetched once after the last step of a call; they may depend on variables only.
+        source: gives the object with `block()` for an `IteratorGetNext` operation.
+        name: what the executable is called where compilations are counted.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        state: State,
+        every: Sequence[Tensor],
+        targets: Sequence[Operation],
+        after: Sequence[Tensor],
+        source: Callable[[Operation], Any],
+        name: str,
+    ) -> None:
+        self._state = state
+        self._every = list(dict.fromkeys(every))
+        self._order = [self._every.index(tensor) for tensor in every]
+        self._after = list(after)
+        self._targets = list(targets)
+        self.plan = make_plan(graph, self._every, targets, [])
+        self._after_plan = make_plan(graph, self._after, [], [])
+        shape = _LoopShape.of(self.plan, self._after_plan)
+        self.one_call = shape is not None
+        if shape is not None:
+            self._compiled = _CompiledLoop(shape, state, self._every, self._after, name)
+            self._source = None if shape.get_next is None else source
+            self._get_next = shape.get_next
+        else:
+            self._runner = PlanRunner(self.plan, state)
+            self._after_runner = PlanRunner(self._after_plan, state)
+
+    def run(self, steps: int) -> Steps:
+        """Runs up to `steps` steps, fewer where the input ends.
+
+        Raises:
+            OutOfRangeError: the input has ended before the first of them.
+        """
+        done, every, after, ended = (
+            self._run_blocks(steps) if self.one_call else self._run_singly(steps)
+        )
+        return Steps(done, [every[position] for position in self._order], after, ended)
+
+    def _run_blocks(self, steps: int) -> tuple[int, list[Any], list[Any], bool]:
+        parts: list[tuple[int, int, list[Any]]] = []
+        after: list[Any] = []
+        done = 0
+        ended = False
+        while done < steps:
+            columns: list[Any] = []
+            start, available = 0, _STEPS_WITHOUT_INPUT
+            block = None
+            if self._source is not None:
+                try:
+                    block = self._source(self._get_next).block()  # type: ignore[arg-type]
+                except OutOfRangeError:
+                    if done == 0:
+                        raise
+                    ended = True
+                    break
+                columns = self._compiled.columns(block)
+                start, available = block.offset, block.count - block.offset
+            count = min(steps - done, available)
+            kept, after = self._compiled(columns, start, count)
+            if block is not None:
+                block.offset += count
+            parts.append((start, count, kept))
+            done += count
+        every = [
+            np.concatenate(
+                [np.asarray(kept[position])[start : start + count] for start, count, kept in parts]
+            )
+            for position in range(len(self._every))
+        ]
+        return done, every, [np.array(value) for value in after], ended
+
+    def _run_singly(self, steps: int) -> tuple[int, list[Any], list[Any], bool]:
+        rows: list[list[Any]] = []
+        ended = False
+        while len(rows) < steps:
+            try:
+                rows.append(self._runner.run([]))
+            except OutOfRangeError:
+                if not rows:
+                    raise
+                ended = True
+                break
+        every = [
+            np.stack([np.asarray(row[position]) for row in rows])
+            for position in range(len(self._every))
+        ]
+        after = [np.asarray(value) for value in self._after_runner.run([])]
+        return len(rows), every, after, ended
+
+
+@dataclass(frozen=True)
+class _LoopShape:
+    """A plan that can run as one call: its parts."""
+
+    get_next: Operation | None
+    step: Segment
+    after: Segment | None
+
+    @staticmethod
+    def of(plan: Plan, after: Plan) -> _LoopShape | None:
+        """The parts of a step's plan and of the plan after it; None where they do not fit into one call."""
+        *before, step = plan.segments or (None,)
+        if step is None or step.place != "device" or step.static_inputs or len(before) > 1:
+            return None
+        get_next = None
+        if before:
+            if before[0].place != "host" or len(before[0].ops) != 1:
+                return None
+            get_next = before[0].ops[0]
+            if get_next.type != "IteratorGetNext":
+                return None
+        if len(after.segments) > 1:
+            return None
+        last = after.segments[0] if after.segments else None
+        if last is not None and (last.place != "device" or last.inputs or changed_names(last)):
+            return None
+        return _LoopShape(get_next, step, last)
+
+
+class _CompiledLoop:
+    """The executable of a loop: `jax.jit` adds one for each shape of block."""
+
+    def __init__(
+        self,
+        shape: _LoopShape,
+        state: State,
+        every: Sequence[Tensor],
+        after: Sequence[Tensor],
+        name: str,
+    ) -> None:
+        self._step = shape.step
+        self._after = shape.after
+        self._state = state
+        self._every = every
+        self._after_tensors = after
+        self._name = name
+        self._constants = [
+            jax.device_put(tensor.op.attrs["value"])
+            for tensor in self._step.inputs
+            if tensor.op.type == "Const"
+        ]
+        self._elements = [tensor for tensor in self._step.inputs if tensor.op.type != "Const"]
+        self._changed = changed_names(self._step)
+        taken = [*state_names(self._step), *self._changed]
+        if self._after is not None:
+            taken.extend(state_names(self._after))
+        self._kept = [name for name in dict.fromkeys(taken) if name not in self._changed]
+        wide = self._step.wide or (self._after is not None and self._after.wide)
+        self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
+        self._block: Any = None
+        self._columns: list[Any] = []
+        self._call = jax.jit(self._many, donate_argnums=(5,))
+
+    def columns(self, block: Any) -> list[Any]:
+        """The columns of a block that the step takes, on the device; put there once a block."""
+        if block is not self._block:
+            chosen = [block.columns[tensor.value_index] for tensor in self._elements]
+            with self._context():
+                # The block is not written to any more, so that on CPU the device may use its memory as it is.
+                self._columns = [jax.device_put(column, may_alias=True) for column in chosen]
+            self._block = block
+        return self._columns
+
+    def __call__(self, columns: list[Any], start: int, count: int) -> tuple[list[Any], list[Any]]:
+        """Runs steps `start` to `start + count` of a block: the values fetched at each, and those after the last."""
+        state = self._state
+        with state.lock, self._context():
+            kept = state.take(self._kept)
+            changed = state.take(self._changed)
+            every, after, changed = self._call(
+                columns, self._constants, np.int32(start), np.int32(count), kept, changed
+            )
+            for name, value in zip(self._changed, changed, strict=True):
+                state.values[name] = value
+        return every, after
+
+    def _many(
+        self, columns: Any, constants: Any, start: Any, count: Any, kept: Any, changed: Any
+    ) -> Any:
+        self._state.compilations[self._name] += 1
+        function = segment_function(self._step, {}, lambda: None)
+        steady = dict(zip(self._kept, kept, strict=True))
+        names = state_names(self._step)
+        length = columns[0].shape[0] if columns else _STEPS_WITHOUT_INPUT
+        outputs = self._step.outputs
+
+        def step(index: Any, current: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            elements = iter(lax.dynamic_index_in_dim(column, index, 0, False) for column in columns)
+            rest = iter(constants)
+            inputs = [
+                next(rest) if tensor.op.type == "Const" else next(elements)
+                for tensor in self._step.inputs
+            ]
+            values = {**steady, **dict(zip(self._changed, current, strict=True))}
+            given, new = function(inputs, [values[name] for name in names])
+            by_tensor = dict(zip(outputs, given, strict=True))
+            return [_value(tensor, by_tensor) for tensor in self._every], new
+
+        fetched, _ = jax.eval_shape(step, 0, changed)
+        kept_every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in fetched]
+
+        def body(index: Any, carried: Any) -> Any:
+            current, every = carried
+            given, new = step(index, current)
+            every = [
+                lax.dynamic_update_index_in_dim(buffer, value, index, 0)
+                for buffer, value in zip(every, given, strict=True)
+            ]
+            return new, every
+
+        changed, every = lax.fori_loop(start, start + count, body, (list(changed), kept_every))
+        return every, self._run_after({**steady, **dict(zip(self._changed, changed, strict=True))}), changed
+
+    def _run_after(self, values: dict[str, Any]) -> list[Any]:
+        by_tensor: dict[Tensor, Any] = {}
+        if self._after is not None:
+            function = segment_function(self._after, {}, lambda: None)
+            given, _ = function([], [values[name] for name in state_names(self._after)])
+            by_tensor = dict(zip(self._after.outputs, given, strict=True))
+        return [_value(tensor, by_tensor) for tensor in self._after_tensors]
+
+
+def _value(tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
+    if tensor in computed:
+        return computed[tensor]
+    return jax.numpy.asarray(tensor.op.attrs["value"])  # a constant belongs to no segment
+
+

@@ -1,0 +1,285 @@
+"""`RunConfig`: how an estimator runs, apart from what it computes (`tf.estimator.RunConfig`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+
+
+class _Unset:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_UNSET: Any = _Unset()
+
+_FIELDS = (
+    "model_dir",
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "save_checkpoints_secs",
+    "session_config",
+    "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "log_step_count_steps",
+    "train_distribute",
+    "device_fn",
+    "protocol",
+    "eval_distribute",
+    "experimental_distribute",
+    "experimental_max_worker_delay_secs",
+    "session_creation_timeout_secs",
+    "checkpoint_save_graph_def",
+)
+
+
+class RunConfig:
+    """How an estimator runs. Immutable: `replace` makes a changed copy.
+
+    Args:
+        model_dir: where checkpoints and logs go.
+        tf_random_seed: the graph's seed. With a seed, two runs give the same numbers to the bit.
+        save_summary_steps: steps between summaries; None for none.
+        save_checkpoints_steps: steps between checkpoints.
+        save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps. Both None: no
+            checkpoints.
+        session_config: accepted for TensorFlow's signature.
+        keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
+        keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
+        log_step_count_steps: steps between log lines; None for none.
+        train_distribute, device_fn, protocol, eval_distribute, experimental_distribute,
+            experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
+        checkpoint_save_graph_def: accepted for TensorFlow's signature.
+
+    Raises:
+        ValueError: a value is out of its range, or both steps and seconds between checkpoints are given.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | None = None,
+        tf_random_seed: int | None = None,
+        save_summary_steps: int | None = 100,
+        save_checkpoints_steps: int | None = _UNSET,
+        save_checkpoints_secs: float | None = _UNSET,
+        session_config: Any = None,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000,
+        log_step_count_steps: int | None = 100,
+        train_distribute: Any = None,
+        device_fn: Any = None,
+        protocol: str | None = None,
+        eval_distribute: Any = None,
+        experimental_distribute: Any = None,
+        experimental_max_worker_delay_secs: int | None = None,
+        session_creation_timeout_secs: int = 7200,
+        checkpoint_save_graph_def: bool = True,
+    ) -> None:
+        steps, secs = save_checkpoints_steps, save_checkpoints_secs
+        if steps is not _UNSET and secs is not _UNSET and steps is not None and secs is not None:
+            raise ValueError(
+                "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
+            )
+        if secs is _UNSET:
+            secs = 600 if steps is _UNSET else None
+        self._model_dir = model_dir
+        self._tf_random_seed = tf_random_seed
+        self._save_summary_steps = save_summary_steps
+        self._save_checkpoints_steps = None if steps is _UNSET else steps
+        self._save_checkpoints_secs = secs
+        self._session_config = session_config
+        self._keep_checkpoint_max = keep_checkpoint_max
+        self._keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+        self._log_step_count_steps = log_step_count_steps
+        self._train_distribute = train_distribute
+        self._device_fn = device_fn
+        self._protocol = protocol
+        self._eval_distribute = eval_distribute
+        self._experimental_distribute = experimental_distribute
+        self._experimental_max_worker_delay_secs = experimental_max_worker_delay_secs
+        self._session_creation_timeout_secs = session_creation_timeout_secs
+        self._checkpoint_save_graph_def = checkpoint_save_graph_def
+        self._validate()
+
+    def _validate(self) -> None:
+        if self._model_dir is not None and not str(self._model_dir):
+            raise ValueError("model_dir should be non-empty")
+        for name, least in (
+            ("save_summary_steps", 0),
+            ("save_checkpoints_steps", 1),
+            ("save_checkpoints_secs", 0),
+            ("keep_checkpoint_max", 0),
+            ("log_step_count_steps", 1),
+            ("session_creation_timeout_secs", 1),
+        ):
+            value = getattr(self, "_" + name)
+            if value is not None and value < least:
+                raise ValueError(explain(f"RunConfig: {name} is too small", expected=f">= {least}", received=value))
+        if not self._keep_checkpoint_every_n_hours > 0:
+            raise ValueError(
+                explain(
+                    "RunConfig: keep_checkpoint_every_n_hours is too small",
+                    expected="> 0",
+                    received=self._keep_checkpoint_every_n_hours,
+                )
+            )
+        seed = self._tf_random_seed
+        if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
+            raise ValueError(explain("tf_random_seed must be integer", received=repr(seed)))
+
+    @property
+    def model_dir(self) -> str | None:
+        """Where checkpoints and logs go."""
+        return self._model_dir
+
+    @property
+    def tf_random_seed(self) -> int | None:
+        """The graph's seed."""
+        return self._tf_random_seed
+
+    @property
+    def save_summary_steps(self) -> int | None:
+        """Steps between summaries."""
+        return self._save_summary_steps
+
+    @property
+    def save_checkpoints_steps(self) -> int | None:
+        """Steps between checkpoints."""
+        return self._save_checkpoints_steps
+
+    @property
+    def save_checkpoints_secs(self) -> float | None:
+        """Seconds between checkpoints."""
+        return self._save_checkpoints_secs
+
+    @property
+    def session_config(self) -> Any:
+        """As given."""
+        return self._session_config
+
+    @property
+    def keep_checkpoint_max(self) -> int | None:
+        """How many checkpoints stay."""
+        return self._keep_checkpoint_max
+
+    @property
+    def keep_checkpoint_every_n_hours(self) -> float:
+        """Of the checkpoints that go, one stays for so many hours."""
+        return self._keep_checkpoint_every_n_hours
+
+    @property
+    def log_step_count_steps(self) -> int | None:
+        """Steps between log lines."""
+        return self._log_step_count_steps
+
+    @property
+    def train_distribute(self) -> Any:
+        """As given."""
+        return self._train_distribute
+
+    @property
+    def device_fn(self) -> Any:
+        """As given."""
+        return self._device_fn
+
+    @property
+    def protocol(self) -> str | None:
+        """As given."""
+        return self._protocol
+
+    @property
+    def eval_distribute(self) -> Any:
+        """As given."""
+        return self._eval_distribute
+
+    @property
+    def experimental_max_worker_delay_secs(self) -> int | None:
+        """As given."""
+        return self._experimental_max_worker_delay_secs
+
+    @property
+    def session_creation_timeout_secs(self) -> int:
+        """As given."""
+        return self._session_creation_timeout_secs
+
+    @property
+    def checkpoint_save_graph_def(self) -> bool:
+        """As given."""
+        return self._checkpoint_save_graph_def
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes checkpoints: one process is its own chief."""
+        return True
+
+    @property
+    def task_type(self) -> str:
+        """This process's role."""
+        return "worker"
+
+    @property
+    def task_id(self) -> int:
+        """This process's number within its role."""
+        return 0
+
+    @property
+    def num_worker_replicas(self) -> int:
+        """How many processes compute."""
+        return 1
+
+    @property
+    def num_ps_replicas(self) -> int:
+        """How many processes hold parameters for others."""
+        return 0
+
+    @property
+    def global_id_in_cluster(self) -> int:
+        """This process's number in the whole cluster."""
+        return 0
+
+    @property
+    def master(self) -> str:
+        """The session target for training."""
+        return ""
+
+    @property
+    def evaluation_master(self) -> str:
+        """The session target for evaluation."""
+        return ""
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """A copy with some properties changed.
+
+        Raises:
+            ValueError: a property does not exist or may not be changed.
+        """
+        for name in changes:
+            if name not in _FIELDS:
+                raise ValueError(
+                    f"Replacing {name} is not supported. Allowed properties are {list(_FIELDS)}."
+                    + (f" {hint}" if (hint := did_you_mean(name, _FIELDS)) else "")
+                )
+        values = {name: getattr(self, "_" + name) for name in _FIELDS}
+        # Steps replace seconds and the other way round, unless both are said.
+        if changes.get("save_checkpoints_steps") is not None:
+            values["save_checkpoints_secs"] = None
+        elif changes.get("save_checkpoints_secs") is not None:
+            values["save_checkpoints_steps"] = None
+        return RunConfig(**{**values, **changes})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunConfig) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, "_" + name) for name in _FIELDS}
+        default = {name: getattr(_DEFAULT, "_" + name) for name in _FIELDS} if _DEFAULT else {}
+        shown = [f"{name}={value!r}" for name, value in given.items() if value != default.get(name)]
+        return f"RunConfig({', '.join(shown)})"
+
+
+_DEFAULT: RunConfig | None = None
+_DEFAULT = RunConfig()

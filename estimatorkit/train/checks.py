@@ -1,0 +1,45 @@
+"""Step checks: conditions on values inside a step, looked at on the host after each call of the loop.
+
+XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches them for every step and
+gives them to a function that raises. Until it has, results are not used and no checkpoint is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.core.graph import Graph, Tensor, get_default_graph
+
+_COLLECTION = "step_checks"
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """A condition on a step.
+
+    Attributes:
+        tensors: small device tensors of the step.
+        check: called with their values, each with a leading axis of steps; raises where the condition fails.
+    """
+
+    tensors: tuple[Tensor, ...]
+    check: Callable[[list[NDArray[Any]]], None]
+
+
+def add_step_check(
+    tensors: Sequence[Tensor], check: Callable[[list[NDArray[Any]]], None]
+) -> StepCheck:
+    """Adds a check to the graph of `tensors`."""
+    added = StepCheck(tuple(tensors), check)
+    graph = tensors[0].graph if tensors else get_default_graph()
+    graph.add_to_collection(_COLLECTION, added)
+    return added
+
+
+def step_checks(graph: Graph) -> list[StepCheck]:
+    """The checks of a graph."""
+    return graph.get_collection(_COLLECTION)

@@ -1,0 +1,451 @@
+"""Hooks: what happens around training steps (`tf.train.SessionRunHook`), and the built-in ones.
+
+A hook says, by `next_control_step`, after which global step it next must have control; the loop runs the steps until
+then in as few XLA calls as it can. A hook that says nothing and overrides `before_run` or `after_run` gets control
+around every step, as in TensorFlow. `after_steps` is called after each call of the loop with the losses of all its
+steps, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.log import logger
+from estimatorkit.train.saver import Saver
+
+
+class SessionRunArgs(NamedTuple):
+    """What a hook asks to be fetched and fed with a step."""
+
+    fetches: Any
+    feed_dict: Mapping[Any, Any] | None = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """What came of a hook's `SessionRunArgs`."""
+
+    results: Any
+    options: Any = None
+    run_metadata: Any = None
+
+
+@dataclass
+class SessionRunContext:
+    """Given to hooks around a step.
+
+    Attributes:
+        original_args: what the loop itself runs.
+        session: the session.
+        stop_requested: whether a hook has asked to stop.
+    """
+
+    original_args: SessionRunArgs
+    session: Any
+    stop_requested: bool = False
+
+    def request_stop(self) -> None:
+        """Ends the training after this step."""
+        self.stop_requested = True
+
+
+@dataclass(frozen=True)
+class FinishedSteps:
+    """What a call of the loop did.
+
+    Attributes:
+        first: the global step before the first of these steps.
+        losses: the loss of each step, `(count,)`.
+        session: the session.
+    """
+
+    first: int
+    losses: NDArray[Any]
+    session: Any
+    stop: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> int:
+        """The global step after the last of these steps."""
+        return self.first + len(self.losses)
+
+    def request_stop(self, reason: str) -> None:
+        """Ends the training."""
+        self.stop.append(reason)
+
+
+class SessionRunHook:
+    """Called around training steps; every method may be overridden."""
+
+    def begin(self) -> None:
+        """Called once, when the graph is built and may still be added to."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called when the session has its variables' values."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Called before a step: may ask for fetches and feeds."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after a step with what was asked for; may request a stop."""
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Called after each call of the loop, with the losses of all its steps."""
+
+    def end(self, session: Any) -> None:
+        """Called once at the end, unless an error ended the training."""
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The next global step around which `before_run` and `after_run` must be called; None for never.
+
+        Args:
+            global_step: how many steps are done.
+        """
+        return global_step + 1 if self.takes_part_in_runs else None
+
+    @property
+    def takes_part_in_runs(self) -> bool:
+        """Whether `before_run` or `after_run` is overridden."""
+        kind = type(self)
+        return (
+            kind.before_run is not SessionRunHook.before_run
+            or kind.after_run is not SessionRunHook.after_run
+        )
+
+
+class NanLossDuringTrainingError(RuntimeError):
+    """The loss became NaN (`tf.train.NanLossDuringTrainingError`)."""
+
+
+def _next_multiple(step: int, every: int) -> int:
+    return (step // every + 1) * every
+
+
+class StopAtStepHook(SessionRunHook):
+    """Ends the training after a number of steps, or at a global step.
+
+    Args:
+        num_steps: how many more steps.
+        last_step: the global step to end at.
+
+    Raises:
+        ValueError: both or neither are given.
+    """
+
+    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+        if (num_steps is None) == (last_step is None):
+            raise ValueError(
+                "One of num_steps or last_step must be specified."
+                if num_steps is None
+                else "Only one of num_steps or last_step can be specified."
+            )
+        self._num_steps = num_steps
+        self._last_step = last_step
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Turns a number of steps into a global step."""
+        if self._last_step is None and self._num_steps is not None:
+            self._last_step = int(session.run(get_global_step(session.graph))) + self._num_steps
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The last step."""
+        return max(self._last_step or 0, global_step + 1)
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Ends the training where the last step is done."""
+        if self._last_step is not None and steps.last >= self._last_step:
+            steps.request_stop(f"step {self._last_step} is reached")
+
+
+class NanTensorHook(SessionRunHook):
+    """Watches the loss of every step for NaN.
+
+    Args:
+        loss_tensor: the loss; the loop gives its value at every step.
+        fail_on_nan_loss: raise `NanLossDuringTrainingError`; otherwise end the training.
+    """
+
+    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+        self._fail = fail_on_nan_loss
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Raises, or requests a stop, where a loss is NaN."""
+        bad = np.isnan(steps.losses)
+        if not bad.any():
+            return
+        index = int(np.argmax(bad))
+        step = steps.first + index + 1
+        before = float(steps.losses[index - 1]) if index else None
+        message = explain(
+            "NaN loss during training",
+            expected="a finite loss",
+            received=f"NaN at step {step}"
+            + (f" (the step before it: {before:.6g})" if before is not None else ""),
+            hint="look for NaN or infinite features and labels, lower the learning rate, or clip the gradients",
+        )
+        if self._fail:
+            logger.error("Model diverged with loss = NaN.")
+            raise NanLossDuringTrainingError(message)
+        logger.warning(message)
+        steps.request_stop("the loss is NaN")
+
+
+class CheckpointSaverListener:
+    """Called around the saving of checkpoints; every method may be overridden."""
+
+    def begin(self) -> None:
+        """Called once, when the graph is built."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Called before a checkpoint is written."""
+
+    def after_save(self, session: Any, global_step_value: int) -> bool | None:
+        """Called after a checkpoint is written; True ends the training."""
+        return None
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """Called once at the end."""
+
+
+class CheckpointSaverHook(SessionRunHook):
+    """Saves checkpoints: at the start, every so many steps or seconds, and at the end.
+
+    Args:
+        checkpoint_dir: the directory.
+        save_secs: seconds between checkpoints.
+        save_steps: steps between checkpoints.
+        saver: a `Saver`; by default one of all global variables.
+        checkpoint_basename: the first part of their names.
+        scaffold, save_graph_def: accepted for TensorFlow's signature.
+        listeners: `CheckpointSaverListener`s.
+        clock: seconds; for tests.
+
+    Raises:
+        ValueError: both or neither of `save_secs` and `save_steps` are given.
+    """
+
+    def __init__(
+        self,
+        checkpoint_dir: str,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Saver | None = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[CheckpointSaverListener] | None = None,
+        save_graph_def: bool = True,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if (save_secs is None) == (save_steps is None):
+            raise ValueError("Exactly one of save_secs and save_steps must be given.")
+        self._path = f"{checkpoint_dir}/{checkpoint_basename}"
+        self._secs = save_secs
+        self._steps = save_steps
+        self._saver = saver
+        self._listeners = list(listeners or ())
+        self._clock = clock
+        self._saved_at = 0.0
+        self._saved_step: int | None = None
+
+    def begin(self) -> None:
+        """Takes the graph's variables, where no saver was given."""
+        if self._saver is None:
+            self._saver = Saver()
+        for listener in self._listeners:
+            listener.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Saves the first state, unless the session was restored from it."""
+        step = int(session.run(get_global_step(session.graph)))
+        if self._saved_step != step:
+            self._save(session, step)
+        self._saved_at = self._clock()
+
+    def restored_at(self, step: int) -> None:
+        """Told that the state of this step is on disk already."""
+        self._saved_step = step
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The next step to save at; None where seconds decide."""
+        if self._steps is None:
+            return None
+        return (self._saved_step or 0) + self._steps
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Saves where it is time."""
+        if self._steps is not None:
+            due = steps.last >= (self._saved_step or 0) + self._steps
+        else:
+            due = self._clock() - self._saved_at >= (self._secs or 0.0)
+        if due and self._save(steps.session, steps.last):
+            steps.request_stop("a checkpoint listener asked for it")
+
+    def end(self, session: Any) -> None:
+        """Saves the last state."""
+        step = int(session.run(get_global_step(session.graph)))
+        if step != self._saved_step:
+            self._save(session, step)
+        for listener in self._listeners:
+            listener.end(session, step)
+
+    def _save(self, session: Any, step: int) -> bool:
+        if self._saver is None:
+            raise RuntimeError("CheckpointSaverHook: begin() was not called.")
+        logger.info("Saving checkpoints for %d into %s.", step, self._path)
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        self._saver.save(session, self._path, global_step=step)
+        self._saved_step = step
+        self._saved_at = self._clock()
+        return any([listener.after_save(session, step) for listener in self._listeners])
+
+
+class LoggingTensorHook(SessionRunHook):
+    """Logs tensors every so many steps or seconds.
+
+    Args:
+        tensors: tensors or names, a dict or a list.
+        every_n_iter: steps between lines; the first step has one.
+        every_n_secs: seconds between lines.
+        at_end: log at the end too.
+        formatter: makes the text from a dict of values.
+
+    Raises:
+        ValueError: not exactly one of `every_n_iter` and `every_n_secs` is given (neither with `at_end` is allowed).
+    """
+
+    def __init__(
+        self,
+        tensors: Any,
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
+        formatter: Callable[[dict[str, Any]], str] | None = None,
+    ) -> None:
+        if (every_n_iter is None) == (every_n_secs is None) and not (at_end and every_n_iter is None):
+            raise ValueError(
+                "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."
+            )
+        if every_n_iter is not None and every_n_iter <= 0:
+            raise ValueError(f"invalid every_n_iter={every_n_iter}.")
+        if isinstance(tensors, Mapping):
+            self._tensors = dict(tensors)
+        else:
+            self._tensors = {getattr(each, "name", each): each for each in tensors}
+        self._every = every_n_iter
+        self._secs = every_n_secs
+        self._at_end = at_end
+        self._formatter = formatter
+        self._next = 0
+        self._started = 0
+        self._logged_at: float | None = None
+        self._fetches: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        """Looks the tensors up."""
+        graph = get_default_graph()
+        self._fetches = {
+            key: graph.as_graph_element(each) for key, each in self._tensors.items()
+        }
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Starts to count."""
+        step = get_global_step(session.graph)
+        self._started = 0 if step is None else int(session.run(step))
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The next step whose values are logged."""
+        if self._every is None:
+            return global_step + 1 if self._secs is not None else None
+        done = global_step - self._started
+        return self._started + -(-done // self._every) * self._every + 1
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Asks for the tensors."""
+        now = time.monotonic()
+        due = self._logged_at is None or self._secs is None or now - self._logged_at >= self._secs
+        return SessionRunArgs(self._fetches) if due else None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Logs the values."""
+        if run_values.results is not None:
+            self._log(run_values.results)
+
+    def end(self, session: Any) -> None:
+        """Logs the values at the end, where asked for."""
+        if self._at_end:
+            self._log(session.run(self._fetches))
+
+    def _log(self, values: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if self._formatter is not None:
+            logger.info(self._formatter(values))
+        else:
+            text = ", ".join(f"{key} = {values[key]}" for key in self._tensors)
+            spent = "" if self._logged_at is None else f" ({now - self._logged_at:.3f} sec)"
+            logger.info("%s%s", text, spent)
+        self._logged_at = now
+
+
+class LossLogHook(SessionRunHook):
+    """The familiar lines: `loss = 1.2, step = 0`, then `global_step/sec: 345` and the loss every so many steps.
+
+    It reads the losses that the loop gives after each call, so that nothing extra is fetched.
+
+    Args:
+        every_n_steps: steps between lines.
+    """
+
+    def __init__(self, every_n_steps: int) -> None:
+        self._every = every_n_steps
+        self._first: int | None = None
+        self._logged_at = 0.0
+        self._logged_step = 0
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """Never: losses of all steps come anyway."""
+        return None
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Logs those of the steps whose turn it is."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = steps.first
+            logger.info("loss = %s, step = %d", steps.losses[0], steps.first)
+            self._logged_at, self._logged_step = now, steps.first
+        start = max(_next_multiple(steps.first - 1 - self._first, self._every), self._every)
+        due = range(self._first + start, steps.last, self._every)
+        if due:  # one call may hold many of these steps: they share the time it took
+            spent = max(now - self._logged_at, 1e-9)
+            logger.info("global_step/sec: %g", (due[-1] - self._logged_step) / spent)
+            for step in due:
+                loss = steps.losses[step - steps.first]
+                logger.info("loss = %s, step = %d (%.3f sec)", loss, step, spent / len(due))
+            self._logged_at, self._logged_step = now, due[-1]
+
+
+def check_hooks(hooks: Sequence[Any] | None) -> list[SessionRunHook]:
+    """Returns the hooks as a list.
+
+    Raises:
+        TypeError: one of them is no `SessionRunHook`.
+    """
+    checked: list[SessionRunHook] = []
+    for hook in hooks or ():
+        if not isinstance(hook, SessionRunHook):
+            raise TypeError(f"Hooks must be a SessionRunHook, given: {hook!r}")
+        checked.append(hook)
+    return checked
+
+

@@ -1,0 +1,38 @@
+"""The package's log: the standard `logging` logger 'estimatorkit', in TensorFlow's form.
+
+Where the program has configured logging, its handlers get the messages. Where it has not, training would be silent; so
+the first training, evaluation or prediction attaches a handler that writes `INFO:estimatorkit:...` lines to stderr.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+logger = logging.getLogger("estimatorkit")
+
+
+class _Stderr(logging.StreamHandler[object]):
+    """Writes to what `sys.stderr` is at that moment (it changes under test runners and notebooks)."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+        self.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
+
+    @property
+    def stream(self) -> object:  # type: ignore[override]
+        """The standard error stream."""
+        return sys.stderr
+
+
+def ensure_visible() -> None:
+    """Attaches the handler where nobody has configured logging."""
+    if not logger.handlers and not logging.getLogger().handlers:
+        logger.addHandler(_Stderr())
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.INFO)
+
+
+def terminal() -> bool:
+    """Whether a person watches: stderr is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
