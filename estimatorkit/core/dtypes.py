@@ -40,6 +40,13 @@ class DType:
         return self
 
     @property
+    def kind(self) -> str:
+        """One letter: f floating, c complex, i integer, b bool, s string, r resource."""
+        if self._numpy.hasobject:
+            return self.name[0]
+        return "f" if self.is_floating else {"u": "i"}.get(self._numpy.kind, self._numpy.kind)
+
+    @property
     def is_floating(self) -> bool:
         """Whether this is a real floating type, bfloat16 included."""
         return self.name in ("float16", "bfloat16", "float32", "float64")

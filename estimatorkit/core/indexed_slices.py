@@ -68,6 +68,7 @@ register(
     _to_dense,
     infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[2]))],
     static=(2,),
+    accepts="fic",
     cases=lambda: [
         Case(
             (

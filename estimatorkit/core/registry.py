@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.dtypes import ALL, DType, as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Operation, Tensor, get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
@@ -74,6 +74,8 @@ class OpDef:
         random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
         context: whether a host kernel takes `context` (the session's resources) by keyword.
         pure: whether equal inputs always give equal outputs, and nothing else happens.
+        accepts: the kinds of dtypes that the first input may have, one letter each: `f` floating,
+            `c` complex, `i` integer, `b` bool, `s` string; all kinds where it is empty.
         cases: examples; the tests demand at least one.
     """
 
@@ -90,6 +92,7 @@ class OpDef:
     random: bool = False
     context: bool = False
     pure: bool = True
+    accepts: str = ""
     cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
@@ -151,9 +154,25 @@ def apply(
     """
     row = _REGISTRY[op_type]
     attrs = attrs or {}
+    if row.accepts and inputs[0].dtype.kind not in row.accepts:
+        raise _not_accepted(row, inputs[0], name)
     outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
     graph = inputs[0].graph if inputs else get_default_graph()
     return graph.create_op(op_type, inputs, outputs, attrs, name)
+
+
+def _not_accepted(row: OpDef, tensor: Tensor, name: str | None) -> TypeError:
+    allowed = [dtype.name for dtype in ALL.values() if dtype.kind in row.accepts]
+    return TypeError(
+        explain(
+            f"Value passed to {name or row.type} ({row.type}) has DataType {tensor.dtype.name} not "
+            "in list of allowed values",
+            expected=", ".join(allowed),
+            received=tensor,
+            made_at=tensor.op.source,
+            hint=f"use cast(x, {allowed[0]})" if tensor.dtype.kind in "fcib" else None,
+        )
+    )
 
 
 def output(

@@ -148,24 +148,32 @@ def test_value(example: Example) -> None:
             np.testing.assert_array_equal(array, wanted)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64"])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "bool"])
 @pytest.mark.parametrize("type_", sorted({row.type for row in rows() if row.where == "device"}))
 def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
-    """Within a segment nothing converts: a kernel that promotes would change what follows."""
+    """Within a segment nothing converts: a kernel that promotes would change what follows.
+
+    What a kernel cannot take, the row must refuse.
+    """
     row = registry.lookup(type_)
     if row.random or row.updates or type_ in ELSEWHERE:
         return
-    kind = "f" if as_dtype(dtype).is_floating else "i"
+    if type_ == "VectorJacobianProduct" and not as_dtype(dtype).is_floating:
+        return  # made by `gradients`, which gives it floats
     for case in row.cases():
         example = Example(row, case)
         arrays = [
             array.astype(as_dtype(dtype).numpy_dtype)
-            if array.dtype.kind == kind and position not in example.static
+            if array.dtype.kind == "f" and position not in example.static
             else array
             for position, array in enumerate(example.arrays)
         ]
-        with Graph().as_default():
-            inferred = [output.dtype for output in apply(example, inputs_of(arrays)).outputs]
+        try:
+            with Graph().as_default():
+                inferred = [output.dtype for output in apply(example, inputs_of(arrays)).outputs]
+        except TypeError as error:
+            assert "not in list of allowed values" in str(error)
+            continue
 
         def call(*given: Any, arrays: Any = arrays, example: Any = example) -> Any:
             rest = iter(given)

@@ -38,6 +38,7 @@ def _unary(
     doc: str,
     result: DType | None = None,
     gradient: Any = "auto",
+    accepts: str = "fc",
 ) -> Callable[..., Tensor]:
     infer = broadcast(result) if result else same_as_input()
     register(
@@ -46,6 +47,7 @@ def _unary(
         infer=infer,
         numpy_kernel=numpy_kernel,
         gradient=gradient,
+        accepts=accepts,
         cases=lambda: [Case((sample,))],
     )
 
@@ -65,6 +67,7 @@ def _binary(
     doc: str,
     result: DType | None = None,
     gradient: Any = "auto",
+    accepts: str = "fic",
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -72,6 +75,7 @@ def _binary(
         infer=broadcast(result),
         numpy_kernel=numpy_kernel,
         gradient=gradient,
+        accepts=accepts,
         cases=lambda: [Case(samples), Case((samples[0], samples[0][:, :1]))],
     )
 
@@ -104,12 +108,20 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 _floats = (_ANY, _OTHER)
 _ints = (_INTS, _OTHER_INTS)
 
-add = _binary("Add", jnp.add, np.add, _floats, "x + y.")
+add = _binary("Add", jnp.add, np.add, _floats, "x + y.", accepts="fics")
 subtract = _binary("Sub", jnp.subtract, np.subtract, _floats, "x - y.")
 multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
-realdiv = _binary("RealDiv", jnp.true_divide, np.true_divide, _floats, "x / y of floating inputs.")
+realdiv = _binary(
+    "RealDiv", jnp.true_divide, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
+)
 floordiv_op = _binary(
-    "FloorDiv", jnp.floor_divide, np.floor_divide, _ints, "x // y, rounded down.", gradient=None
+    "FloorDiv",
+    jnp.floor_divide,
+    np.floor_divide,
+    _ints,
+    "x // y, rounded down.",
+    gradient=None,
+    accepts="fi",
 )
 truncatediv = _binary(
     "TruncateDiv",
@@ -118,13 +130,20 @@ truncatediv = _binary(
     _ints,
     "x / y of integers, rounded towards zero.",
     gradient=None,
+    accepts="i",
 )
 floormod = _binary(
-    "FloorMod", jnp.mod, np.mod, _ints, "x % y with the sign of y, as in Python.", gradient=None
+    "FloorMod",
+    jnp.mod,
+    np.mod,
+    _ints,
+    "x % y with the sign of y, as in Python.",
+    gradient=None,
+    accepts="fi",
 )
 pow = _binary("Pow", jnp.power, np.power, (_POSITIVE, _OTHER), "x to the power y.")
-maximum = _binary("Maximum", _maximum, np.maximum, _floats, "The greater of x and y.")
-minimum = _binary("Minimum", _minimum, np.minimum, _floats, "The lesser of x and y.")
+maximum = _binary("Maximum", _maximum, np.maximum, _floats, "The greater of x and y.", accepts="fi")
+minimum = _binary("Minimum", _minimum, np.minimum, _floats, "The lesser of x and y.", accepts="fi")
 squared_difference = _binary(
     "SquaredDifference",
     lambda x, y: jnp.square(x - y),
@@ -132,30 +151,54 @@ squared_difference = _binary(
     _floats,
     "(x - y) squared.",
 )
-atan2 = _binary("Atan2", jnp.arctan2, np.arctan2, _floats, "The angle of the point (y, x).")
+atan2 = _binary(
+    "Atan2", jnp.arctan2, np.arctan2, _floats, "The angle of the point (y, x).", accepts="f"
+)
 
-equal = _binary("Equal", jnp.equal, np.equal, _ints, "x == y.", bool_, None)
-not_equal = _binary("NotEqual", jnp.not_equal, np.not_equal, _ints, "x != y.", bool_, None)
-less = _binary("Less", jnp.less, np.less, _floats, "x < y.", bool_, None)
-less_equal = _binary("LessEqual", jnp.less_equal, np.less_equal, _floats, "x <= y.", bool_, None)
-greater = _binary("Greater", jnp.greater, np.greater, _floats, "x > y.", bool_, None)
+equal = _binary("Equal", jnp.equal, np.equal, _ints, "x == y.", bool_, None, accepts="")
+not_equal = _binary(
+    "NotEqual", jnp.not_equal, np.not_equal, _ints, "x != y.", bool_, None, accepts=""
+)
+less = _binary("Less", jnp.less, np.less, _floats, "x < y.", bool_, None, accepts="fi")
+less_equal = _binary(
+    "LessEqual", jnp.less_equal, np.less_equal, _floats, "x <= y.", bool_, None, accepts="fi"
+)
+greater = _binary("Greater", jnp.greater, np.greater, _floats, "x > y.", bool_, None, accepts="fi")
 greater_equal = _binary(
-    "GreaterEqual", jnp.greater_equal, np.greater_equal, _floats, "x >= y.", bool_, None
+    "GreaterEqual",
+    jnp.greater_equal,
+    np.greater_equal,
+    _floats,
+    "x >= y.",
+    bool_,
+    None,
+    accepts="fi",
 )
 _bools = (_BOOLS, _BOOLS[0])
 logical_and = _binary(
-    "LogicalAnd", jnp.logical_and, np.logical_and, _bools, "x and y.", bool_, None
+    "LogicalAnd", jnp.logical_and, np.logical_and, _bools, "x and y.", bool_, None, accepts="b"
 )
-logical_or = _binary("LogicalOr", jnp.logical_or, np.logical_or, _bools, "x or y.", bool_, None)
+logical_or = _binary(
+    "LogicalOr", jnp.logical_or, np.logical_or, _bools, "x or y.", bool_, None, accepts="b"
+)
 logical_xor = _binary(
-    "LogicalXor", jnp.logical_xor, np.logical_xor, _bools, "Either x or y.", bool_, None
+    "LogicalXor",
+    jnp.logical_xor,
+    np.logical_xor,
+    _bools,
+    "Either x or y.",
+    bool_,
+    None,
+    accepts="b",
 )
-logical_not = _unary("LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None)
+logical_not = _unary(
+    "LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None, accepts="b"
+)
 
-negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.")
-abs = _unary("Abs", jnp.abs, np.abs, _ANY, "The absolute value of x.")
-sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.")
-square = _unary("Square", jnp.square, np.square, _ANY, "x squared.")
+negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.", accepts="fic")
+abs = _unary("Abs", jnp.abs, np.abs, _ANY, "The absolute value of x.", accepts="fic")
+sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fic")
+square = _unary("Square", jnp.square, np.square, _ANY, "x squared.", accepts="fic")
 sqrt = _unary("Sqrt", jnp.sqrt, np.sqrt, _POSITIVE, "The square root of x.")
 rsqrt = _unary("Rsqrt", jax.lax.rsqrt, lambda x: 1 / np.sqrt(x), _POSITIVE, "1 / sqrt(x).")
 reciprocal = _unary("Reciprocal", jnp.reciprocal, np.reciprocal, _POSITIVE, "1 / x.")
@@ -173,21 +216,36 @@ sinh = _unary("Sinh", jnp.sinh, np.sinh, _ANY, "The hyperbolic sine of x.")
 cosh = _unary("Cosh", jnp.cosh, np.cosh, _ANY, "The hyperbolic cosine of x.")
 tanh = _unary("Tanh", jnp.tanh, np.tanh, _ANY, "The hyperbolic tangent of x.")
 sigmoid = _unary("Sigmoid", jax.nn.sigmoid, scipy.special.expit, _ANY, "1 / (1 + exp(-x)).")
-erf = _unary("Erf", jax.scipy.special.erf, scipy.special.erf, _ANY, "The error function of x.")
+erf = _unary(
+    "Erf", jax.scipy.special.erf, scipy.special.erf, _ANY, "The error function of x.", accepts="f"
+)
 lgamma = _unary(
     "Lgamma",
     jax.scipy.special.gammaln,
     scipy.special.gammaln,
     _POSITIVE,
     "log of the absolute value of the gamma function of x.",
+    accepts="f",
 )
-floor = _unary("Floor", jnp.floor, np.floor, _ANY, "The greatest integer <= x.", gradient=None)
-ceil = _unary("Ceil", jnp.ceil, np.ceil, _ANY, "The least integer >= x.", gradient=None)
+floor = _unary(
+    "Floor", jnp.floor, np.floor, _ANY, "The greatest integer <= x.", gradient=None, accepts="f"
+)
+ceil = _unary(
+    "Ceil", jnp.ceil, np.ceil, _ANY, "The least integer >= x.", gradient=None, accepts="f"
+)
 round = _unary(
-    "Round", jnp.round, np.round, _ANY, "The nearest integer, halves to even.", gradient=None
+    "Round",
+    jnp.round,
+    np.round,
+    _ANY,
+    "The nearest integer, halves to even.",
+    gradient=None,
+    accepts="fic",
 )
-is_nan = _unary("IsNan", jnp.isnan, np.isnan, _ANY, "Whether x is NaN.", bool_, None)
-is_inf = _unary("IsInf", jnp.isinf, np.isinf, _ANY, "Whether x is infinite.", bool_, None)
+is_nan = _unary("IsNan", jnp.isnan, np.isnan, _ANY, "Whether x is NaN.", bool_, None, accepts="f")
+is_inf = _unary(
+    "IsInf", jnp.isinf, np.isinf, _ANY, "Whether x is infinite.", bool_, None, accepts="f"
+)
 is_finite = _unary(
     "IsFinite",
     jnp.isfinite,
@@ -196,6 +254,7 @@ is_finite = _unary(
     "Whether x is neither NaN nor infinite.",
     bool_,
     None,
+    accepts="f",
 )
 
 register(
@@ -292,6 +351,7 @@ register(
     "DivNoNan",
     _div_no_nan,
     infer=broadcast(),
+    accepts="fc",
     numpy_kernel=lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype),
     cases=lambda: [Case((_ANY, _OTHER)), Case((np.ones(2, np.float32), np.zeros(2, np.float32)))],
 )
@@ -355,6 +415,7 @@ register(
     "AddN",
     lambda *inputs: sum(inputs[1:], inputs[0]),
     infer=_infer_add_n,
+    accepts="fic",
     numpy_kernel=lambda *inputs: sum(inputs[1:], inputs[0]),
     cases=lambda: [Case((_ANY, _POSITIVE, _UNIT))],
 )

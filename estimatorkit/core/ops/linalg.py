@@ -63,6 +63,7 @@ register(
     "MatMul",
     _product,
     infer=_infer_matmul,
+    accepts="fic",
     numpy_kernel=lambda a, b, transpose_a, transpose_b: _product(
         a, b, transpose_a, transpose_b, np
     ),

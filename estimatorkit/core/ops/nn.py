@@ -25,13 +25,18 @@ _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
 def _activation(
-    op_type: str, kernel: Callable[..., Any], numpy_kernel: Callable[..., Any], doc: str
+    op_type: str,
+    kernel: Callable[..., Any],
+    numpy_kernel: Callable[..., Any],
+    doc: str,
+    accepts: str = "f",
 ) -> Callable[..., Tensor]:
     register(
         op_type,
         kernel,
         infer=same_as_input(),
         numpy_kernel=numpy_kernel,
+        accepts=accepts,
         cases=lambda: [Case((_SAMPLE,))],
     )
 
@@ -45,7 +50,7 @@ def _activation(
     return function
 
 
-relu = _activation("Relu", jax.nn.relu, lambda x: np.maximum(x, 0), "max(x, 0).")
+relu = _activation("Relu", jax.nn.relu, lambda x: np.maximum(x, 0), "max(x, 0).", "fi")
 relu6 = _activation("Relu6", jax.nn.relu6, lambda x: np.clip(x, 0, 6), "min(max(x, 0), 6).")
 elu = _activation(
     "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x, and exp(x) - 1 below 0."
@@ -69,6 +74,7 @@ softsign = _activation(
 register(
     "LeakyRelu",
     lambda x, alpha: jax.nn.leaky_relu(x, alpha),
+    accepts="f",
     infer=same_as_input(),
     numpy_kernel=lambda x, alpha: np.where(x > 0, x, np.asarray(alpha, x.dtype) * x),
     cases=lambda: [Case((_SAMPLE,), {"alpha": 0.2})],
@@ -87,6 +93,7 @@ for _type, _jax, _scipy in (
     register(
         _type,
         lambda x, axis, function=_jax: function(x, axis=axis),
+        accepts="f",
         infer=same_as_input(),
         numpy_kernel=lambda x, axis, function=_scipy: function(x, axis=axis).astype(x.dtype),
         cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
@@ -117,8 +124,8 @@ def _drop_last(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
-    # A comparison with every class instead of a gather: its gradient is element-wise too, where that of a gather is a
-    # scatter, which takes a third of an Iris step on CPU.
+    # A comparison with every class instead of a gather: its gradient is element-wise too, where
+    # that of a gather is a scatter, which takes a third of an Iris step on CPU.
     classes = jnp.arange(logits.shape[-1], dtype=labels.dtype)
     chosen = jnp.sum(
         jnp.where(labels[..., None] == classes, logits, jnp.zeros((), logits.dtype)), -1
@@ -131,6 +138,7 @@ def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
 register(
     "SoftmaxCrossEntropyWithLogits",
     lambda logits, labels: -jnp.sum(labels * jax.nn.log_softmax(logits), -1),
+    accepts="f",
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
         -np.sum(labels * scipy.special.log_softmax(logits, -1), -1).astype(logits.dtype)
@@ -140,6 +148,7 @@ register(
 register(
     "SparseSoftmaxCrossEntropyWithLogits",
     _sparse_softmax_cross_entropy,
+    accepts="f",
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
         scipy.special.logsumexp(logits, -1)
@@ -163,6 +172,7 @@ def _sigmoid_cross_entropy_gradient(op: Any, dy: Tensor) -> list[Any]:
 register(
     "SigmoidCrossEntropyWithLogits",
     _sigmoid_cross_entropy,
+    accepts="f",
     infer=same_as_input(),
     gradient=_sigmoid_cross_entropy_gradient,
     numpy_kernel=lambda logits, labels: (
@@ -312,6 +322,7 @@ def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "BiasAdd",
     _bias_add,
+    accepts="fic",
     infer=_infer_bias_add,
     numpy_kernel=lambda value, bias, channels_first: _bias_add(value, bias, channels_first, np),
     cases=lambda: [

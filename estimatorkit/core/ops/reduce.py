@@ -44,6 +44,7 @@ def _reduction(
     sample: Any = _SAMPLE,
     gradient: Any = "auto",
     default_name: str | None = None,
+    accepts: str = "fic",
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -51,6 +52,7 @@ def _reduction(
         infer=_infer,
         numpy_kernel=numpy_kernel,
         gradient=gradient,
+        accepts=accepts,
         cases=lambda: [
             Case((sample,), {"axis": None, "keepdims": False}),
             Case((sample,), {"axis": (1,), "keepdims": True}),
@@ -152,10 +154,18 @@ reduce_prod = _reduction(
     "The product of the elements.",
 )
 reduce_max = _reduction(
-    "Max", jnp.max, lambda x, axis, keepdims: np.max(x, axis, keepdims=keepdims), "The greatest."
+    "Max",
+    jnp.max,
+    lambda x, axis, keepdims: np.max(x, axis, keepdims=keepdims),
+    "The greatest.",
+    accepts="fi",
 )
 reduce_min = _reduction(
-    "Min", jnp.min, lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims), "The least."
+    "Min",
+    jnp.min,
+    lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims),
+    "The least.",
+    accepts="fi",
 )
 reduce_logsumexp = _reduction(
     "LogSumExp",
@@ -163,6 +173,7 @@ reduce_logsumexp = _reduction(
     _numpy_logsumexp,
     "log(sum(exp(x))), without overflow.",
     default_name="ReduceLogSumExp",
+    accepts="f",
 )
 reduce_any = _reduction(
     "Any",
@@ -171,6 +182,7 @@ reduce_any = _reduction(
     "Whether any element is true.",
     _BOOLS,
     None,
+    accepts="b",
 )
 reduce_all = _reduction(
     "All",
@@ -179,6 +191,7 @@ reduce_all = _reduction(
     "Whether all elements are true.",
     _BOOLS,
     None,
+    accepts="b",
 )
 
 
@@ -193,6 +206,7 @@ for _type, _jax, _numpy in (("ArgMax", jnp.argmax, np.argmax), ("ArgMin", jnp.ar
         lambda x, axis, dtype, function=_jax: function(x, axis=axis).astype(dtype.numpy_dtype),
         infer=_infer_arg,
         gradient=None,
+        accepts="fib",
         numpy_kernel=lambda x, axis, dtype, function=_numpy: function(x, axis=axis).astype(
             dtype.numpy_dtype
         ),
@@ -252,6 +266,7 @@ register(
     "Cumsum",
     _cumsum,
     infer=same_as_input(),
+    accepts="fic",
     cases=lambda: [
         Case(
             (_SAMPLE,),
