@@ -44,8 +44,17 @@ def trace_function(function: Callable[..., Any], element_spec: Any) -> TracedFun
     argument.
 
     Raises:
+        ValueError: `function` is not callable.
         RuntimeError: no tracer is there.
     """
+    if not callable(function):
+        raise ValueError(
+            explain(
+                "map() and filter() take a function of an element",
+                expected="a callable",
+                received=repr(function),
+            )
+        )
     if function_tracer is None:
         raise RuntimeError(
             explain(
@@ -122,7 +131,7 @@ class Dataset:
     def range(*args: int) -> Dataset:
         """The int64 numbers of Python's `range` with the same arguments."""
         try:
-            numbers = range(*(operator.index(arg) for arg in args))
+            numbers = range(*(_integer("range(): an argument", arg) for arg in args))
         except ValueError as error:
             raise _invalid("range(): the step is zero", "a non-zero step", args) from error
         return Dataset(plans.Range(numbers))
@@ -216,31 +225,32 @@ class Dataset:
             seed: with it, or with a seed of the graph, the order is the same in each run.
             reshuffle_each_iteration: whether each epoch has an order of its own; default True.
         """
-        _at_least("shuffle(): buffer_size", buffer_size, 1)
+        size = _integer("shuffle(): buffer_size", buffer_size, least=1)
         reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        return Dataset(plans.Shuffle(self._plan, int(buffer_size), seed, reshuffle))
+        return Dataset(plans.Shuffle(self._plan, size, seed, reshuffle))
 
     def repeat(self, count: int | None = None) -> Dataset:
         """The elements `count` times; None or a negative number: for ever."""
-        forever = count is None or count < 0
-        return Dataset(plans.Repeat(self._plan, None if forever else count))
+        times = None if count is None else _integer("repeat(): count", count)
+        return Dataset(plans.Repeat(self._plan, None if times is None or times < 0 else times))
 
     def take(self, count: int) -> Dataset:
         """The first `count` elements; all of them where `count` is negative."""
-        return self if count < 0 else Dataset(plans.Take(self._plan, int(count)))
+        count = _integer("take(): count", count)
+        return self if count < 0 else Dataset(plans.Take(self._plan, count))
 
     def skip(self, count: int) -> Dataset:
         """All but the first `count` elements; none where `count` is negative."""
-        if count < 0:
-            return self.take(0)
-        return Dataset(plans.Skip(self._plan, int(count)))
+        count = _integer("skip(): count", count)
+        return self.take(0) if count < 0 else Dataset(plans.Skip(self._plan, count))
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """The elements whose number, modulo `num_shards`, is `index`."""
-        _at_least("shard(): num_shards", num_shards, 1)
-        if not 0 <= index < num_shards:
+        num_shards = _integer("shard(): num_shards", num_shards, least=1)
+        index = _integer("shard(): index", index, least=0)
+        if index >= num_shards:
             raise _invalid("shard(): index is out of range", f"0 <= index < {num_shards}", index)
-        return Dataset(plans.Shard(self._plan, int(num_shards), int(index)))
+        return Dataset(plans.Shard(self._plan, num_shards, index))
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
         """Batches of consecutive elements.
@@ -250,8 +260,8 @@ class Dataset:
             drop_remainder: leave out a last batch of fewer elements; the first dimension is then
                 known.
         """
-        _at_least("batch(): batch_size", batch_size, 1)
-        return Dataset(plans.Batch(self._plan, int(batch_size), bool(drop_remainder)))
+        size = _integer("batch(): batch_size", batch_size, least=1)
+        return Dataset(plans.Batch(self._plan, size, bool(drop_remainder)))
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
         """Applies a function to each element.
@@ -308,12 +318,13 @@ class Dataset:
         """
         if buffer_size is None or buffer_size == AUTOTUNE:
             buffer_size = _AUTOTUNED_PREFETCH
-        _at_least("prefetch(): buffer_size", buffer_size, 0)
-        return Dataset(plans.Prefetch(self._plan, int(buffer_size))) if buffer_size else self
+        size = _integer("prefetch(): buffer_size", buffer_size, least=0)
+        return Dataset(plans.Prefetch(self._plan, size)) if size else self
 
     def enumerate(self, start: int = 0) -> Dataset:
         """Pairs (number, element), the int64 numbers counting from `start`."""
-        numbers = Dataset(plans.Range(range(start, 2**63 - 1)))
+        first = _integer("enumerate(): start", start)
+        numbers = Dataset(plans.Range(range(first, 2**63 - 1)))
         return Dataset.zip((numbers, self))
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
@@ -394,9 +405,16 @@ def _invalid(problem: str, expected: object, received: object) -> InvalidArgumen
     return InvalidArgumentError(None, None, explain(problem, expected=expected, received=received))
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise _invalid(f"{name} is too small", f">= {least}", value)
+def _integer(name: str, value: Any, *, least: int | None = None) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise TypeError(
+            explain(f"{name} is no integer", expected="an int", received=repr(value))
+        ) from error
+    if least is not None and number < least:
+        raise _invalid(f"{name} is too small", f">= {least}", number)
+    return number
 
 
 def _like(structure: Any, shapes: Any) -> list[Any]:

@@ -84,7 +84,10 @@ class GeneratorIterator(BlockIterator):
             )
         row = []
         for leaf, spec, name in zip(leaves, self._specs, self._names, strict=True):
-            array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
+            try:
+                array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
+            except (TypeError, ValueError) as error:
+                raise InvalidArgumentError(None, None, str(error)) from error
             if not spec.shape.is_compatible_with(array.shape):
                 raise InvalidArgumentError(
                     None,

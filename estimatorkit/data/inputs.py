@@ -46,7 +46,7 @@ def numpy_input_fn(
         features alone.
 
     Raises:
-        ValueError: `shuffle` is not given; lengths differ; an empty dict.
+        ValueError: `shuffle` is not given; lengths differ; an empty dict; a key in both dicts.
         TypeError: `x` or `y` is no array or dict.
     """
     _check_shuffle(shuffle)
@@ -62,6 +62,14 @@ def numpy_input_fn(
                     received=type(value).__name__,
                 )
             )
+    if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
+        raise ValueError(
+            explain(
+                "keys are found in both x and y",
+                expected="features and labels of different names",
+                received=sorted(x.keys() & y.keys()),
+            )
+        )
     return _input_fn(x, y, batch_size, num_epochs, bool(shuffle))
 
 
@@ -141,6 +149,7 @@ def _input_fn(
 
     def input_fn() -> Dataset:
         dataset = rows.shuffle(max(1, len(rows))) if shuffle else rows
-        return dataset.repeat(num_epochs).batch(batch_size)
+        # Without an end every batch is full; saying so makes its size known to the graph.
+        return dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
 
     return input_fn

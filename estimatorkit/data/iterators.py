@@ -332,10 +332,10 @@ class ConcatenateIterator(BlockIterator):
         return skipped
 
     def _save(self) -> State:
-        return {"current": self._current, "inputs": [each.get_state() for each in self._inputs]}
+        return {"inputs": [each.get_state() for each in self._inputs]}
 
     def _restore(self, state: State) -> None:
-        self._current = state["current"]
+        self._current = 0  # those that have ended will say so again
         _restore_all(self._inputs, state["inputs"])
 
     def _restart(self) -> None:

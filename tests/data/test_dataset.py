@@ -181,6 +181,7 @@ def _even(x: Any) -> Any:
         (lambda d: d.concatenate(Dataset.range(4).repeat()), INFINITE_CARDINALITY),
         (lambda d: Dataset.zip((d, Dataset.range(4))), 4),
         (lambda d: Dataset.zip((d.repeat(), Dataset.range(4).repeat())), INFINITE_CARDINALITY),
+        (lambda d: Dataset.zip((d.filter(_even), d.take(0))), 0),
         (lambda d: d.enumerate(), 10),
         (lambda d: d.map(_even), 10),
         (lambda d: d.cache(), 10),
@@ -236,11 +237,22 @@ def test_zip_enumerate_apply_and_concatenate() -> None:
         (lambda d: d.prefetch(-2), "buffer_size is too small"),
         (lambda d: d.shard(0, 0), "num_shards is too small"),
         (lambda d: d.shard(2, 2), "index is out of range"),
+        (lambda d: d.shard(2, -1), "index is too small"),
     ],
 )
 def test_arguments_out_of_range(make: Callable[[Dataset], Dataset], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         make(Dataset.range(3))
+
+
+def test_arguments_of_other_types() -> None:
+    with pytest.raises(TypeError, match="count is no integer"):
+        Dataset.range(3).repeat("a")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="batch_size is no integer"):
+        Dataset.range(3).batch(2.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="take a function"):
+        Dataset.range(3).map(3)  # type: ignore[arg-type]
+    assert len(Dataset.range(3).repeat(np.int64(2))) == 6  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("_tracer")

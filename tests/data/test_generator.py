@@ -47,21 +47,21 @@ def test_a_signature_may_be_given_instead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "error", "message"),
+    ("element", "message"),
     [
-        ((1,), InvalidArgumentError, "another structure"),
-        ((1, [1, 2, 3]), InvalidArgumentError, r"shape than declared for component \[1\]"),
-        ((1.5, [1, 2]), TypeError, r"component \[0\] has another dtype"),
-        (("a", [1, 2]), TypeError, r"component \[0\] has another dtype"),
-        ((None, [1, 2]), ValueError, r"component \[0\] holds a missing value"),
+        ((1,), "another structure"),
+        ((1, [1, 2, 3]), r"shape than declared for component \[1\]"),
+        ((1.5, [1, 2]), r"component \[0\] has another dtype"),
+        (("a", [1, 2]), r"component \[0\] has another dtype"),
+        ((None, [1, 2]), r"component \[0\] holds a missing value"),
     ],
 )
-def test_elements_that_do_not_fit(element: Any, error: type[Exception], message: str) -> None:
+def test_elements_that_do_not_fit(element: Any, message: str) -> None:
     good = (0, [1.0, 2.0])
     made = Dataset.from_generator(lambda: [good, element], ("int32", "float32"), ((), (2,)))
     iterator = made.make_block_iterator()
     assert len(iterator.next_block(5)[0]) == 1  # what came before the bad one is not lost
-    with pytest.raises(error, match=message):
+    with pytest.raises(InvalidArgumentError, match=message):
         iterator.next_block(5)
 
 

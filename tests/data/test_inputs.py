@@ -75,6 +75,7 @@ def test_shuffle_must_be_said(make: Any) -> None:
 @pytest.mark.parametrize(
     ("x", "y", "error", "message"),
     [
+        ({"a": np.ones(1)}, {"a": np.ones(1)}, ValueError, "keys are found in both x and y"),
         ({}, None, ValueError, "x cannot be an empty dict"),
         (np.arange(2), {}, ValueError, "y cannot be an empty dict"),
         ([1, 2], None, TypeError, "x must be a dict or array"),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from estimatorkit.data import BlockIterator, Dataset
+from estimatorkit.data import BlockIterator, Dataset, dataset
 from estimatorkit.data.randomness import RandomStream, Seeds
+from tests.data.models import BlockFunction
 
 
 def _read(iterator: BlockIterator, count: int) -> list[int]:
@@ -151,3 +152,12 @@ def test_batches_can_be_shuffled_though_the_last_is_short() -> None:
             t == str(n).encode()
             for n, t in zip(np.concatenate(numbers), np.concatenate(texts), strict=True)
         )
+
+
+def test_rows_that_may_not_be_written_to_can_be_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(block: np.ndarray) -> np.ndarray:
+        block.flags.writeable = False
+        return block
+
+    monkeypatch.setattr(dataset, "function_tracer", BlockFunction)
+    assert sorted(Dataset.range(9).map(read_only).shuffle(4)) == list(range(9))
