@@ -1,4 +1,4 @@
-"""`Estimator`: trains, evaluates and predicts with a model that a `model_fn` builds (`tf.estimator.Estimator`)."""
+"""`Estimator`: trains, evaluates and predicts with a model that a `model_fn` builds."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from estimatorkit.core.checkpoint import (
 )
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.graph import Graph, Tensor
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
@@ -44,6 +45,7 @@ from estimatorkit.train.hooks import (
 )
 from estimatorkit.train.log import ensure_visible, logger, terminal
 from estimatorkit.train.progress import ProgressHook
+from estimatorkit.train.records import RecordHook
 from estimatorkit.train.saver import Saver, restore_checkpoint
 from estimatorkit.train.training import CheckedLoop, run_training
 
@@ -55,10 +57,10 @@ class Estimator:
     """Trains, evaluates and predicts with a model.
 
     Args:
-        model_fn: `model_fn(features, labels, mode, params, config)`, of which only `features` is needed; it builds the
-            model in the default graph and returns an `EstimatorSpec`.
-        model_dir: where checkpoints and logs go; by default that of `config`, then a temporary directory. A model that
-            is there is gone on with.
+        model_fn: `model_fn(features, labels, mode, params, config)`, of which only `features` is
+            needed; it builds the model in the default graph and returns an `EstimatorSpec`.
+        model_dir: where checkpoints and logs go; by default that of `config`, then a temporary
+            directory. A model that is there is gone on with.
         config: a `RunConfig`.
         params: a dict given to `model_fn` and `input_fn`.
         warm_start_from: must be None.
@@ -84,7 +86,7 @@ class Estimator:
                     "warm_start_from is not supported",
                     expected="None",
                     received=warm_start_from,
-                    hint="give the new estimator the old model_dir, or restore variables with train.Saver",
+                    hint="give the new estimator the old model_dir, or use train.Saver in model_fn",
                 )
             )
         _check_model_fn(model_fn, params)
@@ -96,13 +98,15 @@ class Estimator:
         members = {name for name in vars(Estimator) if not name.startswith("_")}
         members -= {"model_fn"}
         overridden = sorted(
-            name for kind in type(self).__mro__ if kind not in (Estimator, object)
+            name
+            for kind in type(self).__mro__
+            if kind not in (Estimator, object)
             for name in members & set(vars(kind))
         )
         if overridden:
             raise ValueError(
-                f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does override "
-                f"{overridden}"
+                f"Subclasses of Estimator cannot override members of Estimator. {type(self)} does "
+                f"override {overridden}"
             )
 
     # -- what it is
@@ -124,7 +128,7 @@ class Estimator:
 
     @property
     def model_fn(self) -> Callable[..., EstimatorSpec]:
-        """The model function, with `params` and `config` bound: `(features, labels, mode, config)`."""
+        """The model function with `params` bound: `(features, labels, mode, config)`."""
 
         def bound(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
             return self._call_model_fn(features, labels, mode, config)
@@ -184,8 +188,8 @@ class Estimator:
         """Trains until the steps are done, a hook stops it, or the input ends.
 
         Args:
-            input_fn: gives a `Dataset` of (features, labels) or the tensors of a batch. May take `mode`, `params`
-                and `config`.
+            input_fn: gives a `Dataset` of (features, labels) or the tensors of a batch. May take
+                `mode`, `params` and `config`.
             hooks: called around the steps.
             steps: how many more steps.
             max_steps: the global step to end at; nothing happens where it is reached already.
@@ -204,15 +208,16 @@ class Estimator:
         for listener in _as_list(saving_listeners, CheckpointSaverListener):
             if not isinstance(listener, CheckpointSaverListener):
                 raise TypeError(
-                    f"saving_listeners must be a list of CheckpointSaverListener, given: {listener!r}"
+                    "saving_listeners must be a list of CheckpointSaverListener, "
+                    f"given: {listener!r}"
                 )
         ensure_visible()
         with DirectoryLock(self.model_dir):
             start = self.latest_checkpoint()
-            if max_steps is not None and start is not None:
-                if int(load_variable(start, "global_step")) >= max_steps:
-                    logger.info("Skipping training since max_steps has already saved.")
-                    return self
+            done = 0 if start is None else int(load_variable(start, "global_step"))
+            if max_steps is not None and done >= max_steps:
+                logger.info("Skipping training since max_steps has already saved.")
+                return self
             loss = self._train(input_fn, given_hooks, steps, max_steps, saving_listeners, start)
         if loss is not None:
             logger.info("Loss for final step: %s.", loss)
@@ -233,17 +238,13 @@ class Estimator:
             get_or_create_global_step(graph)
             spec = self._build(input_fn, ModeKeys.TRAIN)
             saving = self._saver_hook(saving_listeners)
-            progress = ProgressHook(steps, max_steps) if terminal() else None
-            every = self._config.log_step_count_steps
+            reports = self._reports(steps, max_steps)
             all_hooks: list[SessionRunHook] = [NanTensorHook(spec.loss), *hooks]
             all_hooks += [*spec.training_chief_hooks, *spec.training_hooks]
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))
-            if progress is not None:
-                all_hooks.append(progress)
-            elif every:
-                all_hooks.append(LossLogHook(every))
-            if saving is not None:  # last, so that a failing hook keeps a bad state from being saved
+            all_hooks += reports
+            if saving is not None:  # last: where a hook before it fails, nothing bad is saved
                 all_hooks.append(saving)
             for hook in all_hooks:
                 hook.begin()
@@ -263,9 +264,20 @@ class Estimator:
                     hook.end(session)
                 return loss
             finally:
-                if progress is not None:
-                    progress.close()
+                for report in reports:
+                    report.close()
                 session.close()
+
+    def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
+        """The hooks that tell people how the training goes."""
+        reports: list[SessionRunHook] = []
+        if terminal():
+            reports.append(ProgressHook(steps, max_steps))
+        elif self._config.log_step_count_steps:
+            reports.append(LossLogHook(self._config.log_step_count_steps))
+        if self._config.save_summary_steps:
+            reports.append(RecordHook(self.model_dir, self._config.save_summary_steps))
+        return reports
 
     def _saver_hook(
         self, listeners: Sequence[CheckpointSaverListener] | None
@@ -351,7 +363,9 @@ class Estimator:
         step = int(values["global_step"])
         text = ", ".join(f"{key} = {value}" for key, value in sorted(values.items()))
         logger.info("Saving dict for global step %d: %s", step, text)
-        _append_metrics(self.eval_dir(name), values)
+        writer = MetricsWriter(self.eval_dir(name))
+        writer.write(step, {key: value for key, value in values.items() if key != "global_step"})
+        writer.close()
         return values
 
     # -- prediction
@@ -367,7 +381,8 @@ class Estimator:
         """Yields predictions.
 
         Args:
-            input_fn: gives features, or (features, labels) of which labels are not used. It must end.
+            input_fn: gives features, or (features, labels) of which labels are not used. It must
+                end.
             predict_keys: which predictions; all by default.
             hooks: their `begin`, `after_create_session` and `end` are called.
             checkpoint_path: the checkpoint; the newest by default.
@@ -442,7 +457,9 @@ class Estimator:
                     "input_fn must be a function",
                     expected="a function without arguments, or of mode, params and config",
                     received=repr(input_fn)[:200],
-                    hint="wrap it: input_fn=lambda: dataset" if isinstance(input_fn, Dataset) else None,
+                    hint="wrap it: input_fn=lambda: dataset"
+                    if isinstance(input_fn, Dataset)
+                    else None,
                 )
             )
         known = {"mode": mode, "params": self.params, "config": self.config}
@@ -455,9 +472,7 @@ class Estimator:
         if "labels" not in names and labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
         known = {"labels": labels, "mode": mode, "params": self.params, "config": config}
-        spec = self._model_fn(
-            features, **{name: known[name] for name in names if name in known}
-        )
+        spec = self._model_fn(features, **{name: known[name] for name in names if name in known})
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         return spec
@@ -498,7 +513,8 @@ def _check_model_fn(model_fn: Callable[..., Any], params: Mapping[str, Any] | No
         raise ValueError(f"model_fn ({model_fn}) must include features argument.")
     if params is not None and "params" not in names:
         raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed to Estimator."
+            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed "
+            "to Estimator."
         )
     unknown = sorted(set(names) - _MODEL_FN_ARGUMENTS)
     if unknown:
@@ -514,8 +530,8 @@ def _checked_config(
     given = None if model_dir is None else os.fspath(model_dir)
     if given is not None and config.model_dir not in (None, given):
         raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: "
-            f"'{given}', in `RunConfig`: '{config.model_dir}'"
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. In "
+            f"constructor: '{given}', in `RunConfig`: '{config.model_dir}'"
         )
     chosen = given or config.model_dir
     if chosen is None:
@@ -575,7 +591,8 @@ def _run_metrics(
                         "the evaluation input has no elements",
                         expected="at least one batch",
                         received="an empty dataset",
-                        hint="look at input_fn: an empty file, a filter that keeps nothing, skip() past the end?",
+                        hint="look at input_fn: an empty file, a filter that keeps nothing, "
+                        "skip() past the end?",
                     )
                 ) from error
             break
@@ -619,7 +636,8 @@ def _single_examples(batch: Any) -> Iterator[Any]:
     for key, value in batch.items():
         if np.ndim(value) == 0 or (length is not None and len(value) != length):
             raise ValueError(
-                f"Batch length of predictions should be same. {key} has different batch length than others."
+                f"Batch length of predictions should be same. {key} has different batch length "
+                "than others."
             )
         length = len(value)
     for index in range(length or 0):
@@ -628,15 +646,3 @@ def _single_examples(batch: Any) -> Iterator[Any]:
 
 def _timestamp(between: str) -> str:
     return time.strftime(f"%Y-%m-%d{between}%H:%M:%S", time.localtime())
-
-
-def _append_metrics(directory: str, values: Mapping[str, Any]) -> None:
-    """Adds a line to `metrics.jsonl`, which is there without TensorBoard too."""
-    import json
-
-    os.makedirs(directory, exist_ok=True)
-    line = {key: np.asarray(value).tolist() for key, value in values.items()}
-    with open(os.path.join(directory, "metrics.jsonl"), "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-
-

@@ -1,9 +1,9 @@
 """Hooks: what happens around training steps (`tf.train.SessionRunHook`), and the built-in ones.
 
-A hook says, by `next_control_step`, after which global step it next must have control; the loop runs the steps until
-then in as few XLA calls as it can. A hook that says nothing and overrides `before_run` or `after_run` gets control
-around every step, as in TensorFlow. `after_steps` is called after each call of the loop with the losses of all its
-steps, and costs nothing.
+A hook says, by `next_control_step`, after which global step it next must have control; the loop
+runs the steps until then in as few XLA calls as it can. A hook that says nothing and overrides
+`before_run` or `after_run` gets control around every step, as in TensorFlow. `after_steps` is
+called after each call of the loop with the losses of all its steps, and costs nothing.
 """
 
 from __future__ import annotations
@@ -105,8 +105,12 @@ class SessionRunHook:
     def end(self, session: Any) -> None:
         """Called once at the end, unless an error ended the training."""
 
+    def close(self) -> None:
+        """Called last, also where an error ended the training: gives back what the hook holds."""
+
     def next_control_step(self, global_step: int) -> int | None:
-        """The next global step around which `before_run` and `after_run` must be called; None for never.
+        """The next global step around which `before_run` and `after_run` must be called; None for
+        never.
 
         Args:
             global_step: how many steps are done.
@@ -191,7 +195,8 @@ class NanTensorHook(SessionRunHook):
             expected="a finite loss",
             received=f"NaN at step {step}"
             + (f" (the step before it: {before:.6g})" if before is not None else ""),
-            hint="look for NaN or infinite features and labels, lower the learning rate, or clip the gradients",
+            hint="look for NaN or infinite features and labels, lower the learning rate, or clip the "
+            "gradients",
         )
         if self._fail:
             logger.error("Model diverged with loss = NaN.")
@@ -322,7 +327,8 @@ class LoggingTensorHook(SessionRunHook):
         formatter: makes the text from a dict of values.
 
     Raises:
-        ValueError: not exactly one of `every_n_iter` and `every_n_secs` is given (neither with `at_end` is allowed).
+        ValueError: not exactly one of `every_n_iter` and `every_n_secs` is given (neither with
+            `at_end` is allowed).
     """
 
     def __init__(
@@ -333,9 +339,12 @@ class LoggingTensorHook(SessionRunHook):
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        if (every_n_iter is None) == (every_n_secs is None) and not (at_end and every_n_iter is None):
+        if (every_n_iter is None) == (every_n_secs is None) and not (
+            at_end and every_n_iter is None
+        ):
             raise ValueError(
-                "either at_end and/or exactly one of every_n_iter and every_n_secs must be provided."
+                "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
+                "provided."
             )
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
@@ -355,9 +364,7 @@ class LoggingTensorHook(SessionRunHook):
     def begin(self) -> None:
         """Looks the tensors up."""
         graph = get_default_graph()
-        self._fetches = {
-            key: graph.as_graph_element(each) for key, each in self._tensors.items()
-        }
+        self._fetches = {key: graph.as_graph_element(each) for key, each in self._tensors.items()}
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Starts to count."""
@@ -399,7 +406,8 @@ class LoggingTensorHook(SessionRunHook):
 
 
 class LossLogHook(SessionRunHook):
-    """The familiar lines: `loss = 1.2, step = 0`, then `global_step/sec: 345` and the loss every so many steps.
+    """The familiar lines: `loss = 1.2, step = 0`, then `global_step/sec: 345` and the loss every so
+    many steps.
 
     It reads the losses that the loop gives after each call, so that nothing extra is fetched.
 
@@ -413,9 +421,9 @@ class LossLogHook(SessionRunHook):
         self._logged_at = 0.0
         self._logged_step = 0
 
-    def next_control_step(self, global_step: int) -> int | None:
-        """Never: losses of all steps come anyway."""
-        return None
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Starts the clock."""
+        self._logged_at = time.monotonic()
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Logs those of the steps whose turn it is."""
@@ -423,7 +431,7 @@ class LossLogHook(SessionRunHook):
         if self._first is None:
             self._first = steps.first
             logger.info("loss = %s, step = %d", steps.losses[0], steps.first)
-            self._logged_at, self._logged_step = now, steps.first
+            self._logged_step = steps.first
         start = max(_next_multiple(steps.first - 1 - self._first, self._every), self._every)
         due = range(self._first + start, steps.last, self._every)
         if due:  # one call may hold many of these steps: they share the time it took
@@ -447,5 +455,3 @@ def check_hooks(hooks: Sequence[Any] | None) -> list[SessionRunHook]:
             raise TypeError(f"Hooks must be a SessionRunHook, given: {hook!r}")
         checked.append(hook)
     return checked
-
-

@@ -1,0 +1,62 @@
+"""Event files for TensorBoard, and their plain twin `metrics.jsonl`.
+
+TensorBoard's own writer and protos make the event files (the package `tensorboard`, which needs no TensorFlow). It is
+imported when the first value is written: it takes 0.2 s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+class MetricsWriter:
+    """Writes scalars of a run into a directory: an event file, and a line of `metrics.jsonl` for each call.
+
+    Args:
+        directory: made where it is not there.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._directory = os.fspath(directory)
+        self._events: Any = None
+
+    def write(self, step: int, values: Mapping[str, Any]) -> None:
+        """Writes scalars.
+
+        Args:
+            step: the global step they belong to.
+            values: numbers by name. Anything but a single number goes to `metrics.jsonl` only.
+        """
+        line: dict[str, Any] = {"step": step, "time": round(time.time(), 3)}
+        line.update({name: np.asarray(value).tolist() for name, value in values.items()})
+        os.makedirs(self._directory, exist_ok=True)
+        with open(os.path.join(self._directory, "metrics.jsonl"), "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        self._write_event(step, values)
+
+    def _write_event(self, step: int, values: Mapping[str, Any]) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        if self._events is None:
+            self._events = EventFileWriter(self._directory)
+        scalars = [
+            Summary.Value(tag=name, simple_value=float(np.asarray(value)))
+            for name, value in values.items()
+            if np.ndim(value) == 0
+        ]
+        event = Event(wall_time=time.time(), step=step, summary=Summary(value=scalars))
+        self._events.add_event(event)
+
+    def close(self) -> None:
+        """Writes out what is waiting; closing twice is no error."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
