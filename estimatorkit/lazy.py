@@ -1,4 +1,5 @@
-"""Lazy public names: a package says where its names live, and each is imported when it is first used.
+"""Lazy public names: a package says where its names live, and each is imported when it is first
+used.
 
 So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas.
 """
@@ -40,7 +41,7 @@ def attach(
 
 
 def names(module: str, *exported: str, **renamed: str) -> dict[str, str]:
-    """Places for names of one module: those that keep their name, and those that are called otherwise there."""
+    """Places for names of one module: those that keep their name, and those called otherwise."""
     return {
         **{name: f"{module}:{name}" for name in exported},
         **{name: f"{module}:{inner}" for name, inner in renamed.items()},

@@ -1,7 +1,9 @@
-"""Running plans: `State` (what a session holds), compiled segments, and `PlanRunner`, which runs a plan on feeds.
+"""Running plans: `State` (what a session holds), compiled segments, and `PlanRunner`, which runs a
+plan on feeds.
 
-A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the buffers of those it
-changes are donated. `State.compilations` counts what XLA compiled, by name, so that tests can assert it.
+A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the
+buffers of those it changes are donated. `State.compilations` counts what XLA compiled, by name, so
+that tests can assert it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ class State:
     """What a session holds between runs.
 
     Attributes:
-        values: variables by name, and the counters of random operations (three uint32 words: seed, seed, count).
+        values: variables by name, and the counters of random operations (three uint32 words: seed,
+            seed, count).
         resources: host objects by name (iterators, ...).
         compilations: how often XLA compiled, by what.
         lock: held while state changes.
@@ -71,7 +74,7 @@ class State:
                         f"Attempting to use uninitialized value {name}",
                         received=f"variable {name!r}, which has no value in this session",
                         made_at=op.source,
-                        hint="run global_variables_initializer() (or restore a checkpoint) before anything else",
+                        hint="run global_variables_initializer() or restore a checkpoint first",
                     ),
                 )
             self.values[name] = self._first_counter(op.attrs["_seed"])
@@ -84,7 +87,10 @@ class State:
 
 
 class CompiledSegment:
-    """A device segment with its executables, one for each set of static values; `jax.jit` adds one for each shape."""
+    """A device segment with its executables.
+
+    There is one for each set of static values; `jax.jit` adds one for each shape.
+    """
 
     def __init__(self, segment: Segment, state: State, name: str) -> None:
         self.segment = segment
@@ -103,7 +109,9 @@ class CompiledSegment:
         taken = state_names(segment)
         self._kept = [name for name in taken if name not in self._changed]
         self._donated = [name for name in taken if name in self._changed]
-        self._context: Callable[[], AbstractContextManager[Any]] = x64 if segment.wide else nullcontext
+        self._context: Callable[[], AbstractContextManager[Any]] = (
+            x64 if segment.wide else nullcontext
+        )
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""

@@ -1,6 +1,7 @@
 """Functions as graphs: `trace` runs a Python function on placeholders, in a graph of its own.
 
-A `GraphFunction` is that graph with its inputs and outputs. Datasets map them over blocks of elements.
+A `GraphFunction` is that graph with its inputs and outputs. Datasets map them over blocks of
+elements.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class GraphFunction:
         self._mapped = self._make_mapped()
 
     def _make_mapped(self) -> Callable[[list[Any]], list[Any]] | None:
-        """The function over a leading axis as one XLA call; None where host work or randomness forbids it."""
+        """The function over a leading axis as one XLA call.
+
+        None where host work or randomness forbids it.
+        """
         if len(self.plan.segments) != 1:
             return None
         (segment,) = self.plan.segments
@@ -65,7 +69,7 @@ class GraphFunction:
         def call(columns: list[Any]) -> list[Any]:
             with x64():
                 results = mapped(*(columns[position] for position in order))
-                return [np.asarray(results[place]) for place in places]  # type: ignore[call-overload]
+                return [np.asarray(results[place]) for place in places]
 
         return call if order else None
 
@@ -74,8 +78,8 @@ class GraphFunction:
 
         Args:
             columns: for each input the values of all elements, `(count, ...)`.
-            count: the number of elements. Counts are rounded up to powers of two (by repeating the last element), so
-                that XLA compiles a function for at most a few of them.
+            count: the number of elements. Counts are rounded up to powers of two (by repeating the
+                last element), so that XLA compiles a function for at most a few of them.
 
         Returns:
             For each output `(count, ...)`.
@@ -88,7 +92,9 @@ class GraphFunction:
             ]
         size = 1 << (count - 1).bit_length()
         padded = [
-            column if size == count else np.concatenate([column, np.repeat(column[-1:], size - count, 0)])
+            column
+            if size == count
+            else np.concatenate([column, np.repeat(column[-1:], size - count, 0)])
             for column in columns
         ]
         return [result[:count] for result in self._mapped(padded)]
@@ -98,8 +104,8 @@ def trace(function: Callable[[Any], Any], structure: Any) -> GraphFunction:
     """Runs `function` once on placeholders.
 
     Args:
-        function: takes one nested structure of tensors and returns another (of tensors, or values that become
-            constants).
+        function: takes one nested structure of tensors and returns another (of tensors, or values
+            that become constants).
         structure: the nested `Spec`s (or anything with `dtype` and `shape`) of its argument.
 
     Raises:
@@ -114,4 +120,3 @@ def trace(function: Callable[[Any], Any], structure: Any) -> GraphFunction:
         returned = function(nest.pack_sequence_as(structure, inputs, lists_are_leaves=True))
         result = nest.map_structure(convert_to_tensor, returned, lists_are_leaves=True)
     return GraphFunction(graph, inputs, result)
-

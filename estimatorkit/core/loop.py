@@ -1,12 +1,14 @@
 """`StepLoop`: many steps of a graph in one XLA call.
 
-A step is a set of operations and fetches without feeds: in training, the update and the loss. Where its plan is at most
-one host segment that only takes the next elements of one source, followed by one device segment, the steps of a whole
-block of elements run inside one executable, a loop over the block; the executable takes the range of steps, so that it
-is the same one however many steps are asked for, and results are equal to the bit for every way of asking. Any other
-plan (`py_func`, queues, strings) runs one step a call, by the session.
+A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
+its plan is at most one host segment that only takes the next elements of one source, followed by
+one device segment, the steps of a whole block of elements run inside one executable, a loop over
+the block; the executable takes the range of steps, so that it is the same one however many steps
+are asked for, and results are equal to the bit for every way of asking. Any other plan (`py_func`,
+queues, strings) runs one step a call, by the session.
 
-The source of elements is anything with `block()` (see `data.cursor.Block`): this module does not know datasets.
+The source of elements is anything with `block()` (see `data.cursor.Block`): this module does not
+know datasets.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class StepLoop:
         state: the session's state.
         every: tensors fetched at every step.
         targets: operations run at every step.
-        after: tensors fetched once after the last step of a call; they may depend on variables only.
+        after: tensors fetched once after the last step of a call; they may depend on variables
+            only.
         source: gives the object with `block()` for an `IteratorGetNext` operation.
         name: what the executable is called where compilations are counted.
     """
@@ -162,7 +165,7 @@ class _LoopShape:
 
     @staticmethod
     def of(plan: Plan, after: Plan) -> _LoopShape | None:
-        """The parts of a step's plan and of the plan after it; None where they do not fit into one call."""
+        """The parts of a step's plan and the one after it; None where one call cannot hold them."""
         *before, step = plan.segments or (None,)
         if step is None or step.place != "device" or step.static_inputs or len(before) > 1:
             return None
@@ -220,13 +223,18 @@ class _CompiledLoop:
         if block is not self._block:
             chosen = [block.columns[tensor.value_index] for tensor in self._elements]
             with self._context():
-                # The block is not written to any more, so that on CPU the device may use its memory as it is.
+                # The block is not written to any more, so that on CPU the device may use its memory
+                # as it is.
                 self._columns = [jax.device_put(column, may_alias=True) for column in chosen]
             self._block = block
         return self._columns
 
     def __call__(self, columns: list[Any], start: int, count: int) -> tuple[list[Any], list[Any]]:
-        """Runs steps `start` to `start + count` of a block: the values fetched at each, and those after the last."""
+        """Runs steps `start` to `start + count` of a block.
+
+        Returns:
+            The values fetched at each step, in the rows of the block, and those after the last.
+        """
         state = self._state
         with state.lock, self._context():
             kept = state.take(self._kept)
@@ -273,7 +281,11 @@ class _CompiledLoop:
             return new, every
 
         changed, every = lax.fori_loop(start, start + count, body, (list(changed), kept_every))
-        return every, self._run_after({**steady, **dict(zip(self._changed, changed, strict=True))}), changed
+        return (
+            every,
+            self._run_after({**steady, **dict(zip(self._changed, changed, strict=True))}),
+            changed,
+        )
 
     def _run_after(self, values: dict[str, Any]) -> list[Any]:
         by_tensor: dict[Tensor, Any] = {}
@@ -288,5 +300,3 @@ def _value(tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
     if tensor in computed:
         return computed[tensor]
     return jax.numpy.asarray(tensor.op.attrs["value"])  # a constant belongs to no segment
-
-

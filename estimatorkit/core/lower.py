@@ -1,8 +1,9 @@
 """From a segment to code: the interpreter that JAX traces (device) and that runs as it is (host).
 
-`interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the executable of a device
-segment. Values that follow from constants and shapes stay NumPy arrays while tracing, so that a computed shape is known
-where XLA needs it. A forward operation whose `VectorJacobianProduct` is in the same segment runs once, by `jax.vjp`.
+`interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the
+executable of a device segment. Values that follow from constants and shapes stay NumPy arrays while
+tracing, so that a computed shape is known where XLA needs it. A forward operation whose
+`VectorJacobianProduct` is in the same segment runs once, by `jax.vjp`.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ def interpret(
     """
     shared = {} if host else _shared_pulls(ops)
     pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
+    outputs: Sequence[Any]
     for op in ops:
         row = registry.lookup(op.type)
         attrs = op.kernel_attrs
@@ -137,7 +139,7 @@ def _run_kernel(
 
 
 def _shared_pulls(ops: Sequence[Operation]) -> dict[str, tuple[int, ...]]:
-    """For each forward operation of the segment that has backward ones in it: the inputs they differentiate by."""
+    """The inputs by which operations of the segment are differentiated within it, by name."""
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
@@ -183,8 +185,9 @@ def segment_function(
         traced: called each time the function is traced: once for each compilation.
 
     Returns:
-        `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order, `state` the values of
-        `state_names(segment)`, the new state those of `changed_names(segment)`.
+        `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order,
+        `state` the values of `state_names(segment)`, the new state those of
+        `changed_names(segment)`.
     """
     traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
     names = state_names(segment)

@@ -1,9 +1,11 @@
-"""From fetches and feeds to a plan: prune, place, order, cut into segments. `print(plan.describe())` shows it.
+"""From fetches and feeds to a plan: prune, place, order, cut into segments.
+`print(plan.describe())` shows it.
 
-A *segment* is a group of operations of one place (the device, or the host) that run as one: a device segment becomes one
-XLA call. Every operation gets a level such that an edge between places always leads to a higher level; operations of one
-place and level form a segment, so there is never a cycle between segments. Levels are pushed as late as possible, so
-that a training step is one host segment (the input) and one device segment.
+A *segment* is a group of operations of one place (the device, or the host) that run as one: a
+device segment becomes one XLA call. Every operation gets a level such that an edge between places
+always leads to a higher level; operations of one place and level form a segment, so there is never
+a cycle between segments. Levels are pushed as late as possible, so that a training step is one host
+segment (the input) and one device segment.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _NEVER_RUN = ("Const", "VarHandleOp")
 """Constants are values and handles are names: they belong to no segment."""
 
 LARGE_CONSTANT = 16384
-"""Bytes; larger constants are arguments of the executable, not part of its code (XLA would fold and copy them)."""
+"""Bytes; larger constants are arguments of the executable: as code XLA would fold and copy them."""
 
 
 @dataclass(eq=False)
@@ -75,7 +77,7 @@ class Plan:
     pruned: int
 
     def describe(self) -> str:
-        """The plan as text: each segment with its operations, what it receives, sends and changes."""
+        """The plan as text: each segment with its operations, what it receives, sends, changes."""
         lines = [
             f"plan: {sum(len(segment.ops) for segment in self.segments)} operations in "
             f"{len(self.segments)} segments, {self.pruned} of the graph not needed"
@@ -152,8 +154,8 @@ def _prune(
                 None,
                 op,
                 explain(
-                    f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.name} "
-                    f"and shape {shape}",
+                    f"You must feed a value for placeholder tensor '{op.name}' with dtype "
+                    f"{tensor.dtype.name} and shape {shape}",
                     made_at=op.source,
                     hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})",
                 ),
@@ -169,7 +171,7 @@ def _place(op: Operation) -> Place:
 
 
 class _StaticValues:
-    """Which tensors' values can be known when XLA compiles, and from which segment inputs they follow."""
+    """Which values can be known when XLA compiles, and from which segment inputs they follow."""
 
     def __init__(self, fed: set[Tensor], places: dict[Operation, Place]) -> None:
         self._fed = fed
@@ -188,12 +190,13 @@ class _StaticValues:
         row = registry.lookup(op.type)
         if row.known_from_shape:
             return True
-        # An empty list of inputs is a source of its own (a variable's value, a random draw): not known.
+        # An empty list of inputs is a source of its own (a variable's value, a random draw): not
+        # known.
         return row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
 
 
 _Edges = dict[Operation, list[tuple[Operation, bool]]]
-"""For each operation its predecessors; True where the value must be known when the operation is compiled."""
+"""For each operation its predecessors; True where a value must be known to compile it."""
 
 
 def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) -> _Edges:

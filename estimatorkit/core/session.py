@@ -1,13 +1,13 @@
 """`Session`: runs parts of a graph and holds the values of its variables.
 
-A run looks up its plan by (fetches, feeds); the first run of such a pair makes it, later ones only convert the feeds,
-call the segments and convert the results.
+A run looks up its plan by (fetches, feeds); the first run of such a pair makes it, later ones only
+convert the feeds, call the segments and convert the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -36,8 +36,8 @@ class Session:
         graph: the graph; the default graph by default.
         config: accepted for TensorFlow's signature.
 
-    As a context manager it is the default session (and its graph the default graph) inside the block, and is closed
-    at its end.
+    As a context manager it is the default session (and its graph the default graph) inside the
+    block, and is closed at its end.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -73,13 +73,14 @@ class Session:
         """Runs what `fetches` needs, and nothing else.
 
         Args:
-            fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts of these, nested as
-                wished.
+            fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts
+                of these, nested as wished.
             feed_dict: values that stand in for tensors, by tensor or name.
             options, run_metadata: accepted for TensorFlow's signature.
 
         Returns:
-            Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for operations.
+            Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
+                operations.
 
         Raises:
             InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.
@@ -111,9 +112,7 @@ class Session:
         tensors = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Tensor)))
         targets = [leaf for leaf in leaves if isinstance(leaf, Operation)]
         plan = make_plan(self.graph, tensors, targets, feeds)
-        positions = [
-            tensors.index(leaf) if isinstance(leaf, Tensor) else None for leaf in leaves
-        ]
+        positions = [tensors.index(leaf) if isinstance(leaf, Tensor) else None for leaf in leaves]
         return _Run(PlanRunner(plan, self.state), feed_keys, feeds, fetches, positions)
 
     def _fetch(self, leaf: Any) -> Tensor | Operation:
@@ -121,8 +120,8 @@ class Session:
             return self.graph.as_graph_element(leaf)
         except TypeError as error:
             raise TypeError(
-                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string or Tensor. "
-                f"({error})"
+                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
+                f"or Tensor. ({error})"
             ) from error
         except ValueError as error:
             raise ValueError(
@@ -134,17 +133,16 @@ class Session:
             found = self.graph.as_graph_element(key, allow_operation=False)
         except (TypeError, ValueError, KeyError) as error:
             raise type(error)(f"Cannot interpret feed_dict key as Tensor: {error}") from error
-        assert isinstance(found, Tensor)
-        return found
+        return cast(Tensor, found)
 
     def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan:
-        """What a run of `fetches` with these feeds would do; `print(session.plan(x).describe())`."""
+        """What a run of `fetches` with these feeds would do; print its `describe()`."""
         return self._prepare(fetches, tuple(feeds)).runner.plan
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs `fetches`: `run` without its look-up."""
+        """A function of the values of `feed_list` that runs `fetches` without `run`'s look-up."""
         keys = tuple(feed_list or ())
         run = self._prepare(fetches, keys)
 
@@ -215,7 +213,7 @@ class Session:
 
 
 class InteractiveSession(Session):
-    """A session that is the default session from its making to its closing, for shells and notebooks."""
+    """The default session from its making to its closing, for shells and notebooks."""
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -250,10 +248,13 @@ class _Run:
         self._converters = [_FeedConverter(tensor) for tensor in feeds]
         self._fetches = fetches
         self._positions = positions
-        # The two usual forms, a single fetch and a flat list, are packed without walking the structure.
+        # The two usual forms, a single fetch and a flat list, are packed without walking the
+        # structure.
         self._single = not nest.is_nested(fetches) and positions[0] is not None
-        self._flat_list = type(fetches) is list and len(nest.flatten(fetches)) == len(fetches) and not any(
-            nest.is_nested(each) for each in fetches
+        self._flat_list = (
+            type(fetches) is list
+            and len(nest.flatten(fetches)) == len(fetches)
+            and not any(nest.is_nested(each) for each in fetches)
         )
 
     def __call__(self, feed_dict: Mapping[Any, Any] | None) -> Any:
@@ -273,7 +274,7 @@ class _Run:
 
 
 class _FeedConverter:
-    """Makes an array of a fed value and checks its shape; a shape seen before is not checked again."""
+    """Makes an array of a fed value and checks its shape, unless it is that of the value before."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
@@ -282,13 +283,17 @@ class _FeedConverter:
         self._seen: tuple[int, ...] | None = None
 
     def __call__(self, value: Any) -> Any:
-        array = value if isinstance(value, jax.Array) and value.dtype == self._dtype else self._array(value)
+        array = (
+            value
+            if isinstance(value, jax.Array) and value.dtype == self._dtype
+            else self._array(value)
+        )
         if array.shape != self._seen:
             if not self._tensor.shape.is_compatible_with(array.shape):
                 raise ValueError(
                     explain(
-                        f"Cannot feed value of shape {array.shape} for Tensor {self._tensor.name!r}, which has "
-                        f"shape {str(self._tensor.shape)!r}",
+                        f"Cannot feed value of shape {array.shape} for Tensor "
+                        f"{self._tensor.name!r}, which has shape {str(self._tensor.shape)!r}",
                         made_at=self._tensor.op.source,
                     )
                 )
@@ -300,8 +305,8 @@ class _FeedConverter:
             return as_array(value, string)
         if isinstance(value, (Tensor, Operation)):
             raise TypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
-                f"strings, lists and numpy arrays. Got {value}."
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+                f"Python scalars, strings, lists and numpy arrays. Got {value}."
             )
         try:
             return np.asarray(value, self._dtype)

@@ -1,8 +1,9 @@
 """`Cursor`: where a session stands in a dataset.
 
-A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or spans of a block (to the loop
-that runs many steps in one call); both move the same position. While one block is used, a thread prepares the next. The
-position that is saved is that of the next element to be handed out, however far the thread has read.
+A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or spans of a
+block (to the loop that runs many steps in one call); both move the same position. While one block
+is used, a thread prepares the next. The position that is saved is that of the next element to be
+handed out, however far the thread has read.
 """
 
 from __future__ import annotations
@@ -10,22 +11,25 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core import nest
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import aligned_empty
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.plan import Plan
 
 BLOCK_BYTES = 8 << 20
-"""Bytes: large enough that the 30 us of a call vanish (20 batches of MNIST), small enough to stay in the caches."""
+"""Bytes: enough that the 30 us of a call vanish (20 batches of MNIST), and still in the caches."""
 
 MAX_BLOCK = 1024
-"""Elements of a block at most: Iris batches of 512 bytes would otherwise give blocks of 16,384 steps."""
+"""Elements of a block at most: Iris batches of 512 bytes would give blocks of 16,384 steps."""
 
 
 @dataclass(eq=False)
@@ -55,7 +59,9 @@ class Cursor:
 
     def __init__(self, dataset: Dataset, seed: int | None) -> None:
         self._iterator: BlockIterator = dataset.make_block_iterator(seed)
+        self._description = describe(dataset._plan)
         self._block: Block | None = None
+        self._ended = False
         self._rows: int | None = None
         self._capacities: dict[Any, int] = {}
         self._thread: ThreadPoolExecutor | None = None
@@ -69,7 +75,11 @@ class Cursor:
             OutOfRangeError: there is no more.
         """
         if self._block is None or self._block.offset == self._block.count:
-            self._block = self._fetch()
+            try:
+                self._block = self._fetch()
+            except OutOfRangeError:
+                self._ended = True
+                raise
         return self._block
 
     def next_element(self) -> list[NDArray[Any]]:
@@ -86,15 +96,33 @@ class Cursor:
     def get_state(self) -> dict[str, Any]:
         """The position of the next element, small and JSON-able."""
         if self._block is None:
-            return {"iterator": dict(self._settled().get_state()), "skip": 0}
-        return {"iterator": dict(self._block.state), "skip": self._block.offset}
+            position, skip = dict(self._settled().get_state()), 0
+        else:
+            position, skip = dict(self._block.state), self._block.offset
+        return {
+            "dataset": self._description,
+            "ended": self._ended,
+            "position": position,
+            "skip": skip,
+        }
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes to a position that `get_state` gave."""
+    def set_state(self, state: Mapping[str, Any]) -> bool:
+        """Goes to a position that `get_state` gave.
+
+        A position at the end, or in a dataset put together in another way, is not gone to: the
+            cursor then stays at the
+        beginning, as a training with new data wants it.
+
+        Returns:
+            Whether the cursor moved.
+        """
+        if state["ended"] or state["dataset"] != self._description:
+            return False
         iterator = self._settled()
         self._block = None
-        iterator.set_state(state["iterator"])
+        iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
+        return True
 
     def close(self) -> None:
         """Stops the thread; closing twice is no error."""
@@ -124,7 +152,9 @@ class Cursor:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "estimatorkit-input")
                 self._finalizer = weakref.finalize(self, self._thread.shutdown, wait=False)
-            self._next = self._thread.submit(_read, self._iterator, self._rows or 1, self._capacities)
+            self._next = self._thread.submit(
+                _read, self._iterator, self._rows or 1, self._capacities
+            )
         return block
 
     def _read(self) -> Block:
@@ -147,7 +177,8 @@ def _read(iterator: BlockIterator, rows: int, capacities: dict[Any, int]) -> Blo
     state = iterator.get_state()
     columns = iterator.next_block(rows)
     count = len(columns[0])
-    # All blocks of one kind of element get the length of the first, so that XLA compiles one loop for them.
+    # All blocks of one kind of element get the length of the first, so that XLA compiles one loop
+    # for them.
     kind = tuple((column.shape[1:], column.dtype.str) for column in columns)
     capacity = capacities.setdefault(kind, count)
     if capacity > count:
@@ -162,3 +193,14 @@ def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
     longer[: len(column)] = column
     longer[len(column) :] = b"" if column.dtype == np.dtype(object) else 0
     return longer
+
+
+def describe(plan: Plan) -> str:
+    """How a dataset is put together, without its data; a saved position fits where it is equal."""
+    parts = [
+        describe(value) if isinstance(value, Plan) else f"{field.name}={value!r}"
+        for field in fields(plan)  # type: ignore[arg-type]
+        if isinstance(value := getattr(plan, field.name), (Plan, int, str, range, NoneType))
+    ]
+    sizes = f"{plan.cardinality} x {nest.flatten(plan.element_spec, lists_are_leaves=True)}"
+    return f"{type(plan).__name__}({', '.join([*parts, sizes])})"

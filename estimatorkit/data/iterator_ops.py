@@ -1,7 +1,9 @@
-"""Datasets in graphs: iterators as resources, `get_next()` as an operation, and functions traced for `map`.
+"""Datasets in graphs: iterators as resources, `get_next()` as an operation, and functions traced
+for `map`.
 
-An iterator is a name in the graph; its `Cursor` lives in the session. `get_next` is a host operation, so a training step
-is a host segment (the next elements) and a device segment (the model).
+An iterator is a name in the graph; its `Cursor` lives in the session. `get_next` is a host
+operation, so a training step is a host segment (the next elements) and a device segment (the
+model).
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def _never(**_: Any) -> Any:
     raise AssertionError("an iterator is looked up, never run")
 
 
-register("Iterator", _never, infer=lambda inputs, attrs: [], gradient=None, where="host", pure=False)
+register(
+    "Iterator", _never, infer=lambda inputs, attrs: [], gradient=None, where="host", pure=False
+)
 register(
     "MakeIterator",
     _make,
@@ -99,7 +103,8 @@ class Iterator:
 
     def __init__(self, dataset: Dataset, name: str, *, one_shot: bool) -> None:
         self._spec = dataset.element_spec
-        # The dataset is a note on the operation: a plan in memory, not part of the graph's description.
+        # The dataset is a note on the operation: a plan in memory, not part of the graph's
+        # description.
         note = "_dataset" if one_shot else "_source"
         self._op = apply("Iterator", (), {note: dataset}, name)
         self._one_shot = one_shot
@@ -115,7 +120,9 @@ class Iterator:
         if self._one_shot:
             raise ValueError("Iterator does not have an initializer.")
         if self._initializer is None:
-            self._initializer = apply("MakeIterator", (), {"iterator": self._op.name}, "MakeIterator")
+            self._initializer = apply(
+                "MakeIterator", (), {"iterator": self._op.name}, "MakeIterator"
+            )
         return self._initializer
 
     @property
@@ -136,7 +143,8 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """Tensors of the next element, in its structure.
 
-        A run that needs any of them moves the iterator on by one; at the end it raises `OutOfRangeError`.
+        A run that needs any of them moves the iterator on by one; at the end it raises
+        `OutOfRangeError`.
         """
         leaves = nest.flatten(self._spec, lists_are_leaves=True)
         specs = tuple(Spec(leaf.dtype, leaf.shape) for leaf in leaves)
@@ -150,7 +158,7 @@ class Iterator:
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator over `dataset` that needs no initialization and goes through it once a session."""
+    """An iterator that needs no initialization and goes through `dataset` once a session."""
     return Iterator(dataset, "OneShotIterator", one_shot=True)
 
 
@@ -166,12 +174,16 @@ def iterator_states(state: Any) -> dict[str, Any]:
     }
 
 
-def restore_iterators(state: Any, saved: Mapping[str, Any]) -> None:
-    """Moves a session's iterators to saved positions; names that the graph does not have are passed over."""
+def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
+    """Moves a session's iterators to saved positions.
+
+    Returns:
+        For each iterator that the graph has and a position was saved of, whether it moved (see
+        `Cursor.set_state`).
+    """
     graph: Graph = state.graph
     names = {op.name for op in graph.get_operations() if op.type == "Iterator"}
-    for name in names & set(saved):
-        cursor_of(state, name).set_state(saved[name])
+    return {name: cursor_of(state, name).set_state(saved[name]) for name in names & set(saved)}
 
 
 class _MappedFunction:
@@ -195,4 +207,3 @@ class _MappedFunction:
 
 
 datasets.function_tracer = _MappedFunction
-

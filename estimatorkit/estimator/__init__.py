@@ -1,4 +1,4 @@
-"""Estimators, as `tf.estimator`: `Estimator`, the premade ones, what a `model_fn` returns, how a run is configured."""
+"""Estimators (`tf.estimator`): `Estimator`, the premade ones, `EstimatorSpec` and `RunConfig`."""
 
 from __future__ import annotations
 

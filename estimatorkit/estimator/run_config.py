@@ -43,8 +43,8 @@ class RunConfig:
         tf_random_seed: the graph's seed. With a seed, two runs give the same numbers to the bit.
         save_summary_steps: steps between summaries; None for none.
         save_checkpoints_steps: steps between checkpoints.
-        save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps. Both None: no
-            checkpoints.
+        save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps.
+            Both None: no checkpoints.
         session_config: accepted for TensorFlow's signature.
         keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
@@ -54,7 +54,8 @@ class RunConfig:
         checkpoint_save_graph_def: accepted for TensorFlow's signature.
 
     Raises:
-        ValueError: a value is out of its range, or both steps and seconds between checkpoints are given.
+        ValueError: a value is out of its range, or both steps and seconds between checkpoints are
+            given.
     """
 
     def __init__(
@@ -116,7 +117,11 @@ class RunConfig:
         ):
             value = getattr(self, "_" + name)
             if value is not None and value < least:
-                raise ValueError(explain(f"RunConfig: {name} is too small", expected=f">= {least}", received=value))
+                raise ValueError(
+                    explain(
+                        f"RunConfig: {name} is too small", expected=f">= {least}", received=value
+                    )
+                )
         if not self._keep_checkpoint_every_n_hours > 0:
             raise ValueError(
                 explain(

@@ -39,8 +39,8 @@ class EstimatorSpec(_Spec):
         predictions: a tensor or a dict of tensors, one row an example; needed for PREDICT.
         loss: a scalar (or one-element) tensor; needed for TRAIN and EVAL.
         train_op: an operation or tensor that does one update; needed for TRAIN.
-        eval_metric_ops: by name, (value, update) pairs of tensors or operations, or metric objects with
-            `result()` and `updates`.
+        eval_metric_ops: by name, (value, update) pairs of tensors or operations, or metric objects
+            with `result()` and `updates`.
         export_outputs: by signature name, what an exported model gives.
         training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks to run with.
         scaffold: accepted for TensorFlow's signature.
@@ -126,9 +126,7 @@ def _checked_operation(value: Any, what: str) -> Any:
     if hasattr(value, "_as_graph_element"):
         value = value._as_graph_element()
     if not isinstance(value, (Tensor, Operation)):
-        raise TypeError(
-            explain(f"{what} must be Operation or Tensor", received=repr(value)[:200])
-        )
+        raise TypeError(explain(f"{what} must be Operation or Tensor", received=repr(value)[:200]))
     return value
 
 
@@ -147,5 +145,8 @@ def _checked_metrics(metrics: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
                 )
             )
         value, update = metric
-        checked[name] = (_checked_operation(value, "metric_value"), _checked_operation(update, "update_op"))
+        checked[name] = (
+            _checked_operation(value, "metric_value"),
+            _checked_operation(update, "update_op"),
+        )
     return checked

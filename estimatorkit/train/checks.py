@@ -1,7 +1,8 @@
-"""Step checks: conditions on values inside a step, looked at on the host after each call of the loop.
+"""Step checks: conditions on values inside a step, looked at on the host after each loop call.
 
-XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches them for every step and
-gives them to a function that raises. Until it has, results are not used and no checkpoint is written.
+XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches
+them for every step and gives them to a function that raises. Until it has, results are not used and
+no checkpoint is written.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ class StepCheck:
 
     Attributes:
         tensors: small device tensors of the step.
-        check: called with their values, each with a leading axis of steps; raises where the condition fails.
+        check: called with their values, each with a leading axis of steps; raises where the
+            condition fails.
     """
 
     tensors: tuple[Tensor, ...]

@@ -1,4 +1,4 @@
-"""The global step: the int64 variable that counts updates of a model, one a graph (`tf.train.get_global_step`)."""
+"""The global step: the int64 variable that counts a model's updates, one a graph."""
 
 from __future__ import annotations
 

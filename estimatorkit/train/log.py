@@ -1,26 +1,28 @@
 """The package's log: the standard `logging` logger 'estimatorkit', in TensorFlow's form.
 
-Where the program has configured logging, its handlers get the messages. Where it has not, training would be silent; so
-the first training, evaluation or prediction attaches a handler that writes `INFO:estimatorkit:...` lines to stderr.
+Where the program has configured logging, its handlers get the messages. Where it has not, training
+would be silent; so the first training, evaluation or prediction attaches a handler that writes
+`INFO:estimatorkit:...` lines to stderr.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 logger = logging.getLogger("estimatorkit")
 
 
-class _Stderr(logging.StreamHandler[object]):
-    """Writes to what `sys.stderr` is at that moment (it changes under test runners and notebooks)."""
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at that moment: notebooks and test runners change it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
         self.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
 
     @property
-    def stream(self) -> object:  # type: ignore[override]
+    def stream(self) -> TextIO:  # type: ignore[override]
         """The standard error stream."""
         return sys.stderr
 

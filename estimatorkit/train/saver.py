@@ -1,7 +1,8 @@
 """`Saver`: a session's variables to and from checkpoints (`tf.train.Saver`).
 
-Besides the variables a checkpoint holds what makes a resumed run go on as an uninterrupted one: the counters of random
-operations and the positions of iterators. How files are committed is the business of `core.checkpoint`.
+Besides the variables a checkpoint holds what makes a resumed run go on as an uninterrupted one: the
+counters of random operations and the positions of iterators. How files are committed is the
+business of `core.checkpoint`.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explai
 from estimatorkit.core.retention import CheckpointManager
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.train.log import logger
 
 
 class Saver:
     """Saves and restores variables.
 
     Args:
-        var_list: the variables: a list, or a dict from the names they have in checkpoints; all global variables of
-            the default graph by default.
+        var_list: the variables: a list, or a dict from the names they have in checkpoints; all
+            global variables of the default graph by default.
         max_to_keep: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours of training.
-        reshape, sharded, name, restore_sequentially, saver_def, builder, defer_build, write_version, pad_step_number,
+        reshape, sharded, name, restore_sequentially, saver_def, builder, defer_build,
+        write_version, pad_step_number,
             save_relative_paths, filename: accepted for TensorFlow's signature.
         allow_empty: whether there may be no variables.
 
@@ -86,8 +89,8 @@ class Saver:
             save_path: directory and first part of the name, for example 'model_dir/model.ckpt'.
             global_step: a number, tensor or variable that is put behind the name.
             latest_filename: the pointer's name; 'checkpoint' by default.
-            meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info: accepted for
-                TensorFlow's signature.
+            meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info:
+                accepted for TensorFlow's signature.
 
         Returns:
             The checkpoint's path, to be given to `restore`.
@@ -161,7 +164,8 @@ def restore_checkpoint(
         iterators: whether iterators go to their saved positions too.
 
     Raises:
-        NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and different.
+        NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
+            different.
     """
     _check_fits(checkpoint, variables)
     for name, variable in variables.items():
@@ -172,7 +176,9 @@ def restore_checkpoint(
         if name in known:
             sess.state.values[name] = np.array(words, np.uint32)
     if iterators:
-        restore_iterators(sess.state, state.get("iterators", {}))
+        moved = restore_iterators(sess.state, state.get("iterators", {}))
+        if moved and not any(moved.values()):
+            logger.info("The input starts anew: its end was reached, or it is another dataset.")
 
 
 def _check_fits(checkpoint: Checkpoint, variables: Mapping[str, Variable]) -> None:
@@ -203,16 +209,15 @@ def _check_fits(checkpoint: Checkpoint, variables: Mapping[str, Variable]) -> No
             received=f"{len(missing)} variables missing, {len(different)} different, "
             f"{len(unexpected)} unexpected\n{table}",
             made_at=next(iter(variables.values())).op.source,
-            hint="did feature columns, layers or the optimizer change since the checkpoint was written? Use another "
-            "model_dir for the new model",
+            hint="did feature columns, layers or the optimizer change since the checkpoint was "
+            "written? Use another model_dir for the new model",
         ),
     )
 
 
 def _same_kind(variable: Variable, value: NDArray[Any]) -> bool:
     return (
-        variable.shape.is_compatible_with(value.shape)
-        and variable.dtype.numpy_dtype == value.dtype
+        variable.shape.is_compatible_with(value.shape) and variable.dtype.numpy_dtype == value.dtype
     )
 
 
@@ -230,6 +235,7 @@ def _row(
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
-        "    " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "    "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )

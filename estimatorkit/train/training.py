@@ -1,5 +1,5 @@
-"""`run_training`: the loop that trains. It asks the hooks when they need control, and runs the steps until then in as
-few XLA calls as it can (`core.loop`).
+"""`run_training`: the loop that trains. It asks the hooks when they need control, and runs the
+steps until then in as few XLA calls as it can (`core.loop`).
 
 Nothing here knows estimators: a graph, a session, a train operation, a loss and hooks.
 """
@@ -29,7 +29,7 @@ from estimatorkit.train.hooks import (
 )
 
 CALL_SECS = 0.2
-"""Seconds that a call of the loop is aimed at: progress, time-based hooks and Ctrl-C wait at most that long."""
+"""Seconds aimed at for a call of the loop: progress, time-based hooks and Ctrl-C wait so long."""
 
 
 class CheckedLoop:
@@ -59,9 +59,7 @@ class CheckedLoop:
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        self.loop = StepLoop(
-            session.graph, state, [*every, *watched], targets, after, source, name
-        )
+        self.loop = StepLoop(session.graph, state, [*every, *watched], targets, after, source, name)
         self._most = 1
         self._secs_per_step = 0.0
 
@@ -85,11 +83,13 @@ class CheckedLoop:
     def has_input(self) -> bool:
         """Whether the steps take elements of an iterator, so that they end with it."""
         return any(
-            op.type == "IteratorGetNext" for segment in self.loop.plan.segments for op in segment.ops
+            op.type == "IteratorGetNext"
+            for segment in self.loop.plan.segments
+            for op in segment.ops
         )
 
     def _pace(self, secs_per_step: float) -> None:
-        """As many steps a call as fit into CALL_SECS; doubled at most, since the first call compiles."""
+        """As many steps a call as fit into CALL_SECS, approached: the first call compiles."""
         fitting = int(CALL_SECS / max(secs_per_step, 1e-9))
         self._most = max(1, min(self._most * 16, fitting))
 
@@ -146,7 +146,7 @@ def run_training(
                 None,
                 target,
                 explain(
-                    "the train_op does not increase the global step, so the training would never end",
+                    "the train_op does not increase the global step: the training would never end",
                     made_at=target.source,
                     hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
                 ),
@@ -158,13 +158,12 @@ def run_training(
     return last
 
 
-def _next_stretch(
-    hooks: Sequence[SessionRunHook], step: int
-) -> tuple[int, list[SessionRunHook]]:
-    """The global step to run to without asking anybody, and the hooks that must be asked about the next step.
+def _next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list[SessionRunHook]]:
+    """The global step to run to without asking anybody, and the hooks that must be asked about the
+    next step.
 
-    A hook that takes part in single steps (it overrides `before_run` or `after_run`) is asked around the step it named,
-    so the steps before that one end the stretch.
+    A hook that takes part in single steps (it overrides `before_run` or `after_run`) is asked
+    around the step it named, so the steps before that one end the stretch.
     """
     until = step + (1 << 30)
     due: list[SessionRunHook] = []
