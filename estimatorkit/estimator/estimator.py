@@ -457,9 +457,7 @@ class Estimator:
                     "input_fn must be a function",
                     expected="a function without arguments, or of mode, params and config",
                     received=repr(input_fn)[:200],
-                    hint="wrap it: input_fn=lambda: dataset"
-                    if isinstance(input_fn, Dataset)
-                    else None,
+                    hint="wrap it: input_fn=lambda: dataset",
                 )
             )
         known = {"mode": mode, "params": self.params, "config": self.config}
@@ -513,8 +511,8 @@ def _check_model_fn(model_fn: Callable[..., Any], params: Mapping[str, Any] | No
         raise ValueError(f"model_fn ({model_fn}) must include features argument.")
     if params is not None and "params" not in names:
         raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed "
-            "to Estimator."
+            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is "
+            "passed to Estimator."
         )
     unknown = sorted(set(names) - _MODEL_FN_ARGUMENTS)
     if unknown:
@@ -530,8 +528,8 @@ def _checked_config(
     given = None if model_dir is None else os.fspath(model_dir)
     if given is not None and config.model_dir not in (None, given):
         raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. In "
-            f"constructor: '{given}', in `RunConfig`: '{config.model_dir}'"
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
+            f"In constructor: '{given}', in `RunConfig`: '{config.model_dir}'"
         )
     chosen = given or config.model_dir
     if chosen is None:

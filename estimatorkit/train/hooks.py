@@ -109,8 +109,7 @@ class SessionRunHook:
         """Called last, also where an error ended the training: gives back what the hook holds."""
 
     def next_control_step(self, global_step: int) -> int | None:
-        """The next global step around which `before_run` and `after_run` must be called; None for
-        never.
+        """The next global step around which this hook must have control; None for never.
 
         Args:
             global_step: how many steps are done.
@@ -195,8 +194,8 @@ class NanTensorHook(SessionRunHook):
             expected="a finite loss",
             received=f"NaN at step {step}"
             + (f" (the step before it: {before:.6g})" if before is not None else ""),
-            hint="look for NaN or infinite features and labels, lower the learning rate, or clip the "
-            "gradients",
+            hint="look for NaN or infinite features and labels, lower the learning rate, or clip "
+            "the gradients",
         )
         if self._fail:
             logger.error("Model diverged with loss = NaN.")
@@ -339,9 +338,8 @@ class LoggingTensorHook(SessionRunHook):
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
-        if (every_n_iter is None) == (every_n_secs is None) and not (
-            at_end and every_n_iter is None
-        ):
+        given = (every_n_iter is not None) + (every_n_secs is not None)
+        if given == 2 or (given == 0 and not at_end):
             raise ValueError(
                 "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
                 "provided."
@@ -406,8 +404,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 class LossLogHook(SessionRunHook):
-    """The familiar lines: `loss = 1.2, step = 0`, then `global_step/sec: 345` and the loss every so
-    many steps.
+    """The familiar lines: `loss = 1.2, step = 0`, later with `global_step/sec: 345`.
 
     It reads the losses that the loop gives after each call, so that nothing extra is fetched.
 
