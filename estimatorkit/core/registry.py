@@ -359,7 +359,8 @@ def fold(row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any | N
         isinstance(value, np.ndarray) and value.size <= _FOLD_LIMIT for value in inputs
     ):
         return None
-    return row.numpy_kernel(*inputs, **attrs)
+    with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
+        return row.numpy_kernel(*inputs, **attrs)
 
 
 def constant_value(tensor: Tensor) -> Any | None:
