@@ -1,0 +1,556 @@
+"""Optimizers against the trajectories of TensorFlow 2.15.1's, and what a step costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.graph import Graph, control_dependencies
+from estimatorkit.core.initializers import Constant, Zeros
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import (
+    Variable,
+    get_variable,
+    global_variables,
+    global_variables_initializer,
+    variable_scope,
+)
+from estimatorkit.core.x64 import x64
+from estimatorkit.train import optimizer_rules, optimizers
+from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.optimizer import Optimizer
+from tests.golden.golden_files import FOLDER
+
+FACTS = json.loads((FOLDER / "optimizers.json").read_text())
+CASES = list(FACTS["dense"])
+UpdateRule = optimizer_rules.UpdateRule
+RULES = [each for each in vars(optimizer_rules).values() if isinstance(each, UpdateRule)]
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, NDArray[Any]]:
+    with np.load(FOLDER / "optimizers.npz") as file:
+        return dict(file)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Graph]:
+    graph = Graph()
+    with graph.as_default():
+        yield graph
+
+
+def started() -> Session:
+    session = Session()
+    session.run(global_variables_initializer())
+    return session
+
+
+def weights(value: Any = (1.0, -2.0), name: str = "w", **rest: Any) -> Variable:
+    return Variable(np.array(value, np.float32), name=name, **rest)
+
+
+# -- the trajectories
+
+
+def run_case(
+    golden: dict[str, NDArray[Any]], facts: dict[str, Any], kind: str
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Does what `make_optimizers.run_case` does: the same arrays, and the same facts."""
+    names = ["matrix", "vector"] if kind == "dense" else ["table"]
+    variables = [get_variable(name, initializer=golden[f"data/{name}/start"]) for name in names]
+    given = {
+        name: array.placeholder("float32", golden[f"data/{name}/gradients"].shape[1:])
+        for name in names
+    }
+    rows = array.placeholder("int64", [4])
+    if kind == "dense":
+        losses = [
+            reduce.reduce_sum(variable * given[name])
+            for name, variable in zip(names, variables, strict=True)
+        ]
+    else:
+        losses = [reduce.reduce_sum(array.gather(variables[0], rows) * given["table"])]
+    global_step = get_or_create_global_step()
+    optimizer = getattr(optimizers, facts["class"])(**facts["arguments"])
+    update = optimizer.minimize(elementwise.add_n(losses), global_step)
+    kinds = {op.type for op in update.graph.get_operations() if "Apply" in op.type}
+    assert all(each.startswith("SparseApply" if kind == "sparse" else "Apply") for each in kinds)
+    created = [each.op.name for each in global_variables()]
+    others = [each for each in global_variables() if each.op.name not in (*names, "global_step")]
+    with started() as session:
+        at_start = {each.op.name: float(np.ravel(each.eval(session))[0]) for each in others}
+        trajectory: dict[str, list[Any]] = {name: [] for name in names}
+        for step in range(len(golden[f"data/{names[0]}/gradients"])):
+            feeds = {given[name]: golden[f"data/{name}/gradients"][step] for name in names}
+            if kind == "sparse":
+                feeds[rows] = golden["data/table/rows"][step]
+            session.run(update, feeds)
+            for name, value in zip(names, session.run(variables), strict=True):
+                trajectory[name].append(value)
+        assert session.state.compilations[update.name] == 1
+        assert session.run(global_step) == step + 1
+        arrays = {f"trajectory/{name}": np.stack(values) for name, values in trajectory.items()}
+        arrays |= {f"slots/{each.op.name}": each.eval(session) for each in others}
+    found = {
+        "update_op": update.name,
+        "default_name": optimizer.get_name(),
+        "slot_variables": {
+            slot: [optimizer.get_slot(variable, slot).op.name for variable in variables]
+            for slot in optimizer.get_slot_names()
+        },
+        "variables_in_order_of_creation": created,
+        "at_start": pytest.approx(at_start),
+    }
+    return arrays, found
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("case", CASES)
+def test_trajectories_and_slots_are_tensorflows(
+    golden: dict[str, NDArray[Any]], case: str, kind: str
+) -> None:
+    facts = FACTS[kind][case]
+    arrays, found = run_case(golden, facts, kind)
+    assert {name: facts[name] for name in found} == found
+    prefix = f"{kind}/{case}/"
+    expected = {key.removeprefix(prefix) for key in golden if key.startswith(prefix)}
+    assert set(arrays) == expected
+    for name, value in arrays.items():
+        # 100 times TensorFlow's own rounding, which differs between its kernels.
+        np.testing.assert_allclose(value, golden[prefix + name], rtol=5e-6, atol=5e-6, err_msg=name)
+
+
+def test_all_optimizers_of_the_golden_files_are_there() -> None:
+    classes = {facts["class"] for facts in FACTS["dense"].values()}
+    assert classes <= set(optimizers.__all__)
+
+
+# -- the rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("prefix", ["Apply", "SparseApply"])
+def test_examples_of_the_rules(rule: UpdateRule, prefix: str) -> None:
+    row = registry.lookup(prefix + rule.name)
+    (case,) = row.cases()
+    with x64():
+        results = jax.jit(row.kernel)(*case.inputs)
+    assert len(results) == len(row.updates) == 1 + len(rule.slots)
+    for result, expected in zip(results, case.expected, strict=True):
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_step_keeps_the_variables_dtype(dtype: str, sparse: bool) -> None:
+    w = get_variable("w", [3, 1], dtype, initializer=Constant(1.0))
+    rows = array.gather(w, [1, 1]) if sparse else w
+    optimizer = optimizers.AdamOptimizer(0.125)
+    update = optimizer.minimize(reduce.reduce_sum(rows))
+    with started() as session:
+        session.run(update)
+        value = session.run(w)
+        slot = optimizer.get_slot(w, "v")
+        assert slot is not None
+        assert slot.dtype is w.dtype is as_dtype(dtype)
+    # Adam's first step is the learning rate, also where its epsilon is 0 in the variable's dtype.
+    expected = [1.0, 0.875, 1.0] if sparse else [0.875] * 3
+    np.testing.assert_allclose(value.astype(np.float64)[:, 0], expected, rtol=1e-3)
+
+
+def _abstract(shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+
+
+def large_step(rule: UpdateRule) -> tuple[list[Any], int]:
+    """The arguments of a sparse step on a table of a million rows, and how many of them change."""
+    rows, columns, touched = 1_000_000, 8, 64
+    state = [_abstract((rows, columns), np.float32) for _ in (0, *rule.slots)]
+    gradient = _abstract((touched, columns), np.float32)
+    indices = _abstract((touched,), np.int64)
+    hyperparameters = [_abstract((), np.float32) for _ in rule.hyperparameters]
+    return [*state, gradient, indices, *hyperparameters], len(state)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_sparse_steps_make_nothing_of_the_tables_size(rule: UpdateRule) -> None:
+    arguments, changed = large_step(rule)
+    with x64():
+        jaxpr = jax.make_jaxpr(rule.sparse)(*arguments)
+    large = [
+        equation.primitive.name
+        for equation in jaxpr.eqns
+        if any(variable.aval.size >= 1_000_000 for variable in equation.outvars)
+    ]
+    if rule.sparse_rows == "touched":
+        assert large == ["scatter"] * changed
+    else:
+        assert rule.name in ("Adam", "KerasRMSProp", "KerasCenteredRMSProp")
+        assert len(large) > changed
+
+
+def test_sparse_steps_happen_in_place() -> None:
+    arguments, changed = large_step(optimizer_rules.FTRL)
+    with x64():
+        step = jax.jit(optimizer_rules.FTRL.sparse, donate_argnums=tuple(range(changed)))
+        memory = step.lower(*arguments).compile().memory_analysis()
+    assert memory is not None
+    assert memory.temp_size_in_bytes < 8_000_000 * 4 / 100
+
+
+def test_a_session_updates_a_large_table_in_place() -> None:
+    rows = 1_000_000
+    table = get_variable("table", [rows, 4], initializer=Zeros())
+    ids = array.placeholder("int64", [3])
+    loss = reduce.reduce_sum(array.gather(table, ids))
+    optimizer = optimizers.AdagradOptimizer(0.5, initial_accumulator_value=1.0)
+    update = optimizer.minimize(loss)
+    assert not [
+        op.name
+        for op in update.graph.get_operations()
+        if "Initializer" not in op.name
+        and op.type not in ("ReadVariableOp", "AssignVariableOp")
+        and any(output.shape.num_elements() == rows * 4 for output in op.outputs)
+    ]
+    with started() as session:
+        session.run(update, {ids: [7, 999_999, 7]})
+        new = session.run(array.gather(table, [6, 7, 999_999]))
+    expected = [0.0, -0.5 * 2 / np.sqrt(5), -0.5 / np.sqrt(2)]
+    np.testing.assert_allclose(new[:, 0], expected, rtol=1e-6)
+
+
+def test_indices_outside_the_table_and_no_indices_at_all_change_nothing() -> None:
+    state = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for rule, others in (
+        (optimizer_rules.GRADIENT_DESCENT, []),
+        (optimizer_rules.KERAS_RMS_PROP, [np.float32(0), np.float32(1e-12)]),
+    ):
+        slots = [np.zeros_like(state) for _ in rule.slots]
+        for indices in ([-1, 3, 1], []):
+            gradient = [np.ones((len(indices), 2), np.float32), np.array(indices, np.int32)]
+            new, *_ = jax.jit(rule.sparse)(state, *slots, *gradient, np.float32(1), *others)
+            expected = state.copy()
+            expected[1] -= bool(indices)
+            np.testing.assert_array_equal(new, expected)
+
+
+# -- one call a step
+
+
+def test_a_step_is_one_device_segment_that_compiles_once() -> None:
+    x = array.placeholder("float32", [None, 2])
+    w = get_variable("w", [2, 1], initializer=Constant(0.5))
+    table = get_variable("table", [5, 2], initializer=Constant(0.1))
+    ids = array.placeholder("int64", [4])
+    loss = reduce.reduce_mean(elementwise.square(x @ w)) + reduce.reduce_sum(
+        elementwise.square(array.gather(table, ids))
+    )
+    step = get_or_create_global_step()
+    rate = 0.1 / elementwise.cast(step + 1, "float32")
+    for make in (optimizers.AdamOptimizer, optimizers.AdagradOptimizer, optimizers.FtrlOptimizer):
+        update = make(rate).minimize(loss, step)
+        with started() as session:
+            plan = session.plan([update, loss], [x, ids])
+            assert [segment.place for segment in plan.segments] == ["device"]
+            feeds = {x: np.ones((3, 2), np.float32), ids: [0, 0, 4, 1]}
+            losses = [session.run([update, loss], feeds)[1] for _ in range(5)]
+            assert sum(session.state.compilations.values()) == 2  # the initializer, and the step
+            assert session.run(step) == 5
+        assert losses == sorted(losses, reverse=True)
+        assert losses[0] == pytest.approx(1.0 + 4 * 2 * 0.01)  # before the first update
+
+
+def test_learning_rates_are_inputs() -> None:
+    w = weights([10.0])
+    rate = array.placeholder("float32", [])
+    update = optimizers.GradientDescentOptimizer(rate).minimize(w * 1.0)
+    with started() as session:
+        for value in (1.0, 2.0, 4.0):
+            session.run(update, {rate: value})
+        assert session.run(w) == pytest.approx([3.0])
+        assert session.state.compilations[update.name] == 1
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        0.5,
+        np.float64(0.5),
+        lambda: 0.5,
+        lambda: constant(0.5),
+        lambda: Variable(0.5, trainable=False),
+        lambda: constant(0.5, "float64"),
+    ],
+    ids=["number", "numpy", "function", "tensor", "variable", "float64 tensor"],
+)
+@pytest.mark.parametrize("make", [optimizers.GradientDescentOptimizer, optimizers.AdamOptimizer])
+def test_kinds_of_learning_rates(rate: Any, make: Any) -> None:
+    w = weights([1.0])
+    update = make(rate).minimize(w * 1.0)
+    with started() as session:
+        session.run(update)
+        assert session.run(w) == pytest.approx([0.5])
+
+
+# -- the operations and variables that are made
+
+
+def test_names_are_tensorflows(graph: Graph) -> None:
+    expected = json.loads((FOLDER / "graph.json").read_text())["snippets"]["minimize"]["facts"]
+    w = weights()
+    loss = reduce.reduce_sum(elementwise.square(w), name="loss")
+    step = get_or_create_global_step()
+    made = {
+        "GradientDescent": optimizers.GradientDescentOptimizer(0.1).minimize(loss),
+        "GradientDescent again": optimizers.GradientDescentOptimizer(0.1).minimize(loss),
+        "GradientDescent with step": optimizers.GradientDescentOptimizer(0.1).minimize(loss, step),
+        "Adam": optimizers.AdamOptimizer().minimize(loss),
+        "Adam again": optimizers.AdamOptimizer().minimize(loss, step),
+        "Momentum": optimizers.MomentumOptimizer(0.1, 0.9).minimize(loss),
+        "Adagrad": optimizers.AdagradOptimizer(0.1).minimize(loss),
+        "RMSProp": optimizers.RMSPropOptimizer(0.1).minimize(loss),
+        "Ftrl": optimizers.FtrlOptimizer(0.1).minimize(loss),
+        "named": optimizers.AdamOptimizer(name="Mine").minimize(loss),
+        "named minimize": optimizers.GradientDescentOptimizer(0.1).minimize(loss, name="train"),
+    }
+    types = {"AssignAddVariableOp": "AssignAdd"}
+    assert {label: [op.name, types.get(op.type, op.type)] for label, op in made.items()} == {
+        label: expected[label] for label in made
+    }
+    assert [variable.name for variable in global_variables()] == expected["global variables"]
+    names = [op.name for op in graph.get_operations()]
+    assert [name for name in names if "/update_w/Apply" in name] == expected["updates"]
+    assert graph.get_collection("train_op") == list(made.values())
+
+
+def test_slots_take_the_variable_scope_in_force() -> None:
+    with variable_scope("tower"):
+        w = get_variable("w", [2], initializer=Zeros())
+        optimizer = optimizers.FtrlOptimizer(0.1, accum_name="sum")
+        optimizer.minimize(reduce.reduce_sum(w))
+    names = [variable.op.name for variable in optimizer.variables()]
+    assert names == ["tower/tower/w/Ftrl", "tower/tower/w/sum"]  # twice, as TensorFlow 1 does
+
+
+def test_slots_and_variables_of_an_optimizer() -> None:
+    w, other = weights(), weights(name="other")
+    optimizer = optimizers.AdamOptimizer(0.1)
+    assert optimizer.get_slot_names() == []
+    update = optimizer.minimize(reduce.reduce_sum(w * w), var_list=[w])
+    assert optimizer.get_slot_names() == ["m", "v"]
+    assert optimizer.get_slot(other, "m") is None
+    assert optimizer.get_slot(w, "momentum") is None
+    names = [variable.op.name for variable in optimizer.variables()]
+    assert names == ["beta1_power", "beta2_power", "w/Adam", "w/Adam_1"]
+    assert not any(variable.trainable for variable in optimizer.variables())
+    with started() as session:
+        session.run(update)
+        slot = optimizer.get_slot(w, "m")
+        assert slot is not None
+        np.testing.assert_allclose(session.run(slot), [0.2, -0.4], rtol=1e-6)
+        np.testing.assert_array_equal(session.run(other), [1.0, -2.0])
+    with Graph().as_default():
+        assert optimizer.variables() == []
+
+
+def test_an_optimizer_can_serve_two_graphs_and_two_losses() -> None:
+    optimizer = optimizers.MomentumOptimizer(0.5, 0.5)
+    for _ in range(2):
+        with Graph().as_default():
+            w = weights([1.0])
+            updates = [optimizer.minimize(w * 1.0), optimizer.minimize(w * 2.0)]
+            assert [each.op.name for each in optimizer.variables()] == ["w/Momentum"]
+            with started() as session:
+                for update in updates:
+                    session.run(update)
+                # The slot is 1, then 0.5 + 2.
+                assert session.run(w) == pytest.approx([1.0 - 0.5 - 1.25])
+
+
+def test_updates_wait_for_control_dependencies_and_the_step_for_updates() -> None:
+    w, moving = weights([1.0]), weights([0.0], "moving", trainable=False)
+    step = get_or_create_global_step()
+    with control_dependencies([moving.assign_add([1.0])]):
+        update = optimizers.AdamOptimizer(0.1).minimize(w * 1.0, step)
+    with started() as session:
+        session.run(update)
+        assert session.run([moving, step, w]) == [pytest.approx([1.0]), 1, pytest.approx([0.9])]
+
+
+def test_constraints_are_applied_after_updates() -> None:
+    w = weights([1.0, -1.0], constraint=lambda value: elementwise.maximum(value, 0.0))
+    update = optimizers.GradientDescentOptimizer(0.5).minimize(reduce.reduce_sum(w))
+    with started() as session:
+        session.run(update)
+        np.testing.assert_array_equal(session.run(w), [0.5, 0.0])
+
+
+def test_gradients_can_be_changed_in_between() -> None:
+    w, without = weights([1.0, 2.0]), weights([5.0], "without")
+    optimizer = optimizers.GradientDescentOptimizer(1.0)
+    pairs = optimizer.compute_gradients(w * 3.0, grad_loss=constant([1.0, 0.5]))
+    assert pairs[1] == (None, without)
+    update = optimizer.apply_gradients([(pairs[0][0] * 2.0, w), pairs[1]])
+    constants = optimizer.apply_gradients([([1, 1], w)])
+    with started() as session:
+        session.run(update)
+        np.testing.assert_allclose(session.run(w), [-5.0, -1.0])
+        session.run(constants)
+        np.testing.assert_allclose(session.run(w), [-6.0, -2.0])
+
+
+def test_a_loss_may_be_a_function_and_may_have_dimensions() -> None:
+    w = weights([1.0, 2.0])
+    update = optimizers.GradientDescentOptimizer(1.0).minimize(lambda: w * w)
+    with started() as session:
+        session.run(update)
+        np.testing.assert_allclose(session.run(w), [-1.0, -2.0])
+
+
+def test_a_variable_gathered_twice_gets_both_gradients() -> None:
+    table = weights(np.zeros((4, 1)), "table")
+    loss = reduce.reduce_sum(array.gather(table, [0, 1])) + reduce.reduce_sum(
+        array.gather(table, [1, 3]) * 2.0
+    )
+    update = optimizers.AdagradOptimizer(1.0, initial_accumulator_value=7.0).minimize(loss)
+    with started() as session:
+        session.run(update)
+        expected = [-1 / np.sqrt(8), -3 / np.sqrt(16), 0, -2 / np.sqrt(11)]
+        np.testing.assert_allclose(session.run(table)[:, 0], expected, rtol=1e-6)
+
+
+def test_a_custom_optimizer_in_tensorflows_style() -> None:
+    class SignDescent(Optimizer):
+        def __init__(self, rate: float) -> None:
+            super().__init__(False, "SignDescent")
+            self.rate = rate
+
+        def _create_slots(self, var_list: Any) -> None:
+            for variable in var_list:
+                self._zeros_slot(variable, "count", "Count")
+
+        def _apply_dense(self, grad: Any, var: Any) -> Any:
+            slot = self.get_slot(var, "count")
+            assert slot is not None
+            moved = var.assign_sub(elementwise.sign(grad) * self.rate)
+            return array.group(moved, slot.assign_add(array.ones_like(slot)))
+
+    w, table = weights([3.0, -3.0]), weights([[1.0], [1.0]], "table")
+    optimizer = SignDescent(0.5)
+    loss = reduce.reduce_sum(w * w) + reduce.reduce_sum(array.gather(table, [1]))
+    update = optimizer.minimize(loss)
+    assert update.name == "SignDescent"
+    with started() as session:
+        session.run(update)
+        np.testing.assert_allclose(session.run(w), [2.5, -2.5])
+        np.testing.assert_allclose(session.run(table), [[1.0], [0.5]])
+        slot = optimizer.get_slot(w, "count")
+        assert slot is not None
+        assert slot.op.name == "w/Count"
+        np.testing.assert_allclose(session.run(slot), [1.0, 1.0])
+
+
+# -- errors
+
+
+def test_there_must_be_variables() -> None:
+    optimizer = optimizers.GradientDescentOptimizer(0.1)
+    with pytest.raises(ValueError, match=r"(?s)No variables to optimize\..*no trainable variable"):
+        optimizer.minimize(constant(1.0))
+    with pytest.raises(ValueError, match=r"(?s)No variables to optimize\..*var_list=\[\]"):
+        optimizer.minimize(constant(1.0), var_list=[])
+    with pytest.raises(ValueError, match="No variables provided"):
+        optimizer.apply_gradients([])
+
+
+def test_there_must_be_a_gradient() -> None:
+    w = weights()
+    optimizer = optimizers.GradientDescentOptimizer(0.1)
+    with pytest.raises(ValueError, match="No gradients provided for any variable") as caught:
+        optimizer.minimize(constant(1.0, name="loss"))
+    message = str(caught.value)
+    assert "tf.Variable 'w:0' shape=(2,) dtype=float32" in message
+    assert 'loss Tensor("loss:0"' in message
+    assert "test_optimizers.py" in message
+    assert "hint:" in message
+    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+        optimizer.apply_gradients([(None, w)])
+
+
+@pytest.mark.parametrize("where", ["loss", "variable", "grad_loss"])
+def test_losses_and_variables_are_floating(where: str) -> None:
+    w = weights()
+    counts = Variable(np.array([1, 2], np.int32), name="counts")
+    optimizer = optimizers.GradientDescentOptimizer(0.1)
+    loss = counts * 2 if where == "loss" else w * 2.0
+    arguments: dict[str, Any] = {}
+    if where == "variable":
+        pairs = [(constant([1.0, 1.0]), counts)]
+        with pytest.raises(ValueError, match=r"(?s)does not fit variable counts.*int32 of shape"):
+            optimizer.apply_gradients(pairs)
+        return
+    if where == "grad_loss":
+        arguments["grad_loss"] = constant([1, 1])
+    expected = r"Invalid type tf.int32 for .*:0, expected: \[tf.float32, tf.float64, tf.float16"
+    with pytest.raises(ValueError, match=expected):
+        optimizer.minimize(loss, **arguments)
+
+
+def test_pairs_are_checked() -> None:
+    w = weights()
+    optimizer = optimizers.GradientDescentOptimizer(0.1)
+    wrong: list[tuple[type[Exception], str, Any]] = [
+        (TypeError, "takes pairs", w),
+        (TypeError, "the variable is the second", (w, constant([1.0, 1.0], name="g").op)),
+        (NotImplementedError, "Trying to update a Tensor", (constant(1.0), constant(1.0))),
+        (ValueError, r"(?s)does not fit.*shape \(2,\).*shape \(3,\)", (constant([1.0] * 3), w)),
+        (ValueError, r"(?s)does not fit.*float32.*float64", (constant([1.0] * 2, "float64"), w)),
+    ]
+    for kind, message, pair in wrong:
+        with pytest.raises(kind, match=message):
+            optimizer.apply_gradients([pair])
+    with pytest.raises(TypeError, match="global_step must be a variable"):
+        optimizer.minimize(w * 1.0, global_step=constant(1))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="gate_gradients must be one of"):
+        optimizer.compute_gradients(w * 1.0, gate_gradients=3)
+    table = weights([[1.0]], "table", constraint=lambda value: value)
+    with pytest.raises(RuntimeError, match="constraint function on a sparse variable"):
+        optimizer.minimize(array.gather(table, [0]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: optimizers.GradientDescentOptimizer(0.1, name=""), "Must specify the optimizer"),
+        (lambda: optimizers.AdagradOptimizer(0.1, 0.0), "must be positive: 0.0"),
+        (lambda: optimizers.AdagradOptimizer(0.1, -1.0, epsilon=1.0), "must be positive or zero"),
+        (lambda: optimizers.ProximalAdagradOptimizer(0.1, 0.0), "must be positive: 0.0"),
+        (lambda: optimizers.FtrlOptimizer(0.1, learning_rate_power=0.5), "learning_rate_power"),
+        (lambda: optimizers.FtrlOptimizer(0.1, l1_regularization_strength=-1.0), "l1_regular"),
+        (
+            lambda: optimizers.RMSPropOptimizer(0.1, momentum=0.9, epsilon_in_root=False),
+            "no momentum with epsilon_in_root",
+        ),
+    ],
+)
+def test_arguments_are_checked(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_custom_optimizers_must_say_how_to_apply() -> None:
+    w = weights()
+    with pytest.raises(NotImplementedError, match="does not say how to apply"):
+        Optimizer(False, "Bare").minimize(w * 1.0)
