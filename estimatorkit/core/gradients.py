@@ -17,6 +17,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, Operation, Tensor, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
@@ -52,21 +53,38 @@ def gradients(
 
     Raises:
         TypeError: a y is not floating.
-        LookupError: an operation on the way says that it has no gradient.
+        ValueError: grad_ys or unconnected_gradients do not fit.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     graph = get_default_graph()
     sources = [_source(x) for x in xs]
     targets = [convert_to_tensor(y) for y in ys]
     given = [None] * len(targets) if grad_ys is None else _as_list(grad_ys)
-    stopped = {_source(each) for each in _as_list(stop_gradients or [])}
+    if len(given) != len(targets):
+        raise ValueError(
+            explain(
+                "gradients: grad_ys does not fit ys",
+                expected=f"{len(targets)}, one for each y",
+                received=len(given),
+            )
+        )
+    unconnected = getattr(unconnected_gradients, "value", unconnected_gradients)
+    if unconnected not in ("none", "zero"):
+        raise ValueError(
+            explain(
+                "gradients: unconnected_gradients is none of its values",
+                expected="'none' or 'zero'",
+                received=repr(unconnected_gradients),
+            )
+        )
+    stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}
     with graph.name_scope(name):
         flowing: dict[Tensor, list[Any]] = {}
         for target, gradient in zip(targets, given, strict=True):
             flowing.setdefault(target, []).append(_first_gradient(target, gradient))
         _flow_back(graph, targets, set(sources), stopped, flowing)
         results = [_total(flowing.get(source)) for source in sources]
-        if unconnected_gradients == "zero":
+        if unconnected == "zero":
             results = [
                 array.zeros_like(x) if result is None else result
                 for x, result in zip(xs, results, strict=True)
@@ -120,11 +138,7 @@ def _flow_back(
     for op in reversed(reached):
         if not any(output in flowing for output in op.outputs):
             continue
-        wanted = tuple(
-            position
-            for position, tensor in enumerate(op.inputs)
-            if tensor in carrying and tensor not in stopped
-        )
+        wanted = tuple(position for position, tensor in enumerate(op.inputs) if tensor in carrying)
         if not wanted or any(output in stopped for output in op.outputs):
             continue
         incoming = [_total(flowing.get(output)) for output in op.outputs]
@@ -152,10 +166,16 @@ def _carrying(
     reached: Sequence[Operation], sources: set[Tensor], stopped: set[Tensor]
 ) -> set[Tensor]:
     """The tensors that depend on a source by way of differentiable ones."""
-    carrying = set(sources)
+    carrying = {
+        tensor for tensor in sources if tensor.dtype.is_differentiable or tensor.dtype is resource
+    }
     for op in reached:
-        if any(tensor in carrying and tensor not in stopped for tensor in op.inputs):
-            carrying.update(output for output in op.outputs if output.dtype.is_differentiable)
+        if any(tensor in carrying for tensor in op.inputs):
+            carrying.update(
+                output
+                for output in op.outputs
+                if output.dtype.is_differentiable and output not in stopped
+            )
     return carrying
 
 

@@ -168,12 +168,13 @@ def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
             else array
             for position, array in enumerate(example.arrays)
         ]
-        try:
-            with Graph().as_default():
-                inferred = [output.dtype for output in apply(example, inputs_of(arrays)).outputs]
-        except TypeError as error:
-            assert "not in list of allowed values" in str(error)
-            continue
+        with Graph().as_default():
+            inputs = [constant(array) for array in arrays]
+            if row.accepts and inputs[0].dtype.kind not in row.accepts:
+                with pytest.raises(TypeError, match="not in list of allowed values"):
+                    apply(example, inputs)
+                continue
+            inferred = [output.dtype for output in apply(example, inputs).outputs]
 
         def call(*given: Any, arrays: Any = arrays, example: Any = example) -> Any:
             rest = iter(given)
@@ -190,10 +191,6 @@ def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
             result = jax.eval_shape(call, *traced)
         results = result if isinstance(result, (tuple, list)) else (result,)
         assert [as_dtype(each.dtype) for each in results] == inferred
-
-
-def inputs_of(arrays: Sequence[NDArray[Any]]) -> list[Tensor]:
-    return [constant(array) for array in arrays]
 
 
 def partly_unknown(arrays: Sequence[NDArray[Any]]) -> Iterator[list[Any]]:

@@ -1,0 +1,301 @@
+"""Gradients through graphs: paths, given and stopped ones, rows, variables, higher orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import float32, float64, int32
+from estimatorkit.core.gradients import IndexedSlices, gradients
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops import array, elementwise, linalg, nn, reduce
+from estimatorkit.core.ops.array import placeholder
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable, global_variables_initializer
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    with Graph().as_default():
+        yield
+
+
+def run(fetches: Any, feeds: Any = None) -> Any:
+    with Session() as session:
+        session.run(global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_the_sum_over_ys_and_paths() -> None:
+    x = constant([1.0, 2.0])
+    y = x * x + 3.0 * x
+    assert run(gradients(y, x))[0].tolist() == [5.0, 7.0]
+    assert run(gradients([y, x], [x]))[0].tolist() == [6.0, 8.0]
+    assert run(gradients([y, y], x))[0].tolist() == [10.0, 14.0]
+
+
+def test_one_gradient_for_each_x() -> None:
+    a, b = constant(2.0), constant(3.0)
+    found = run(gradients(a * b, [a, b, a]))
+    assert found == [3.0, 2.0, 3.0]
+
+
+def test_an_x_on_the_way_to_another() -> None:
+    x = constant(2.0)
+    y = x * x
+    z = y * x
+    assert run(gradients(z, [x, y, z])) == [12.0, 2.0, 1.0]
+
+
+def test_grad_ys() -> None:
+    x = constant([1.0, 2.0])
+    y, z = x * x, 3.0 * x
+    assert run(gradients(y, x, [[10.0, 1.0]]))[0].tolist() == [20.0, 4.0]
+    assert run(gradients([y, z], x, [constant([1.0, 0.0]), None]))[0].tolist() == [5.0, 3.0]
+    with pytest.raises(ValueError, match="does not fit"):
+        gradients(y, x, [[1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match="does not fit"):
+        gradients(y, x, [1.0, 2.0])
+
+
+def test_stop_gradients() -> None:
+    x = constant(2.0)
+    y = x * x
+    z = y + x
+    assert run(gradients(z, x, stop_gradients=y)) == [1.0]
+    assert run(gradients(z, [x, y], stop_gradients=[y])) == [1.0, 1.0]
+    a, b = constant(3.0), constant(4.0)
+    c = a * 2.0 + b
+    assert gradients(c, [a], stop_gradients=[a, b]) is not None
+    assert run(gradients(c + a, [a, b], stop_gradients=[a, b])) == [3.0, 1.0]
+    assert run(gradients(array.stop_gradient(y) * x, x)) == [4.0]
+
+
+def test_unconnected() -> None:
+    x, other = constant([1.0, 2.0]), constant([3.0])
+    y = x * 2.0
+    assert gradients(y, [other]) == [None]
+    found = gradients(y, [x, other], unconnected_gradients="zero")
+    assert [value.tolist() for value in run(found)] == [[2.0, 2.0], [0.0]]
+    assert gradients(array.stop_gradient(x), x) == [None]
+    with pytest.raises(ValueError, match="unconnected"):
+        gradients(y, [other], unconnected_gradients="nil")
+
+
+def test_integers_have_none() -> None:
+    i = constant([1, 2])
+    x = elementwise.cast(i, float32)
+    assert gradients(x * 2.0, [i]) == [None]
+    y = placeholder(float32, [2])
+    assert gradients(elementwise.cast(elementwise.cast(y, int32), float32), [y]) == [None]
+    assert gradients(elementwise.floor(y), y) == [None]
+    with pytest.raises(TypeError, match="no derivative"):
+        gradients(i, [i])
+
+
+def test_casts_between_floats() -> None:
+    x = constant([1.0, 2.0])
+    wide = elementwise.cast(x, float64)
+    (gradient,) = gradients(wide * wide, x)
+    assert gradient.dtype is float32
+    assert run(gradient).tolist() == [2.0, 4.0]
+
+
+def test_broadcasting() -> None:
+    x = placeholder(float32, [None, 3])
+    row, scalar = Variable([1.0, 2.0, 3.0]), Variable(2.0)
+    column = placeholder(float32, [None, 1])
+    y = x * row + scalar * column - column
+    found = run(
+        gradients(y, [x, row, scalar, column]), {x: np.ones([2, 3]), column: [[5.0], [7.0]]}
+    )
+    assert found[0].tolist() == [[1.0, 2.0, 3.0]] * 2
+    assert found[1].tolist() == [2.0, 2.0, 2.0]
+    assert found[2] == 36.0
+    assert found[3].tolist() == [[3.0], [3.0]]
+
+
+def test_a_quadratic_has_its_matrix_as_hessian() -> None:
+    matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -1.0], [0.0, -1.0, 4.0]])
+    x = placeholder(float64, [3, 1])
+    y = linalg.matmul(linalg.matmul(x, constant(matrix), transpose_a=True), x) * 0.5
+    (first,) = gradients(y, x)
+    rows = [gradients(first[i, 0], x)[0][:, 0] for i in range(3)]
+    point = np.array([[1.0], [-2.0], [0.5]])
+    found, hessian = run([first, rows], {x: point})
+    np.testing.assert_allclose(found, matrix @ point)
+    np.testing.assert_allclose(np.stack(hessian), matrix)
+
+
+def test_third_order() -> None:
+    x = placeholder(float64, [])
+    y = elementwise.sin(x) * x**3.0
+    orders = [y]
+    for _ in range(3):
+        orders.append(gradients(orders[-1], x)[0])
+    at = 0.7
+    s, c = np.sin(at), np.cos(at)
+    expected = [
+        s * at**3,
+        c * at**3 + 3 * s * at**2,
+        -s * at**3 + 6 * c * at**2 + 6 * s * at,
+        -c * at**3 - 9 * s * at**2 + 18 * c * at + 6 * s,
+    ]
+    np.testing.assert_allclose(run(orders, {x: at}), expected)
+
+
+def test_rows_of_gather() -> None:
+    table = Variable(np.arange(8, dtype=np.float32).reshape(4, 2))
+    rows = array.gather(table, [[2, 0], [2, 3]])
+    (gradient,) = gradients(reduce.reduce_sum(rows * rows), [table])
+    assert isinstance(gradient, IndexedSlices)
+    assert gradient.values.shape == (4, 2)
+    dense = convert_to_tensor(gradient)
+    assert dense.shape == (4, 2)
+    indices, values, whole = run([gradient.indices, gradient.values, dense])
+    assert indices.tolist() == [2, 0, 2, 3]
+    assert values.tolist() == [[8.0, 10.0], [0.0, 2.0], [8.0, 10.0], [12.0, 14.0]]
+    assert whole.tolist() == [[0.0, 2.0], [0.0, 0.0], [16.0, 20.0], [12.0, 14.0]]
+
+
+def test_rows_of_two_gathers_and_a_dense_path() -> None:
+    table = Variable(np.ones([4, 2], np.float32))
+    ids = placeholder(int32, [None])
+    one = array.gather(table, ids)
+    other = array.gather(table, [3])
+    loss = reduce.reduce_sum(one) + 2.0 * reduce.reduce_sum(other)
+    (rows,) = gradients(loss, [table])
+    assert isinstance(rows, IndexedSlices)
+    (mixed,) = gradients(loss + reduce.reduce_sum(table * 0.5), [table])
+    assert not isinstance(mixed, IndexedSlices)
+    found, whole = run([convert_to_tensor(rows), mixed], {ids: [1, 1]})
+    assert found.tolist() == [[0, 0], [2, 2], [0, 0], [2, 2]]
+    assert whole.tolist() == [[0.5, 0.5], [2.5, 2.5], [0.5, 0.5], [2.5, 2.5]]
+
+
+def test_gather_of_a_computed_tensor_and_along_another_axis() -> None:
+    table = Variable([[1.0, 2.0], [3.0, 4.0]])
+    scaled = table * 3.0
+    (by_rows,) = gradients(reduce.reduce_sum(array.gather(scaled, [1, 1])), table)
+    (by_columns,) = gradients(reduce.reduce_sum(array.gather(table, [1, 1, 0], axis=1)), table)
+    found = run([convert_to_tensor(by_rows), by_columns])
+    assert found[0].tolist() == [[0.0, 0.0], [6.0, 6.0]]
+    assert found[1].tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_second_order_through_gather() -> None:
+    table = Variable(np.array([[1.0], [2.0], [3.0]]))
+    rows = array.gather(table, [0, 2, 2])
+    (first,) = gradients(reduce.reduce_sum(rows**3.0), table)
+    (second,) = gradients(reduce.reduce_sum(convert_to_tensor(first)), table)
+    assert run(convert_to_tensor(second)).tolist() == [[6.0], [0.0], [36.0]]
+
+
+def test_a_variable_read_more_than_once() -> None:
+    v = Variable(3.0)
+    y = v * v + v.read_value() * 5.0 + v.value()
+    assert run(gradients(y, v)) == [12.0]
+    assert run(gradients(y, [v, v])) == [12.0, 12.0]
+
+
+def test_a_variable_between_updates() -> None:
+    """The gradient is taken at the value that the loss was computed from."""
+    v = Variable(3.0)
+    loss = v * v
+    (gradient,) = gradients(loss, v)
+    update = v.assign_sub(gradient * 0.1)
+    with Session() as session:
+        session.run(v.initializer)
+        for _ in range(2):
+            before = session.run(v)
+            found_loss, found_gradient, after = session.run([loss, gradient, update])
+            assert found_loss == before * before
+            assert found_gradient == 2 * before
+            assert after == pytest.approx(before * 0.8)
+
+
+def test_forward_and_backward_compile_once() -> None:
+    x = placeholder(float32, [None, 4])
+    w = Variable(np.ones([4, 2], np.float32))
+    loss = reduce.reduce_mean(nn.softplus(linalg.matmul(x, w)))
+    (gradient,) = gradients(loss, w)
+    train = w.assign_sub(gradient)
+    with Session() as session:
+        session.run(w.initializer)
+        session.state.compilations.clear()
+        assert len(session.plan([train, loss], [x]).segments) == 1
+        for _ in range(3):
+            session.run([train, loss], {x: np.ones([8, 4])})
+        assert session.state.compilations.total() == 1
+
+
+def test_the_backward_of_one_operation_twice() -> None:
+    """Two calls of `gradients` share the forward operation, and neither disturbs the other."""
+    x = constant([1.0, 2.0])
+    y = elementwise.exp(x)
+    (one,) = gradients(y, x)
+    (other,) = gradients(y * 2.0, x)
+    found = run([one, other, y])
+    np.testing.assert_allclose(found[1], 2 * found[0])
+    np.testing.assert_allclose(found[0], found[2])
+
+
+def test_the_backward_without_its_forward() -> None:
+    """Where the forward operation is fed, its backward operation computes what it needs alone."""
+    x = placeholder(float32, [2])
+    y = elementwise.exp(x)
+    z = y * y
+    (gradient,) = gradients(z, x)
+    found = run(gradient, {x: [0.0, 0.0], y: [3.0, 4.0]})
+    np.testing.assert_allclose(found, [6.0, 8.0])
+
+
+def test_an_operation_with_several_outputs() -> None:
+    x = constant([[1.0, 2.0, 3.0]])
+    first, second, third = array.unstack(x, axis=1)
+    assert run(gradients(second * second, x))[0].tolist() == [[0.0, 4.0, 0.0]]
+    assert run(gradients(first * third, x))[0].tolist() == [[3.0, 0.0, 1.0]]
+
+
+def test_ties_of_maximum_and_minimum_go_to_the_first() -> None:
+    x, y = constant([1.0, 2.0, 3.0]), constant([1.0, 3.0, 2.0])
+    assert [g.tolist() for g in run(gradients(elementwise.maximum(x, y), [x, y]))] == [
+        [1.0, 0.0, 1.0],
+        [0.0, 1.0, 0.0],
+    ]
+    assert [g.tolist() for g in run(gradients(elementwise.minimum(x, y), [x, y]))] == [
+        [1.0, 1.0, 0.0],
+        [0.0, 0.0, 1.0],
+    ]
+
+
+def test_division_by_zero_that_does_not_count() -> None:
+    x, y = constant([1.0, 2.0]), constant([0.0, 4.0])
+    found = run(gradients(elementwise.div_no_nan(x, y), [x, y]))
+    assert [value.tolist() for value in found] == [[0.0, 0.25], [0.0, -0.125]]
+
+
+def test_relu_at_zero() -> None:
+    x = constant([-1.0, 0.0, 1.0])
+    assert run(gradients(nn.relu(x), x))[0].tolist() == [0.0, 0.0, 1.0]
+
+
+def test_names_and_places() -> None:
+    x = constant([1.0, 2.0], name="x")
+    y = elementwise.square(x, name="y")
+    (gradient,) = gradients(y, x)
+    (again,) = gradients(y, x)
+    assert gradient.name == "gradients/y_grad/square:0"
+    assert again.name == "gradients_1/y_grad/square:0"
+    assert gradient.shape == (2,)
+
+
+def test_an_x_of_unknown_shape() -> None:
+    x = placeholder(float32)
+    (gradient,) = gradients(reduce.reduce_sum(x * x), x)
+    assert run(gradient, {x: 3.0}) == 6.0
+    assert run(gradient, {x: [[1.0, 2.0]]}).tolist() == [[2.0, 4.0]]

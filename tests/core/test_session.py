@@ -1,0 +1,623 @@
+"""Sessions: feeds, fetches, what runs and what does not, values and their types, errors."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from estimatorkit.core import errors, registry
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import (
+    as_dtype,
+    bfloat16,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+    string,
+)
+from estimatorkit.core.executor import CompiledSegment
+from estimatorkit.core.graph import Graph, Tensor, control_dependencies, get_default_session
+from estimatorkit.core.ops import array, elementwise, linalg, reduce
+from estimatorkit.core.ops.array import placeholder
+from estimatorkit.core.registry import same_as_input
+from estimatorkit.core.session import InteractiveSession, Session
+from estimatorkit.core.variables import Variable, global_variables_initializer
+
+COUNTS: collections.Counter[str] = collections.Counter()
+
+
+def count(value: Any, label: str) -> Any:
+    COUNTS[label] += 1
+    return value
+
+
+if "CountForTests" not in registry.registered_types():
+    registry.register(
+        "CountForTests",
+        count,
+        where="host",
+        infer=same_as_input(),
+        gradient=None,
+        pure=False,
+        cases=lambda: [registry.Case((np.float32(1),), {"label": "case"}, np.float32(1))],
+    )
+
+
+def counted(value: Any, label: str) -> Tensor:
+    """`value`, and each run counts up `COUNTS[label]`."""
+    return registry.output("CountForTests", [convert_to_tensor(value)], {"label": label})
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    COUNTS.clear()
+    with Graph().as_default():
+        yield
+
+
+# -- fetches
+
+
+def test_fetches_of_any_nesting() -> None:
+    a, b = constant(1), constant([2.0, 3.0])
+    v = Variable(5, name="v")
+    no = array.no_op("nothing")
+    ordered = collections.OrderedDict([("z", a), ("a", b)])
+    with Session() as session:
+        session.run(v.initializer)
+        assert session.run(a) == 1
+        assert session.run(no) is None
+        assert session.run(v) == 5
+        assert session.run("Const:0") == 1
+        assert session.run("nothing") is None
+        assert session.run([]) == []
+        assert session.run({}) == {}
+        assert session.run([a, a, no, v, "Const:0"]) == [1, 1, None, 5, 1]
+        found = session.run({"pair": Pair(a, {"deep": [b, (a,)]}), "ops": (no, no)})
+        assert isinstance(found["pair"], Pair)
+        assert found["pair"].first == 1
+        assert found["pair"].second["deep"][1] == (1,)
+        np.testing.assert_array_equal(found["pair"].second["deep"][0], [2.0, 3.0])
+        assert found["ops"] == (None, None)
+        result = session.run(ordered)
+        assert isinstance(result, collections.OrderedDict)
+        assert list(result) == ["z", "a"]
+        assert result["z"] == 1
+        assert type(session.run((a, v))) is tuple
+        assert session.run([[a], [[v]], ()]) == [[1], [[5]], ()]
+
+
+def test_equal_structures_of_other_fetches_are_not_mixed_up() -> None:
+    a, b = constant(1), constant(2)
+    with Session() as session:
+        assert session.run({"x": a}) == {"x": 1}
+        assert session.run({"x": b}) == {"x": 2}
+        assert session.run({"y": a}) == {"y": 1}
+        assert session.run([a, b]) == [1, 2]
+        assert session.run([b, a]) == [2, 1]
+        assert session.run((a, b)) == (1, 2)
+        assert session.run([[a, b]]) == [[1, 2]]
+        assert session.run([a, [b]]) == [1, [2]]
+        assert session.run(Pair(a, b)) == Pair(1, 2)
+
+
+def test_a_fetch_and_a_feed_are_not_mixed_up() -> None:
+    a = placeholder(int32, [], "a")
+    b = array.placeholder_with_default(7, [], "b")
+    with Session() as session:
+        assert session.run([a], {a: 1, b: 2}) == [1]
+        assert session.run([a, b], {a: 1}) == [1, 7]
+        assert session.run([a, b], {a: 1, b: 2}) == [1, 2]
+        assert session.run([b], {b: 3}) == [3]
+        assert session.run((b, [b]), {b: 4}) == (4, [4])
+
+
+def test_fetches_grow_with_the_graph() -> None:
+    a = constant(1)
+    with Session() as session:
+        assert session.run(a) == 1
+        b = a + 1
+        assert session.run([a, b]) == [1, 2]
+
+
+def test_only_what_is_needed_runs() -> None:
+    used = counted(1.0, "used")
+    counted(2.0, "useless")
+    with Session() as session:
+        assert session.run(used + 1.0) == 2.0
+        session.run(used.op)
+        assert session.run(used + 1.0, {used: 5.0}) == 6.0
+        session.run([used, used, (used,)])
+    assert COUNTS == {"used": 3}
+
+
+def test_duplicate_fetches_share_one_computation() -> None:
+    x = counted(1.0, "x")
+    with Session() as session:
+        assert session.run([x, {"again": x}, x.name]) == [1.0, {"again": 1.0}, 1.0]
+    assert COUNTS == {"x": 1}
+
+
+# -- feeds
+
+
+def test_any_tensor_can_be_fed() -> None:
+    x = placeholder(float32, [None], "x")
+    middle = x * 2.0
+    y = middle + 1.0
+    c = constant(3.0, name="c")
+    v = Variable(1.0, name="v")
+    with Session() as session:
+        np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [3.0, 5.0])
+        np.testing.assert_array_equal(session.run(y, {middle: [1, 2]}), [2.0, 3.0])
+        np.testing.assert_array_equal(session.run(y, {"x:0": [1]}), [3.0])
+        assert session.run(c * 2.0, {c: 10.0}) == 20.0
+        assert session.run(c, {c: 10.0}) == 10.0
+        assert session.run(v * 2.0, {v: 4.0}) == 8.0  # never initialized
+        np.testing.assert_array_equal(session.run([middle, y], {middle: [1]})[0], [1.0])
+
+
+def test_feeds_are_converted_to_the_dtype() -> None:
+    for dtype, value in (
+        (float32, [1, 2]),
+        (float64, [1.5, 2.5]),
+        (int64, [2**40, -1]),
+        (bool_, [True, False]),
+        (bfloat16, [1.5, 2.0]),
+        (string, ["a", b"b"]),
+    ):
+        x = placeholder(dtype, [2])
+        with Session() as session:
+            result = session.run(array.identity(x), {x: value})
+            direct = session.run(x, {x: value})
+        assert as_dtype(result.dtype) is dtype
+        assert as_dtype(direct.dtype) is dtype
+        wanted = [b"a", b"b"] if dtype is string else value
+        assert list(result) == wanted
+        assert list(direct) == wanted
+
+
+def test_the_fed_array_is_not_changed_and_not_kept() -> None:
+    x = placeholder(float32, [2])
+    v = Variable(np.zeros(2, np.float32))
+    assign = v.assign(x)
+    add = v.assign_add([1.0, 1.0])
+    fed = np.array([1.0, 2.0], np.float32)
+    with Session() as session:
+        session.run(assign, {x: fed})
+        fed[:] = 9
+        np.testing.assert_array_equal(session.run(v), [1.0, 2.0])
+        fed[:] = 5
+        v.load(fed, session)
+        session.run(add)
+        np.testing.assert_array_equal(fed, [5.0, 5.0])
+        np.testing.assert_array_equal(session.run(v), [6.0, 6.0])
+
+
+def test_a_wrong_feed() -> None:
+    x = placeholder(float32, [None, 3], "x")
+    y = x * 2.0
+    with Session() as session:
+        session.run(y, {x: np.zeros([1, 3])})
+        with pytest.raises(ValueError, match=r"Cannot feed value of shape \(1, 2\).*'x:0'"):
+            session.run(y, {x: np.zeros([1, 2])})
+        with pytest.raises(ValueError, match="could not convert"):
+            session.run(y, {x: [["a", "b", "c"]]})
+        with pytest.raises(errors.InvalidArgumentError, match=r"must feed a value.*'x'") as caught:
+            session.run(y)
+        assert caught.value.op is x.op
+        assert f"{__file__}:" in str(caught.value)
+        with pytest.raises(ValueError, match="Operation, not a Tensor"):
+            session.run(y, {"x": 1.0})
+        with pytest.raises(KeyError, match="nowhere"):
+            session.run(y, {"nowhere:0": 1.0})
+        with Graph().as_default():
+            other = placeholder(float32, name="other")
+        with pytest.raises(ValueError, match="not an element of this graph"):
+            session.run(y, {other: 1.0})
+
+
+def test_a_placeholder_that_is_not_needed_need_not_be_fed() -> None:
+    placeholder(float32, name="x")
+    with Session() as session:
+        assert session.run(constant(1.0)) == 1.0
+
+
+# -- plans and compilations
+
+
+def test_a_step_is_one_call_and_shapes_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = placeholder(float32, [None, 3], "x")
+    w = Variable(np.ones([3, 2], np.float32))
+    loss = reduce.reduce_mean(linalg.matmul(x, w))
+    with control_dependencies([loss]):
+        train = w.assign_sub(np.full([3, 2], 0.1, np.float32))
+    with Session() as session:
+        session.run(w.initializer)
+        session.state.compilations.clear()
+        assert len(session.plan([train, loss], [x]).segments) == 1
+        call = CompiledSegment.__call__
+
+        def counting(self: CompiledSegment, values: dict[Tensor, Any]) -> None:
+            COUNTS["XLA"] += 1
+            call(self, values)
+
+        monkeypatch.setattr(CompiledSegment, "__call__", counting)
+        for _ in range(3):
+            session.run([train, loss], {x: np.ones([4, 3])})
+        assert COUNTS == {"XLA": 3}
+        assert session.state.compilations.total() == 1
+        session.run([train, loss], {x: np.ones([5, 3])})
+        assert session.state.compilations.total() == 2
+        for rows in (4, 5, 4):
+            session.run([train, loss], {x: np.ones([rows, 3])})
+        assert session.state.compilations.total() == 2
+
+
+def test_a_list_a_tuple_and_names_compile_once_each_at_most() -> None:
+    x = placeholder(float32, [2], "x")
+    y = elementwise.exp(x)
+    with Session() as session:
+        for _ in range(3):
+            session.run(y, {x: [1, 2]})
+            session.run({"y": y}, {x: [1, 2]})
+        assert session.state.compilations.total() <= 2
+
+
+def test_the_plan_can_be_read() -> None:
+    x = placeholder(float32, [2], "x")
+    y = elementwise.exp(counted(x, "input"), name="y")
+    with Session() as session:
+        plan = session.plan([y], [x])
+    text = plan.describe()
+    assert [segment.place for segment in plan.segments] == ["host", "device"]
+    assert "y = Exp(" in text
+    assert "one XLA call" in text
+
+
+# -- values
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("int64", 2**53 + 1),
+        ("uint64", 2**63 + 1),
+        ("int8", -128),
+        ("float64", 1 + 2**-52),
+        ("float16", 0.5),
+        ("bfloat16", 1.5),
+        ("bool", True),
+        ("complex64", 1 + 2j),
+        ("int32", -(2**31)),
+    ],
+)
+def test_dtypes_are_honoured(dtype: str, value: Any) -> None:
+    numpy_dtype = as_dtype(dtype).numpy_dtype
+    x = placeholder(dtype, [1])
+    y = array.where(constant([True]), x, array.zeros_like(x))
+    v = Variable(np.array([value], numpy_dtype))
+    with Session() as session:
+        session.run(v.initializer)
+        for result in (
+            session.run(y, {x: [value]}),
+            session.run(v),
+            session.run(v.read_value()),
+        ):
+            assert result.dtype == numpy_dtype
+            assert result[0] == numpy_dtype.type(value)
+
+
+def test_scalars_come_back_as_numpy_scalars() -> None:
+    with Session() as session:
+        for value, type_ in (
+            (constant(1), np.int32),
+            (constant(1.0) + 1.0, np.float32),
+            (constant(1.0, float64) * 2, np.float64),
+            (constant(True), np.bool_),
+            (constant("a"), bytes),
+            (constant(1.0, bfloat16), ml_dtypes.bfloat16),
+        ):
+            assert type(session.run(value)) is type_
+
+
+def test_strings_stay_on_the_host() -> None:
+    words = constant(["a", "bc"])
+    joined = array.concat([words, constant(["d"])], 0)
+    chosen = array.gather(joined, [2, 0])
+    n = array.shape(joined)[0] * 2
+    with Session() as session:
+        assert session.run(joined).tolist() == [b"a", b"bc", b"d"]
+        assert session.run(joined).dtype == object
+        assert session.run([chosen, n])[0].tolist() == [b"d", b"a"]
+        assert session.run(n) == 6
+        assert session.run(words[1]) == b"bc"
+        assert session.run(elementwise.equal(joined, "a")).tolist() == [True, False, False]
+        assert session.run(words + words).tolist() == [b"aa", b"bcbc"]
+
+
+def test_an_op_that_cannot_work_on_strings_says_so() -> None:
+    with pytest.raises(TypeError, match="string not in list of allowed values"):
+        constant("a") * constant("b")
+
+
+def test_results_are_the_callers_own() -> None:
+    v = Variable(np.zeros(3, np.float32))
+    add = v.assign_add(np.ones(3, np.float32))
+    c = constant([1.0, 2.0])
+    with Session() as session:
+        session.run(v.initializer)
+        first = session.run(v)
+        second = session.run(add)
+        session.run(add)
+        np.testing.assert_array_equal(first, [0, 0, 0])
+        np.testing.assert_array_equal(second, [1, 1, 1])
+        for value in (first, second, session.run(c), session.run(c + 1.0)):
+            assert value.flags.writeable
+            value[:] = 100
+        np.testing.assert_array_equal(session.run(v), [2, 2, 2])
+        np.testing.assert_array_equal(session.run(c), [1, 2])
+
+
+def test_two_fetches_of_one_value_do_not_share_memory() -> None:
+    x = elementwise.exp(constant([1.0, 2.0]))
+    with Session() as session:
+        one, other = session.run([x, array.identity(x)])
+        one[:] = 0
+        assert (other != 0).all()
+
+
+def test_empty_arrays() -> None:
+    x = placeholder(float32, [None, 2])
+    with Session() as session:
+        total, doubled, mean = session.run(
+            [reduce.reduce_sum(x), x * 2.0, reduce.reduce_mean(x)], {x: np.zeros([0, 2])}
+        )
+    assert total == 0.0
+    assert doubled.shape == (0, 2)
+    assert np.isnan(mean)
+
+
+# -- shapes that follow from values
+
+
+def test_shapes_from_shapes_are_known_when_xla_compiles() -> None:
+    x = placeholder(float32, [None, None], "x")
+    rows = array.shape(x)[0]
+    flat = array.reshape(x, [rows * array.shape(x)[1]])
+    pairs = array.reshape(x, array.stack([rows, -1]))
+    zeros = array.zeros(array.shape(x))
+    numbers = array.range_(rows)
+    tiled = array.tile(x, [1, rows])
+    part = array.slice_(x, [0, 0], [rows - 1, 1])
+    with Session() as session:
+        fed = np.arange(6, dtype=np.float32).reshape(2, 3)
+        found = session.run([flat, pairs, zeros, numbers, tiled, part], {x: fed})
+        assert len(session.plan([flat, pairs, zeros, numbers, tiled, part], [x]).segments) == 1
+        assert [value.shape for value in found] == [(6,), (2, 3), (2, 3), (2,), (2, 6), (1, 1)]
+        assert session.state.compilations.total() == 1
+
+
+def test_shapes_from_feeds_compile_once_for_each_value() -> None:
+    dims = placeholder(int32, [2], "dims")
+    limit = placeholder(int32, [], "limit")
+    filled = array.fill(dims, 7.0)
+    numbers = array.range_(limit) + 1
+    with Session() as session:
+        for shape in ([2, 3], [3, 2], [2, 3]):
+            assert session.run(filled, {dims: shape}).shape == tuple(shape)
+        assert session.state.compilations.total() == 2
+        assert session.run(numbers, {limit: 3}).tolist() == [1, 2, 3]
+        assert session.run(numbers, {limit: 2}).tolist() == [1, 2]
+
+
+def test_a_shape_that_a_computation_gives() -> None:
+    x = placeholder(float32, [None], "x")
+    count = elementwise.cast(reduce.reduce_sum(x), int32)
+    filled = array.fill(array.stack([count, 2]), 1.0)
+    with Session() as session:
+        assert session.run(filled, {x: [1.0, 2.0]}).shape == (3, 2)
+        assert session.run(filled, {x: [1.0]}).shape == (1, 2)
+
+
+def test_a_shape_from_the_host() -> None:
+    names = placeholder(string, [None])
+    filled = array.zeros([array.size(names), 2])
+    with Session() as session:
+        assert session.run(filled, {names: ["a", "b", "c"]}).shape == (3, 2)
+
+
+def test_rows_that_depend_on_values() -> None:
+    x = placeholder(float32, [None])
+    positive = array.gather(x, array.where(x > 0.0)[:, 0])
+    with Session() as session:
+        assert session.run(positive, {x: [1, -1, 2]}).tolist() == [1.0, 2.0]
+        assert session.run(positive * 2.0, {x: [-1, 3]}).tolist() == [6.0]
+
+
+# -- order
+
+
+def test_control_dependencies_order_host_operations() -> None:
+    first = counted(1.0, "first")
+    with control_dependencies([first]):
+        second = counted(2.0, "second")
+        nothing = array.no_op()  # a NoOp
+    third = counted(3.0, "third")
+    with Session() as session:
+        session.run(nothing)
+        assert COUNTS == {"first": 1}
+        session.run(second)
+        assert COUNTS == {"first": 2, "second": 1}
+        session.run(array.group(second, third))
+        assert COUNTS == {"first": 3, "second": 2, "third": 1}
+
+
+def test_control_dependencies_between_places() -> None:
+    v = Variable(0.0)
+    add = v.assign_add(1.0)
+    with control_dependencies([add]):
+        seen = counted(v, "seen")
+    with control_dependencies([seen]):
+        again = v.assign_add(10.0)
+    with Session() as session:
+        session.run(v.initializer)
+        assert session.run([again, seen]) == [11.0, 1.0]
+        assert session.run(v) == 11.0
+    assert COUNTS == {"seen": 1}
+
+
+def test_a_fed_tensor_does_not_wait_for_its_dependencies() -> None:
+    with control_dependencies([counted(1.0, "before")]):
+        x = array.identity(2.0)
+    with Session() as session:
+        assert session.run(x * 2.0, {x: 5.0}) == 10.0
+    assert COUNTS == {}
+
+
+# -- errors
+
+
+def test_an_error_in_a_kernel_names_the_operation_and_the_line() -> None:
+    x = placeholder(float32, [None, None], "x")
+    bad = linalg.matmul(x, array.zeros([3, 1]), name="product")  # the line
+    with Session() as session:
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            session.run(bad, {x: np.zeros([2, 4])})
+        assert caught.value.op is bad.op
+        text = str(caught.value)
+        assert "product (MatMul)" in text
+        assert "(2, 4)" in text
+        line = bad.op.source
+        assert f"{line.file}:{line.line}" in text
+        assert line.file == __file__
+        # The session goes on.
+        assert session.run(bad, {x: np.zeros([2, 3])}).shape == (2, 1)
+
+
+def test_an_error_leaves_the_variables_as_they_were() -> None:
+    x = placeholder(float32, [None], "x")
+    v = Variable([1.0, 2.0])
+    add = v.assign_add(x)
+    with Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(errors.InvalidArgumentError):
+            session.run(add, {x: [1.0, 2.0, 3.0]})
+        np.testing.assert_array_equal(session.run(v), [1.0, 2.0])
+        session.run(add, {x: [1.0, 1.0]})
+        np.testing.assert_array_equal(session.run(v), [2.0, 3.0])
+
+
+def test_an_uninitialized_variable() -> None:
+    v = Variable(1.0, name="v")
+    with Session() as session:
+        with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v") as caught:
+            session.run(v * 2.0)
+        assert caught.value.op is v.op
+        assert __file__ in str(caught.value)
+        session.run(global_variables_initializer())
+        assert session.run(v * 2.0) == 2.0
+
+
+def test_the_wrong_graph_and_the_wrong_kind() -> None:
+    a = constant(1.0, name="a")
+    with Graph().as_default(), Session() as session:
+        constant(2.0, name="b")
+        with pytest.raises(ValueError, match="not an element of this graph"):
+            session.run(a)
+        with pytest.raises(ValueError, match="not an element of this graph"):
+            session.run([a.op])
+        with pytest.raises(TypeError, match="invalid type"):
+            session.run(3.5)
+        with pytest.raises(TypeError, match="invalid type"):
+            session.run(None)
+        with pytest.raises(TypeError, match="invalid type"):
+            session.run([None])
+        with pytest.raises(ValueError, match="cannot be interpreted as a Tensor"):
+            session.run("nothing:0")
+        with pytest.raises(ValueError, match="cannot be interpreted as a Tensor"):
+            session.run("b:1")
+
+
+def test_a_closed_session() -> None:
+    a = constant(1.0)
+    session = Session()
+    assert session.run(a) == 1.0
+    session.close()
+    session.close()
+    with pytest.raises(RuntimeError, match="closed Session"):
+        session.run(a)
+    with pytest.raises(RuntimeError, match="closed Session"):
+        session.run(a * 2.0)
+
+
+# -- which session
+
+
+def test_sessions_hold_their_own_variables() -> None:
+    v = Variable(1.0)
+    add = v.assign_add(1.0)
+    one, other = Session(), Session()
+    for session in (one, other):
+        session.run(v.initializer)
+    assert one.run(add) == 2.0
+    assert one.run(add) == 3.0
+    assert other.run(v) == 1.0
+    one.close()
+    assert other.run(add) == 2.0
+    other.close()
+
+
+def test_default_sessions() -> None:
+    a = constant(3.0)
+    assert get_default_session() is None
+    with Session() as outer:
+        assert a.eval() == 3.0
+        with Session() as inner:
+            assert get_default_session() is inner
+        assert get_default_session() is outer
+        a.op.run()
+    assert get_default_session() is None
+    with pytest.raises(ValueError, match="No default session"):
+        a.eval()
+    session = Session()
+    with session.as_default():
+        assert a.eval() == 3.0
+    assert session.run(a) == 3.0
+    session.close()
+    interactive = InteractiveSession()
+    assert a.eval() == 3.0
+    interactive.close()
+    assert get_default_session() is None
+
+
+def test_the_session_of_another_graph_cannot_evaluate() -> None:
+    a = constant(1.0)
+    with (
+        Graph().as_default(),
+        Session(),
+        pytest.raises(ValueError, match="different from the graph"),
+    ):
+        a.eval()
+
+
+def test_make_callable() -> None:
+    x = placeholder(float32, [])
+    y = x * 2.0
+    with Session() as session:
+        double = session.make_callable(y, [x])
+        assert [double(1.0), double(2.0)] == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="closed Session"):
+        double(1.0)

@@ -1,0 +1,392 @@
+"""Variables: order of reads and writes, assignments, scopes that share them, their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.core import errors
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import float32, float64, int32, int64
+from estimatorkit.core.graph import (
+    Graph,
+    GraphKeys,
+    control_dependencies,
+    get_collection,
+    name_scope,
+)
+from estimatorkit.core.initializers import Constant, Ones, Zeros
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import (
+    AUTO_REUSE,
+    Variable,
+    assign,
+    assign_add,
+    assign_sub,
+    get_variable,
+    global_variables,
+    global_variables_initializer,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    trainable_variables,
+    variable_scope,
+    variables_initializer,
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    with Graph().as_default():
+        yield
+
+
+def initialized() -> Session:
+    session = Session()
+    session.run(global_variables_initializer())
+    return session
+
+
+# -- the order of reads and writes
+
+
+def test_a_read_before_the_assignment_gives_the_old_value() -> None:
+    v = Variable(1.0)
+    before = v * 10.0
+    add = v.assign_add(1.0)
+    session = initialized()
+    for expected in (10.0, 20.0, 30.0):
+        assert session.run([add, before]) == [expected / 10 + 1, expected]
+        assert session.run(v) == expected / 10 + 1
+
+
+def test_fetching_the_variable_beside_its_assignment_gives_the_value_before() -> None:
+    v = Variable(1.0)
+    add = v.assign_add(1.0)
+    session = initialized()
+    assert session.run([v, add]) == [1.0, 2.0]
+    assert session.run([add, v]) == [3.0, 2.0]
+
+
+def test_the_loss_is_the_one_before_the_update() -> None:
+    w = Variable([3.0, 4.0])
+    loss = reduce.reduce_sum(elementwise.square(w))
+    train = array.group(w.assign_sub(w * 0.5))
+    session = initialized()
+    assert session.run([train, loss]) == [None, 25.0]
+    assert session.run([loss, train]) == [6.25, None]
+    assert session.run(loss) == 1.5625
+
+
+def test_a_read_under_control_dependencies_comes_after_them() -> None:
+    v = Variable(1.0)
+    add = v.assign_add(1.0)
+    with control_dependencies([add]):
+        after = array.identity(v)
+        doubled = v * 2.0
+        value = v.read_value()
+    session = initialized()
+    assert session.run([after, doubled, value, v]) == [2.0, 4.0, 2.0, 1.0]
+
+
+def test_assignments_keep_the_order_of_their_making() -> None:
+    v = Variable(1.0)
+    first = v.assign(10.0)
+    second = v.assign_add(5.0)
+    third = v.assign_sub(1.0)
+    session = initialized()
+    assert session.run([third, first, second]) == [14.0, 10.0, 15.0]
+    assert session.run(v) == 14.0
+
+
+def test_assignments_that_are_not_asked_for_do_not_run() -> None:
+    v = Variable(1.0)
+    v.assign(10.0)
+    last = v.assign_add(5.0)
+    session = initialized()
+    assert session.run(last) == 6.0
+
+
+def test_the_value_of_an_assignment_flows_on() -> None:
+    v = Variable(1.0)
+    w = Variable(2.0)
+    chain = w.assign(v.assign_add(1.0) * 3.0) + 1.0
+    session = initialized()
+    assert session.run(chain) == 7.0
+    assert session.run([v, w]) == [2.0, 6.0]
+
+
+def test_two_variables_swap() -> None:
+    v, w = Variable(1.0), Variable(2.0)
+    old_v, old_w = array.identity(v), array.identity(w)
+    swap = array.group(v.assign(old_w), w.assign(old_v))
+    session = initialized()
+    session.run(swap)
+    assert session.run([v, w]) == [2.0, 1.0]
+
+
+def test_assigning_a_variable_to_another_copies() -> None:
+    v, w = Variable([1.0]), Variable([2.0])
+    copy = w.assign(v)
+    change = v.assign_add([5.0])
+    session = initialized()
+    session.run(copy)
+    session.run(change)
+    assert session.run([v, w]) == [[6.0], [1.0]]
+
+
+def test_functions_and_methods() -> None:
+    v = Variable(1.0)
+    set_, add, sub = assign(v, 5.0), assign_add(v, 2.0), assign_sub(v, 1.0)
+    session = initialized()
+    assert session.run(set_) == 5.0
+    assert session.run(add) == 7.0
+    assert session.run(sub) == 6.0
+
+
+# -- what they are
+
+
+def test_dtypes_and_shapes_of_variables() -> None:
+    for value, dtype, shape in (
+        (1, int32, ()),
+        (1.0, float32, ()),
+        (np.zeros([2, 3]), float64, (2, 3)),
+        (np.int64(2**40), int64, ()),
+    ):
+        v = Variable(value)
+        assert v.dtype is dtype
+        assert v.shape == shape
+        assert v.get_shape() == shape
+        assert v.value().dtype is dtype
+        with Session() as session:
+            session.run(v.initializer)
+            assert session.run(v) == pytest.approx(value)
+            assert session.run(v).dtype == dtype.numpy_dtype
+    assert Variable(1, dtype=float64).dtype is float64
+    assert Variable(lambda: constant([1.0, 2.0])).shape == (2,)
+
+
+def test_operators() -> None:
+    v = Variable([1.0, -2.0])
+    session = initialized()
+    for tensor, expected in (
+        (v + 1.0, [2, -1]),
+        (1.0 - v, [0, 3]),
+        (v * v, [1, 4]),
+        (-v, [-1, 2]),
+        (abs(v), [1, 2]),
+        (v[0], 1),
+        (v > 0.0, [True, False]),
+        (v / 2.0, [0.5, -1]),
+        (v**2.0, [1, 4]),
+    ):
+        assert np.array_equal(session.run(tensor), expected)
+    assert [session.run(each) for each in v] == [1.0, -2.0]
+    with pytest.raises(TypeError, match="Python `bool`"):
+        bool(v)
+
+
+def test_identity_and_names() -> None:
+    v, w = Variable(1.0, name="v"), Variable(1.0, name="v")
+    assert v != w
+    assert len({v, w, v}) == 2
+    assert [v.name, w.name] == ["v:0", "v_1:0"]
+    assert v.op.name == "v"
+    assert v.op.type == "VarHandleOp"
+    assert repr(v) == "<tf.Variable 'v:0' shape=() dtype=float32>"
+    assert v.initial_value is v.initialized_value()
+
+
+def test_collections_of_variables() -> None:
+    a = Variable(1.0, name="a")
+    b = Variable(1.0, trainable=False, name="b")
+    c = Variable(1.0, collections=[GraphKeys.LOCAL_VARIABLES], trainable=False, name="c")
+    d = Variable(1.0, collections=["mine"], name="d")
+    assert global_variables() == [a, b]
+    assert trainable_variables() == [a, d]
+    assert local_variables() == [c]
+    assert get_collection("mine") == [d]
+    with name_scope("scope"):
+        e = Variable(1.0, name="e")
+    assert global_variables("scope/") == [e]
+    with Session() as session:
+        session.run([global_variables_initializer(), local_variables_initializer()])
+        assert session.run([a, b, c, e]) == [1.0] * 4
+        session.run(variables_initializer([d]))
+        assert session.run(d) == 1.0
+
+
+def test_is_variable_initialized() -> None:
+    v = Variable(1.0)
+    known = is_variable_initialized(v)  # VarIsInitializedOp
+    with Session() as session:
+        assert not session.run(known)
+        session.run(v.initializer)
+        assert session.run(known)
+        assert session.run(known).dtype == np.bool_
+
+
+def test_load_and_eval() -> None:
+    v = Variable([1.0, 2.0])
+    with Session() as session:
+        v.load([3, 4], session)
+        np.testing.assert_array_equal(v.eval(), [3.0, 4.0])
+        v.load([5, 6])
+        np.testing.assert_array_equal(v.eval(session), [5.0, 6.0])
+        with pytest.raises(ValueError, match="does not fit"):
+            v.load([1.0], session)
+    with pytest.raises(ValueError, match="default session"):
+        v.load([1.0, 2.0])
+
+
+def test_a_variable_without_a_fixed_shape() -> None:
+    x = array.placeholder(float32, [None])
+    v = Variable([1.0], validate_shape=False)
+    assert v.shape.rank is None
+    longer = v.assign(x)
+    session = initialized()
+    session.run(longer, {x: [1.0, 2.0, 3.0]})
+    assert session.run(v).shape == (3,)
+    assert session.run(v + 1.0).shape == (3,)
+
+
+def test_an_initial_value_from_another_variable() -> None:
+    v = Variable(2.0)
+    w = Variable(v.initialized_value() * 3.0)
+    session = initialized()
+    assert session.run(w) == 6.0
+
+
+def test_wrong_assignments() -> None:
+    v = Variable([1.0, 2.0], name="v")
+    with pytest.raises(ValueError, match="incompatible") as caught:
+        v.assign([1.0])
+    assert __file__ in str(caught.value)
+    with pytest.raises(TypeError, match="another dtype"):
+        v.assign(constant([1, 2]))
+    with pytest.raises(ValueError, match="initial_value must be specified"):
+        Variable()
+    with pytest.raises(ValueError, match="incompatible"):
+        Variable([1.0], expected_shape=[2])
+
+
+def test_initializing_again_starts_again() -> None:
+    v = Variable(1.0)
+    add = v.assign_add(1.0)
+    init = global_variables_initializer()
+    with Session() as session:
+        session.run(init)
+        session.run(add)
+        session.run(init)
+        assert session.run(v) == 1.0
+
+
+# -- get_variable and its scopes
+
+
+def test_get_variable_makes_and_shares() -> None:
+    with variable_scope("s"):
+        v = get_variable("v", [2])
+    with variable_scope("s", reuse=True):
+        assert get_variable("v", [2]) is v
+        assert get_variable("v") is v
+    with variable_scope("s", reuse=AUTO_REUSE):
+        assert get_variable("v", [2]) is v
+        w = get_variable("w", [3])
+    assert w.name == "s/w:0"
+    with variable_scope("s") as scope:
+        scope.reuse_variables()
+        assert get_variable("w") is w
+    with variable_scope("s"), pytest.raises(ValueError, match="already exists") as caught:
+        get_variable("v", [2])
+    assert __file__ in str(caught.value)
+
+
+def test_reuse_is_inherited_and_ends_with_its_block() -> None:
+    with variable_scope("a"), variable_scope("b"):
+        v = get_variable("v", [1])
+    with variable_scope("a", reuse=True):
+        with variable_scope("b"):
+            assert get_variable("v") is v
+        with variable_scope("c"), pytest.raises(ValueError, match="does not exist"):
+            get_variable("v", [1])
+    with variable_scope("d"):
+        assert get_variable("v", [1]).name == "d/v:0"
+
+
+def test_defaults_of_a_scope() -> None:
+    penalties: list[Any] = []
+
+    def penalty(variable: Any) -> Any:
+        penalties.append(variable)
+        return reduce.reduce_sum(elementwise.abs(variable))
+
+    with variable_scope("s", initializer=Constant(3.0), regularizer=penalty, dtype=float64):
+        v = get_variable("v", [2])
+        with variable_scope("t"):
+            w = get_variable("w", [2], initializer=Ones())
+    assert v.dtype is float64
+    assert penalties == [v, w]
+    losses = get_collection(GraphKeys.REGULARIZATION_LOSSES)
+    session = initialized()
+    assert session.run(v).tolist() == [3.0, 3.0]
+    assert session.run(w).tolist() == [1.0, 1.0]
+    assert session.run(losses) == [6.0, 2.0]
+
+
+def test_initial_values() -> None:
+    zeros = get_variable("zeros", [2], initializer=Zeros)
+    whole = get_variable("whole", [2], int32)
+    value = get_variable("value", initializer=[1.0, 2.0])
+    tensor = get_variable("tensor", initializer=constant([1, 2]))
+    function = get_variable("function", [2], initializer=lambda shape, dtype: array.ones(shape))
+    number = get_variable("number", initializer=7)
+    glorot = get_variable("glorot", [50, 50])
+    session = initialized()
+    assert session.run(zeros).tolist() == [0.0, 0.0]
+    assert session.run(whole).tolist() == [0, 0]
+    assert session.run(value).tolist() == [1.0, 2.0]
+    assert session.run(tensor).tolist() == [1, 2]
+    assert session.run(function).tolist() == [1.0, 1.0]
+    assert session.run(number) == 7
+    limit = np.sqrt(6 / 100)
+    drawn = session.run(glorot)
+    assert abs(drawn).max() <= limit
+    assert drawn.std() == pytest.approx(limit / np.sqrt(3), rel=0.05)
+
+
+def test_get_variable_ignores_name_scopes_and_control_dependencies() -> None:
+    with name_scope("n"), control_dependencies([constant(1.0)]):
+        v = get_variable("v", [1])
+    assert v.name == "v:0"
+    assert v.op.control_inputs == ()
+    assert v.initializer.control_inputs == ()
+    with Session() as session:
+        session.run(v.initializer)
+
+
+def test_wrong_calls_of_get_variable() -> None:
+    with pytest.raises(ValueError, match="fully defined"):
+        get_variable("v")
+    with pytest.raises(ValueError, match="fully defined"):
+        get_variable("v", [None, 2])
+    get_variable("w", [1])
+    with variable_scope("", reuse=True):
+        with pytest.raises(ValueError, match=r"specified shape \(2,\)"):
+            get_variable("w", [2])
+        with pytest.raises(ValueError, match="specified dtype int32"):
+            get_variable("w", [1], int32)
+    with pytest.raises(ValueError, match="default_name is None"), variable_scope(None):
+        pass
+
+
+def test_uninitialized_variables_of_a_scope() -> None:
+    with variable_scope("s"):
+        v = get_variable("v", [1])
+    with Session() as session, pytest.raises(errors.FailedPreconditionError, match="s/v"):
+        session.run(v)
