@@ -89,19 +89,23 @@ def run_case(
     created = [each.op.name for each in global_variables()]
     others = [each for each in global_variables() if each.op.name not in (*names, "global_step")]
     with started() as session:
-        at_start = {each.op.name: float(np.ravel(each.eval(session))[0]) for each in others}
+        everything = [*variables, *others]
+        first = session.run(everything)[len(names) :]
+        at_start = {each.op.name: np.ravel(v)[0] for each, v in zip(others, first, strict=True)}
         trajectory: dict[str, list[Any]] = {name: [] for name in names}
         for step in range(len(golden[f"data/{names[0]}/gradients"])):
             feeds = {given[name]: golden[f"data/{name}/gradients"][step] for name in names}
             if kind == "sparse":
                 feeds[rows] = golden["data/table/rows"][step]
             session.run(update, feeds)
-            for name, value in zip(names, session.run(variables), strict=True):
+            values = session.run(everything)
+            for name, value in zip(names, values, strict=False):
                 trajectory[name].append(value)
         assert session.state.compilations[update.name] == 1
         assert session.run(global_step) == step + 1
         arrays = {f"trajectory/{name}": np.stack(values) for name, values in trajectory.items()}
-        arrays |= {f"slots/{each.op.name}": each.eval(session) for each in others}
+        last = zip(others, values[len(names) :], strict=True)
+        arrays |= {f"slots/{each.op.name}": value for each, value in last}
     found = {
         "update_op": update.name,
         "default_name": optimizer.get_name(),
