@@ -165,10 +165,16 @@ class BlockIterator(ABC):
         self._restore(state)
         self.skip(state.get("used", 0))
 
-    def restart(self) -> None:
-        """Begins the next pass over the input (shuffles draw the order of their next epoch)."""
+    def restart(self, epoch: int) -> None:
+        """Begins another pass over the input.
+
+        Args:
+            epoch: its number; the first pass, of a new iterator, is number 0. Shuffles draw their
+                order by it, rather than count the passes: how many were begun depends on how far
+                somebody had read ahead.
+        """
         self._clear()
-        self._restart()
+        self._restart(epoch)
 
     def close(self) -> None:
         """Stops threads and frees inputs; may be called again."""
@@ -194,8 +200,8 @@ class BlockIterator(ABC):
         """Goes to a position that `_save` returned."""
 
     @abstractmethod
-    def _restart(self) -> None:
-        """Begins the next pass."""
+    def _restart(self, epoch: int) -> None:
+        """Begins pass number `epoch`."""
 
     def _skip(self, n: int) -> int:
         """Passes over up to `n` rows, nothing being held; returns how many."""
@@ -221,5 +227,5 @@ class UnaryIterator(BlockIterator):
     def _restore(self, state: State) -> None:
         self._input.set_state(state["input"])
 
-    def _restart(self) -> None:
-        self._input.restart()
+    def _restart(self, epoch: int) -> None:
+        self._input.restart(epoch)

@@ -9,9 +9,10 @@ positions: `make_block_iterator` gives blocks of columns to the training loop, `
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from estimatorkit.core import nest
 from estimatorkit.core.dtypes import as_dtype
@@ -22,6 +23,9 @@ from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, TracedFunction
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import TensorSpec, flatten, leaf_names, pack, to_columns
+
+if TYPE_CHECKING:
+    from estimatorkit.data.iterator_ops import Iterator as GraphIterator
 
 AUTOTUNE = -1
 
@@ -34,7 +38,8 @@ _HOST_BLOCK = 64
 
 # Traces a function of one argument, the element as a nest of symbolic tensors as `element_spec`
 # describes it. Set by the module that ties datasets to graphs, which lies above this one.
-function_tracer: Callable[[Callable[[Any], Any], Any], TracedFunction] | None = None
+Tracer: TypeAlias = Callable[[Callable[[Any], Any], Any], TracedFunction]
+function_tracer: Tracer | None = None
 
 
 def trace_function(function: Callable[..., Any], element_spec: Any) -> TracedFunction:
@@ -45,7 +50,6 @@ def trace_function(function: Callable[..., Any], element_spec: Any) -> TracedFun
 
     Raises:
         ValueError: `function` is not callable.
-        RuntimeError: no tracer is there.
     """
     if not callable(function):
         raise ValueError(
@@ -56,18 +60,15 @@ def trace_function(function: Callable[..., Any], element_spec: Any) -> TracedFun
             )
         )
     if function_tracer is None:
-        raise RuntimeError(
-            explain(
-                "functions of elements need the graph core, which is not loaded",
-                hint="import estimatorkit rather than estimatorkit.data.dataset alone",
-            )
-        )
+        # Sets the tracer. Not at the top: it lies above this module, and brings in the graph core.
+        importlib.import_module("estimatorkit.data.iterator_ops")
+    tracer = cast("Tracer", function_tracer)
 
     @functools.wraps(function)
     def of_element(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
 
-    return function_tracer(of_element, element_spec)
+    return tracer(of_element, element_spec)
 
 
 class Dataset:
@@ -348,6 +349,13 @@ class Dataset:
         """The nest of `TensorShape`s of an element."""
         return self._map_spec(lambda spec: spec.shape)
 
+    @property
+    def output_classes(self) -> Any:
+        """The nest of the classes of an element's leaves: `Tensor`."""
+        from estimatorkit.core.graph import Tensor
+
+        return self._map_spec(lambda spec: Tensor)
+
     def _map_spec(self, function: Callable[[TensorSpec], Any]) -> Any:
         return nest.map_structure(function, self.element_spec, lists_are_leaves=True)
 
@@ -378,6 +386,18 @@ class Dataset:
             seed: the seed of the graph; shuffles without a seed of their own draw from it.
         """
         return self._plan.iterator(Seeds(seed))
+
+    def make_one_shot_iterator(self) -> GraphIterator:
+        """Makes an iterator in the graph that needs no initialization (TensorFlow 1)."""
+        from estimatorkit.data.iterator_ops import make_one_shot_iterator
+
+        return make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> GraphIterator:
+        """Makes an iterator in the graph that starts when its `initializer` is run."""
+        from estimatorkit.data.iterator_ops import make_initializable_iterator
+
+        return make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterates on the host: elements as nests of NumPy values (strings: `bytes`)."""

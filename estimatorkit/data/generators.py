@@ -105,13 +105,16 @@ class GeneratorIterator(BlockIterator):
         return {"position": self._position}
 
     def _restore(self, state: State) -> None:
-        self._restart()
+        self._rewind()
         self._skip(state["position"])
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
+        self._rewind()
+
+    def _rewind(self) -> None:
         self._running = self._ahead = self._raised = None
         self._position = 0
 
     def close(self) -> None:
         super().close()
-        self._restart()
+        self._rewind()

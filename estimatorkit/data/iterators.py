@@ -47,7 +47,7 @@ class RangeIterator(BlockIterator):
     def _restore(self, state: State) -> None:
         self._position = state["position"]
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._position = 0
 
     def _skip(self, n: int) -> int:
@@ -70,12 +70,22 @@ class GatherIterator(UnaryIterator):
         return self._input.skip(n)
 
 
+def nested_epoch(outer: int, inner: int) -> int:
+    """The number of pass `inner` within pass `outer`: `inner` itself within the first.
+
+    64 bits. The factor is the golden ratio's, whose multiples lie far apart, so that the passes of
+    nested repeats get different numbers without knowing how many there are of each.
+    """
+    return (outer * 0x9E3779B97F4A7C15 + inner) % 2**64
+
+
 class RepeatIterator(UnaryIterator):
     """The input `count` times, or for ever (None). Blocks are filled across epochs."""
 
     def __init__(self, source: BlockIterator, count: int | None) -> None:
         super().__init__(source)
         self._count = count
+        self._outer = 0  # the number of this iterator's own pass
         self._epoch = 0
         self._empty = True  # nothing has come in this epoch
 
@@ -108,21 +118,24 @@ class RepeatIterator(UnaryIterator):
             raise end_of_sequence()
         self._epoch += 1
         if self._epoch != self._count:
-            self._input.restart()
+            self._input.restart(nested_epoch(self._outer, self._epoch))
             self._empty = True
 
     def _save(self) -> State:
-        return {"epoch": self._epoch, "empty": self._empty, **super()._save()}
+        position = {"outer": self._outer, "epoch": self._epoch, "empty": self._empty}
+        return {**position, **super()._save()}
 
     def _restore(self, state: State) -> None:
+        self._outer = state["outer"]
         self._epoch = state["epoch"]
         self._empty = state["empty"]
         super()._restore(state)
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
+        self._outer = epoch
         self._epoch = 0
         self._empty = True
-        super()._restart()
+        super()._restart(nested_epoch(epoch, 0))
 
 
 class TakeIterator(UnaryIterator):
@@ -152,9 +165,9 @@ class TakeIterator(UnaryIterator):
         self._taken = state["taken"]
         super()._restore(state)
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._taken = 0
-        super()._restart()
+        super()._restart(epoch)
 
 
 class SkipIterator(UnaryIterator):
@@ -185,9 +198,9 @@ class SkipIterator(UnaryIterator):
         self._begun = state["begun"]
         super()._restore(state)
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._begun = False
-        super()._restart()
+        super()._restart(epoch)
 
 
 class ShardIterator(UnaryIterator):
@@ -215,9 +228,9 @@ class ShardIterator(UnaryIterator):
         self._passed = state["passed"]
         super()._restore(state)
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._passed = 0
-        super()._restart()
+        super()._restart(epoch)
 
 
 class BatchIterator(UnaryIterator):
@@ -338,10 +351,10 @@ class ConcatenateIterator(BlockIterator):
         self._current = 0  # those that have ended will say so again
         _restore_all(self._inputs, state["inputs"])
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._current = 0
         for each in self._inputs:
-            each.restart()
+            each.restart(epoch)
 
 
 class ZipIterator(BlockIterator):
@@ -366,9 +379,9 @@ class ZipIterator(BlockIterator):
     def _restore(self, state: State) -> None:
         _restore_all(self._inputs, state["inputs"])
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         for each in self._inputs:
-            each.restart()
+            each.restart(epoch)
 
 
 def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) -> None:
@@ -457,5 +470,5 @@ class CacheIterator(UnaryIterator):
         self._forget()
         self._skip(state["position"])
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._position = 0

@@ -140,9 +140,9 @@ class PrefetchIterator(UnaryIterator):
         super()._restore(state)
         self._after = self._input.get_state()
 
-    def _restart(self) -> None:
+    def _restart(self, epoch: int) -> None:
         self._stop()
-        super()._restart()
+        super()._restart(epoch)
         self._after = self._input.get_state()
 
     def close(self) -> None:

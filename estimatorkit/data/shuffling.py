@@ -145,9 +145,9 @@ class ShuffleIterator(UnaryIterator):
         self._begin(state["epoch"])
         self.skip(state["position"])
 
-    def _restart(self) -> None:
-        self._input.restart()
-        self._begin(self._epoch + 1)
+    def _restart(self, epoch: int) -> None:
+        self._input.restart(epoch)
+        self._begin(epoch)
 
 
 def _box(block: Columns) -> Columns:

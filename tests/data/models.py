@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data import BlockIterator, Dataset, TensorSpec
 from estimatorkit.data.buffers import Columns
+from estimatorkit.data.iterators import nested_epoch
 from estimatorkit.data.randomness import RandomStream
 from estimatorkit.data.spec import flatten, pack
 
@@ -81,7 +83,7 @@ class Model:
     def __init__(self, *inputs: Model) -> None:
         self.inputs = inputs
 
-    def start(self) -> Iterator[np.ndarray]:
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
         raise AssertionError("a subclass says how")
 
 
@@ -90,7 +92,7 @@ class Source(Model):
         super().__init__()
         self.rows = rows
 
-    def start(self) -> Iterator[np.ndarray]:
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
         return iter(self.rows)
 
 
@@ -101,8 +103,8 @@ class Transformed(Model):
         super().__init__(source)
         self.function = function
 
-    def start(self) -> Iterator[np.ndarray]:
-        return self.function(self.inputs[0].start())
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
+        return self.function(self.inputs[0].start(epoch))
 
 
 class Repeated(Model):
@@ -110,26 +112,19 @@ class Repeated(Model):
         super().__init__(source)
         self.count = count
 
-    def start(self) -> Iterator[np.ndarray]:
-        return self._rows(self.inputs[0].start())
-
-    def _rows(self, rows: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-        epoch = 0
-        while epoch != self.count:
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
+        for inner in itertools.count() if self.count is None else range(self.count):
             empty = True
-            for row in rows:
+            for row in self.inputs[0].start(nested_epoch(epoch, inner)):
                 empty = False
                 yield row
             if empty:
                 return
-            epoch += 1
-            if epoch != self.count:
-                rows = self.inputs[0].start()
 
 
 class Concatenated(Model):
-    def start(self) -> Iterator[np.ndarray]:
-        passes = [each.start() for each in self.inputs]
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
+        passes = [each.start(epoch) for each in self.inputs]
         return (row for rows in passes for row in rows)
 
 
@@ -139,9 +134,9 @@ class Cached(Model):
         self.kept: list[np.ndarray] = []
         self.rest: Iterator[np.ndarray] | None = None
 
-    def start(self) -> Iterator[np.ndarray]:
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
         if self.rest is None:
-            self.rest = self.inputs[0].start()
+            self.rest = self.inputs[0].start()  # always pass 0
         position = 0
         while True:
             if position == len(self.kept):
@@ -160,11 +155,9 @@ class Shuffled(Model):
         self.buffer_size = buffer_size
         self.key = key
         self.reshuffle = reshuffle
-        self.epoch = -1
 
-    def start(self) -> Iterator[np.ndarray]:
-        self.epoch += 1
-        return self._rows(self.inputs[0].start(), self.epoch if self.reshuffle else 0)
+    def start(self, epoch: int = 0) -> Iterator[np.ndarray]:
+        return self._rows(self.inputs[0].start(epoch), epoch if self.reshuffle else 0)
 
     def _rows(self, rows: Iterator[np.ndarray], epoch: int) -> Iterator[np.ndarray]:
         stream = RandomStream(self.key)

@@ -222,8 +222,11 @@ CHAINS: list[tuple[Pair, list[Step]]] = [
     (_range(13), [_shuffle(4, 0, True), cache_step, _repeat(3)]),
     (_range(13), [_batch(4, False), cache_step, _repeat(3)]),
     (_range(13), [_batch(5, False), _zip(9)]),
+    # The shuffled side is read ahead into its next epoch before the other one ends.
+    (_range(13), [_shuffle(3, 0, True), _repeat(2), _zip(12), _repeat(3)]),
+    (_range(13), [_shuffle(3, 0, True), _repeat(None), _prefetch(9), _take(12), _repeat(3)]),
     (_ragged(17), [_zip(14), _repeat(2)]),
-    (_ragged(17), [_shard(2, 1), _repeat(2)]),
+    (_ragged(17), [_shard(4, 1), _repeat(2)]),
     (_ragged(17), [_shuffle(4, 0, True), _repeat(2)]),
     (_ragged(17), [_filter, cache_step, _repeat(2)]),
     (_ragged(17), [_prefetch(3), _take(11), _repeat(2)]),
