@@ -174,7 +174,8 @@ class _LoopShape:
             if before[0].place != "host" or len(before[0].ops) != 1:
                 return None
             get_next = before[0].ops[0]
-            if get_next.type != "IteratorGetNext":
+            fetched = [tensor for tensor in plan.fetches if tensor.op is get_next]
+            if get_next.type != "IteratorGetNext" or any(t.dtype.on_host for t in fetched):
                 return None
         if len(after.segments) > 1:
             return None
@@ -206,13 +207,18 @@ class _CompiledLoop:
             for tensor in self._step.inputs
             if tensor.op.type == "Const"
         ]
-        self._elements = [tensor for tensor in self._step.inputs if tensor.op.type != "Const"]
+        self._elements = list(
+            dict.fromkeys(
+                tensor for tensor in (*self._step.inputs, *every) if tensor.op is shape.get_next
+            )
+        )
         self._changed = changed_names(self._step)
         taken = [*state_names(self._step), *self._changed]
         if self._after is not None:
             taken.extend(state_names(self._after))
         self._kept = [name for name in dict.fromkeys(taken) if name not in self._changed]
         wide = self._step.wide or (self._after is not None and self._after.wide)
+        wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
         self._block: Any = None
         self._columns: list[Any] = []
@@ -257,15 +263,18 @@ class _CompiledLoop:
         outputs = self._step.outputs
 
         def step(index: Any, current: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            elements = iter(lax.dynamic_index_in_dim(column, index, 0, False) for column in columns)
+            by_tensor = {
+                tensor: lax.dynamic_index_in_dim(column, index, 0, False)
+                for tensor, column in zip(self._elements, columns, strict=True)
+            }
             rest = iter(constants)
             inputs = [
-                next(rest) if tensor.op.type == "Const" else next(elements)
+                next(rest) if tensor.op.type == "Const" else by_tensor[tensor]
                 for tensor in self._step.inputs
             ]
             values = {**steady, **dict(zip(self._changed, current, strict=True))}
             given, new = function(inputs, [values[name] for name in names])
-            by_tensor = dict(zip(outputs, given, strict=True))
+            by_tensor.update(zip(outputs, given, strict=True))
             return [_value(tensor, by_tensor) for tensor in self._every], new
 
         fetched, _ = jax.eval_shape(step, 0, changed)
