@@ -131,8 +131,8 @@ def test_trajectories_and_slots_are_tensorflows(
     expected = {key.removeprefix(prefix) for key in golden if key.startswith(prefix)}
     assert set(arrays) == expected
     for name, value in arrays.items():
-        # 100 times TensorFlow's own rounding, which differs between its kernels.
-        np.testing.assert_allclose(value, golden[prefix + name], rtol=5e-6, atol=5e-6, err_msg=name)
+        # 1e-6 holds but for Ftrl, whose 'linear' sums numbers of up to 60.
+        np.testing.assert_allclose(value, golden[prefix + name], rtol=3e-6, atol=3e-6, err_msg=name)
 
 
 def test_all_optimizers_of_the_golden_files_are_there() -> None:
