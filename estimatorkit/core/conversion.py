@@ -32,7 +32,8 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     if value is None:
         raise ValueError("None values not supported.")
     try:
-        array = np.asarray(value)
+        # As objects: NumPy's own strings lose zero bytes at their end.
+        array = np.asarray(value, object if _holds_strings(value) else None)
     except ValueError as error:
         raise ValueError(
             explain(
@@ -54,16 +55,30 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     )
     if (array.dtype.kind == "b") != (wanted.kind == "b") and array.size:
         fits = False
-    if not fits:
+    if not fits or not _in_range(array, wanted):
         raise TypeError(
             explain(
-                f"Expected {dtype.name}, but got a value of type {array.dtype.name}",
+                f"Expected {dtype.name}, but got a value of type {array.dtype.name}"
+                + (" out of its range" if fits else ""),
                 expected=dtype.name,
                 received=repr(value)[:200],
                 hint="use cast() for a conversion that may lose something",
             )
         )
     return array.astype(wanted)
+
+
+def _in_range(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
+    if array.dtype.kind not in "iu" or wanted.kind not in "iu" or not array.size:
+        return True
+    limits = np.iinfo(wanted)
+    return bool(limits.min <= array.min() and array.max() <= limits.max)
+
+
+def _holds_strings(value: Any) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (str, bytes))
 
 
 def _default_dtype(array: NDArray[Any], value: Any) -> NDArray[Any]:

@@ -209,11 +209,12 @@ def as_dtype(value: Any) -> DType:
             known = _ALIASES.get(value)
         if known is not None:
             return known
-    try:
-        numpy_dtype = np.dtype(value)
-    except TypeError:
-        numpy_dtype = None
-    if numpy_dtype is not None and value is not None:
+    if isinstance(value, type):  # NumPy's and JAX's scalar types; to NumPy any other is `object`
+        declared = getattr(value, "dtype", None)
+        scalar = issubclass(value, np.generic) or isinstance(declared, np.dtype)
+        value = np.dtype(value) if scalar else value
+    if isinstance(value, np.dtype):
+        numpy_dtype = value
         if numpy_dtype.kind in "OSU":
             return string
         found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))

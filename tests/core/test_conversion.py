@@ -1,0 +1,133 @@
+"""From Python values to tensors: default dtypes, lists with tensors, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.core.conversion import as_array, constant, convert_to_tensor
+from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    with Graph().as_default():
+        yield
+
+
+def value_of(tensor: Any) -> Any:
+    with Session() as session:
+        return session.run(tensor)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        *((1, "int32"), (1.0, "float32"), (True, "bool"), ("a", "string"), (b"a", "string")),
+        *(([1, 2.5], "float32"), ([], "float32"), ([[]], "float32"), (2**40, "int64")),
+        *((-(2**31), "int32"), (2**31, "int64"), (1j, "complex128"), (["a", b"b"], "string")),
+        *((np.float64(1), "float64"), ([np.float64(1)], "float64"), (np.zeros(2), "float64")),
+        *((np.int64(1), "int64"), (np.array([1]), "int64"), (np.float16(1), "float16")),
+        *((np.array(["a"]), "string"), (np.bool_(True), "bool"), (range(3), "int32")),
+    ],
+)
+def test_default_dtypes(value: Any, name: str) -> None:
+    tensor = convert_to_tensor(value)
+    assert tensor.dtype.name == name
+    assert tensor.dtype == np.asarray(value_of(array.identity(tensor))).dtype
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "fits"),
+    [
+        *((1, "float32", True), (1, "int64", True), (1.5, "int32", False), (1.0, "int32", False)),
+        *((True, "int32", False), (1, "bool", False), ("a", "float32", False)),
+        *(
+            (1, "string", False),
+            (True, "bool", True),
+            (1.5, "bfloat16", True),
+            (1, "complex64", True),
+        ),
+        *((np.float64(1), "float32", True), (np.int64(1), "int32", True), ([], "int32", True)),
+        *((1.5, "float16", True), (1j, "float32", False)),
+    ],
+)
+def test_wanted_dtypes(value: Any, dtype: str, fits: bool) -> None:
+    if fits:
+        assert constant(value, dtype).dtype.name == dtype
+    else:
+        with pytest.raises(TypeError, match=f"Expected {dtype}"):
+            constant(value, dtype)
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    for value, dtype in ((300, "uint8"), (-1, "uint8"), (2**40, "int32"), (-1, "uint64")):
+        with pytest.raises(TypeError, match="out of its range"):
+            constant(value, dtype)
+
+
+def test_what_is_no_tensor() -> None:
+    for value in (None, [[1, 2], [3]], [None]):
+        with pytest.raises((ValueError, TypeError)):
+            convert_to_tensor(value)
+    with pytest.raises(ValueError, match="None values not supported"):
+        constant(None)
+
+
+def test_tensors_variables_and_lists_of_them() -> None:
+    a = constant(1.0)
+    v = Variable(2.0)
+    assert convert_to_tensor(a) is a
+    assert convert_to_tensor(v) is v.value()
+    packed = convert_to_tensor([a, 5, [1.0][0]])
+    assert packed.shape == (3,)
+    assert value_of(packed).tolist() == [1.0, 5.0, 1.0]
+    nested = convert_to_tensor([[a, 2.0], [3.0, a]])
+    assert value_of(nested).tolist() == [[1.0, 2.0], [3.0, 1.0]]
+    with pytest.raises(ValueError, match="requested dtype int32 for Tensor with dtype float32"):
+        convert_to_tensor(a, int32)
+    assert convert_to_tensor(1, preferred_dtype=float64).dtype is float64
+    assert convert_to_tensor(1.5, preferred_dtype=int32).dtype is float32
+
+
+def test_numbers_take_the_dtype_of_the_tensor_beside_them() -> None:
+    for dtype in (float64, int64, as_dtype("bfloat16")):
+        x = array.ones([2], dtype)
+        for tensor in (x + 1, 2 * x, x - 1, elementwise.maximum(x, 0), elementwise.add(3, x)):
+            assert tensor.dtype is dtype
+    with pytest.raises(TypeError, match="does not match type"):
+        constant(1) + 1.5
+
+
+def test_constants_are_copies_that_cannot_change() -> None:
+    given = np.array([1.0, 2.0], np.float32)
+    tensor = constant(given)
+    given[0] = 9
+    assert value_of(tensor).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.op.attrs["value"][0] = 5
+
+
+def test_the_shape_of_a_constant() -> None:
+    assert value_of(constant(7, shape=[2, 2])).tolist() == [[7, 7], [7, 7]]
+    assert value_of(constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
+    assert value_of(constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
+    for value, shape, verify in (([1, 2, 3], [2], False), ([1], [2], True), ([], [2], False)):
+        with pytest.raises(ValueError, match="does not fit its shape"):
+            constant(value, shape=shape, verify_shape=verify)
+
+
+def test_strings() -> None:
+    tensor = constant([["a", "ä"], [b"\xff", ""]])
+    assert tensor.dtype is string
+    assert value_of(tensor).tolist() == [[b"a", "ä".encode()], [b"\xff", b""]]
+    assert as_array("x").tolist() == b"x"
+    for value in (b"a\0", [b"a\0\0", "bc"], np.array([b"a\0"], object)):
+        assert as_array(value).ravel()[0].startswith(b"a\0")
