@@ -500,7 +500,7 @@ def auc(
             heads of `tf.estimator` use: trapezoidal for ROC, careful for PR.
 
     Returns:
-        `(value, update_op)`; 0 where one of the classes has not been seen.
+        `(value, update_op)`.
 
     Raises:
         ValueError: an argument is none of these.
@@ -552,11 +552,13 @@ def _points(histogram: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def _area(histogram: Tensor, curve: str, summation_method: str) -> Tensor:
     right, wrong, positives, negatives = _points(histogram)
-    recalls = elementwise.div_no_nan(right, positives)
+    # tf.metrics lets the precision of no decisions be 1, tf.keras.metrics ("interpolation") 0.
+    epsilon = 0.0 if summation_method == "interpolation" else 1e-6
+    recalls = elementwise.div_no_nan(right + epsilon, positives + epsilon)
     if curve == "ROC":
-        x, y = elementwise.div_no_nan(wrong, negatives), recalls
+        x, y = elementwise.div_no_nan(wrong, negatives + epsilon), recalls
     else:
-        x, y = recalls, elementwise.div_no_nan(right, right + wrong)
+        x, y = recalls, elementwise.div_no_nan(right + epsilon, right + wrong + epsilon)
     if summation_method == "minoring":
         heights = elementwise.minimum(y[:-1], y[1:])
     elif summation_method == "majoring":

@@ -1,1 +1,3 @@
-"""Premade estimators: DNN, Linear and Baseline classifiers and regressors, and the heads they share."""
+"""Premade estimators: DNN, Linear and Baseline classifiers and regressors, and the heads they
+share.
+"""

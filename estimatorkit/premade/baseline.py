@@ -1,0 +1,143 @@
+"""Baselines that ignore the features: `BaselineClassifier` learns class frequencies,
+`BaselineRegressor` the mean.
+
+The logits are one variable, `baseline/bias`: what a model with features must do better than.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor
+from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.ops import array
+from estimatorkit.core.variables import get_variable, variable_scope
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.premade.heads import Head, RegressionHead, classification_head
+from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+
+OptimizerLike = str | Optimizer | Callable[[], Optimizer]
+
+LEARNING_RATE = 0.3
+"""For optimizers given by name, as TensorFlow's baseline estimators."""
+
+
+def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
+    """The bias for each example of the batch, float32 `(batch, units)`."""
+    weight_key = getattr(weight_column, "key", weight_column)
+    given = features if isinstance(features, Mapping) else {"features": features}
+    # The weights are left out, so that predicting needs none; strings last, they live on the host.
+    candidates = [convert_to_tensor(value) for key, value in given.items() if key != weight_key]
+    candidates.sort(key=lambda tensor: tensor.dtype.on_host)
+    if not candidates or candidates[0].shape.rank == 0:
+        raise ValueError(
+            explain(
+                "a baseline needs a feature to know the size of the batch",
+                expected="at least one feature besides the weights, the batch its first dimension",
+                received=f"features {sorted(map(str, given))}",
+            )
+        )
+    batch = array.shape(candidates[0])[0]
+    with variable_scope("baseline"):
+        bias = get_variable("bias", [units], initializer=Zeros())
+        return bias * array.ones(array.stack([batch, units]))
+
+
+def _model_fn(
+    head: Head, optimizer: OptimizerLike, weight_column: Any
+) -> Callable[..., EstimatorSpec]:
+    """A model function: a bias under a head."""
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
+        training = mode == ModeKeys.TRAIN
+        return head.create_estimator_spec(
+            features,
+            mode,
+            _baseline_logits(features, head.logits_dimension, weight_column),
+            labels,
+            optimizer=get_optimizer_by_name(optimizer, LEARNING_RATE) if training else None,
+        )
+
+    return model_fn
+
+
+class BaselineClassifier(Estimator):
+    """A classifier that learns how frequent each class is (`tf.estimator.BaselineClassifier`).
+
+    Labels, metrics and predictions: see `DNNClassifier`.
+
+    Args:
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        n_classes: the number of classes; 2 by default.
+        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
+            metrics; None (default): all 1.
+        label_vocabulary: the `n_classes` names of the classes, where labels are strings; None by
+            default.
+        optimizer: an `Optimizer`, a function without arguments that makes one, or 'Adagrad',
+            'Adam', 'Ftrl' (default), 'RMSProp', 'SGD', all with learning rate 0.3.
+        config: a `RunConfig`.
+        loss_reduction: 'sum_over_batch_size' (default: the mean over the batch), 'sum', or another
+            of `losses.Reduction`, but not NONE.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str] | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: OptimizerLike = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        super().__init__(
+            model_fn=_model_fn(head, optimizer, weight_column), model_dir=model_dir, config=config
+        )
+
+
+class BaselineRegressor(Estimator):
+    """A regressor that learns the mean of the labels (`tf.estimator.BaselineRegressor`).
+
+    Labels, metrics and predictions: see `DNNRegressor`.
+
+    Args:
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        label_dimension: the number of labels an example; 1 by default.
+        weight_column: a feature's key or a `NumericColumn`: each example's weight in loss and
+            metrics; None (default): all 1.
+        optimizer: as for `BaselineClassifier`; 'Ftrl' by default.
+        config: a `RunConfig`.
+        loss_reduction: 'sum_over_batch_size' (default: the mean over batch and labels), 'sum', or
+            another of `losses.Reduction`, but not NONE.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str] | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: OptimizerLike = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+    ) -> None:
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        super().__init__(
+            model_fn=_model_fn(head, optimizer, weight_column), model_dir=model_dir, config=config
+        )
+
+
+__all__ = ["BaselineClassifier", "BaselineRegressor"]

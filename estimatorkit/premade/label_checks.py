@@ -1,0 +1,196 @@
+"""Checks of labels and weights: shapes and dtypes while the graph is built, values inside the step.
+
+XLA cannot raise, so a check of values makes two or three scalars of the step (a minimum, a maximum,
+a count), which the loop fetches with it and looks at before results are used (`train.checks`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import Tensor
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
+from estimatorkit.train.checks import add_step_check
+
+
+def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
+    """Labels as `(batch, ..., dimension)`, as far as the shape is known.
+
+    Args:
+        labels: of that shape or, where `dimension` is 1, without the last dimension.
+        logits: `(batch, ..., n)`.
+        dimension: the number of labels an example.
+
+    Raises:
+        ValueError: there are none, or the shape is another.
+    """
+    if labels is None:
+        raise ValueError(
+            explain(
+                "You must provide a labels Tensor. Given: None",
+                hint="check that your data contains your label feature, and that input_fn returns "
+                "(features, labels)",
+            )
+        )
+    if isinstance(labels, dict):
+        raise ValueError(
+            explain(
+                "labels must be one tensor for this head",
+                received=f"a dict with keys {sorted(labels)}",
+                hint="let input_fn return the labels themselves",
+            )
+        )
+    tensor = convert_to_tensor(labels, name="labels")
+    if None not in (tensor.shape.rank, logits.shape.rank):
+        if tensor.shape.rank == logits.shape.rank - 1:  # type: ignore[operator]
+            tensor = array.expand_dims(tensor, -1)
+        received = tensor.shape[-1] if tensor.shape.rank else None
+        if tensor.shape.rank != logits.shape.rank or received not in (None, dimension):
+            raise ValueError(
+                explain(
+                    f"Mismatched label shape. Expected labels dimension={dimension}.  "
+                    f"Received {received}",
+                    expected=f"{logits.shape[:-1].concatenate([dimension])}"
+                    + (f" or {logits.shape[:-1]}" if dimension == 1 else ""),
+                    received=f"{tensor.name} {tensor.shape}",
+                    made_at=tensor.op.source,
+                    hint="if your classifier expects one-hot encoding label, check n_classes "
+                    "and the shape of your label; class indices have shape (batch,)",
+                )
+            )
+    return tensor
+
+
+def as_batch_of(logits: Tensor, labels: Tensor) -> Tensor:
+    """Labels `(batch, ..., n)` in the batch of `logits`.
+
+    A reshape, free in XLA: a batch of another size stops the run here, and not in a broadcast.
+    """
+    leading = array.shape(logits)
+    wanted = [leading[axis] for axis in range(max((logits.shape.rank or 2) - 1, 1))]
+    last = labels.shape[-1] if labels.shape.rank else None
+    shape = array.stack([*wanted, -1 if last is None else last])
+    return array.reshape(labels, shape, name="labels_in_batch_of_logits")
+
+
+def check_label_range(labels: Tensor, n_classes: int) -> None:
+    """Adds a step check that labels are in [0, n_classes)."""
+
+    def check(values: list[NDArray[Any]]) -> None:
+        lows, highs = values
+        wrong = ~((lows >= 0) & (highs <= n_classes - 1))
+        if wrong.any():
+            step = int(np.argmax(wrong))
+            low, high = lows[step].item(), highs[step].item()
+            too_low = not low >= 0
+            raise InvalidArgumentError(
+                None,
+                labels.op,
+                explain(
+                    "Labels must be >= 0" if too_low else "Labels must be <= n_classes - 1",
+                    expected=f"labels in [0, {n_classes - 1}], n_classes={n_classes}",
+                    received=f"minimum {low:g}, maximum {high:g} in a batch",
+                    made_at=labels.op.source,
+                    hint=_range_hint(low, high, n_classes),
+                ),
+            )
+
+    add_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check)
+
+
+def _range_hint(low: float, high: float, n_classes: int) -> str:
+    if low == 1 and high == n_classes:
+        return f"labels seem to be 1..{n_classes}: subtract 1 in input_fn"
+    if low == -1 and high == 1 and n_classes == 2:
+        return "labels seem to be -1 and 1: use (labels + 1) // 2 in input_fn"
+    if high == high and high >= n_classes and low >= 0:
+        return f"n_classes={int(high) + 1}, or subtract 1 where labels begin at 1"
+    return "use class indices from 0, or strings and label_vocabulary"
+
+
+def check_finite_labels(labels: Tensor) -> None:
+    """Adds a step check that no label is NaN or infinite."""
+
+    def check(values: list[NDArray[Any]]) -> None:
+        (counts,) = values
+        if counts.any():
+            raise InvalidArgumentError(
+                None,
+                labels.op,
+                explain(
+                    "Labels must be finite",
+                    expected="numbers",
+                    received=f"{int(counts[counts > 0][0])} NaN or infinite labels in a batch",
+                    made_at=labels.op.source,
+                    hint="look for empty cells in the label column of the data",
+                ),
+            )
+
+    wrong = elementwise.logical_not(elementwise.is_finite(labels))
+    add_step_check([reduce.reduce_sum(elementwise.cast(wrong, int32))], check)
+
+
+def weights_of(
+    features: Any, weight_column: Any, logits: Tensor, allow_per_logit: bool
+) -> Tensor | None:
+    """The examples' weights, `(batch, ..., 1)` or, if allowed, in the shape of `logits`.
+
+    Adds a step check that they are numbers >= 0.
+
+    Args:
+        features: tensors by key.
+        weight_column: a key, a `NumericColumn`, or None: there are no weights.
+        logits: `(batch, ..., n)`.
+        allow_per_logit: whether each logit may have a weight of its own.
+
+    Raises:
+        TypeError: `weight_column` is something else.
+        ValueError: the feature is missing, holds strings or has another shape.
+    """
+    if weight_column is None:
+        return None
+    column = numeric_column(weight_column) if isinstance(weight_column, str) else weight_column
+    if not isinstance(column, NumericColumn):
+        raise TypeError(
+            "Weight column must be either a string or NumericColumn. "
+            f"Given type: {type(weight_column)}."
+        )
+    weights: Tensor = Features(features).transformed(column)
+    rank = weights.shape.rank
+    fits = (1, logits.shape[-1]) if allow_per_logit else (1,)
+    if rank is not None and (rank != logits.shape.rank or weights.shape[-1] not in (None, *fits)):
+        raise ValueError(
+            explain(
+                f"weights shape must be (batch,) or (batch, {' or '.join(map(str, fits))})",
+                received=f"weight column {column.key!r}, {weights.shape}",
+                made_at=weights.op.source,
+                hint="give one weight an example",
+            )
+        )
+
+    def check(values: list[NDArray[Any]]) -> None:
+        (lows,) = values
+        wrong = ~(lows >= 0)
+        if wrong.any():
+            raise InvalidArgumentError(
+                None,
+                weights.op,
+                explain(
+                    f"weights in column {column.key!r} must be >= 0",
+                    expected="numbers >= 0",
+                    received=f"{float(lows[wrong][0]):g} in a batch",
+                    made_at=weights.op.source,
+                    hint="give examples that are not to count the weight 0",
+                ),
+            )
+
+    # The minimum of numbers with a NaN among them is NaN.
+    add_step_check([reduce.reduce_min(elementwise.cast(weights, float32))], check)
+    return weights

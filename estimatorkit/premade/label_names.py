@@ -1,0 +1,158 @@
+"""Labels as strings: looking them up in a vocabulary, and naming predicted classes.
+
+Strings live on the host, so these are host ops: one before the training step (`label_ids`), two
+after a prediction (`class_names`, `all_class_names`). A run that does not fetch what they give does
+not run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import make
+from estimatorkit.core.dtypes import int64, string
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.graph import Tensor
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+
+Vocabulary = tuple[bytes, ...]
+
+_SHOWN = 20  # entries of a vocabulary that an error lists
+
+
+def as_vocabulary(label_vocabulary: Any, n_classes: int) -> Vocabulary | None:
+    """A checked vocabulary.
+
+    Args:
+        label_vocabulary: a list or tuple of strings, one a class, or None.
+        n_classes: how many there must be.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if label_vocabulary is None:
+        return None
+    if not isinstance(label_vocabulary, (list, tuple)):
+        raise ValueError(
+            f"label_vocabulary should be a list or a tuple. Given type: {type(label_vocabulary)}"
+        )
+    if len(label_vocabulary) != n_classes:
+        raise ValueError(
+            explain(
+                '"label_vocabulary" does not have "n_classes" items. '
+                f"len(label_vocabulary)={len(label_vocabulary)}, n_classes={n_classes}, "
+                f"label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
+                hint=f"n_classes={len(label_vocabulary)}, or name every class once",
+            )
+        )
+    names = []
+    for label in label_vocabulary:
+        if not isinstance(label, (str, bytes)):
+            raise ValueError(
+                explain(
+                    "label_vocabulary should hold strings",
+                    received=f"{label!r} of type {type(label).__name__}",
+                    hint="leave it out where labels are the integers 0 to n_classes - 1",
+                )
+            )
+        names.append(label.encode() if isinstance(label, str) else label)
+    if len(set(names)) < len(names):
+        twice = sorted({name.decode() for name in names if names.count(name) > 1})
+        raise ValueError(explain("label_vocabulary names a class twice", received=twice))
+    return tuple(names)
+
+
+def _label_ids(labels: NDArray[Any], vocabulary: Vocabulary) -> NDArray[np.int64]:
+    index = {name: position for position, name in enumerate(vocabulary)}
+    try:
+        found = [index[label] for label in labels.flat]
+    except KeyError as error:
+        unknown = str(error.args[0], "utf-8", "replace")
+        known = [str(name, "utf-8", "replace") for name in vocabulary]
+        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"label {unknown!r} is not in label_vocabulary",
+                expected=f"one of {known[:_SHOWN]}{more}",
+                received=repr(unknown),
+                hint=did_you_mean(unknown, known)
+                or "add it to label_vocabulary (and to n_classes), or filter such examples out",
+            ),
+        ) from None
+    return np.array(found, np.int64).reshape(labels.shape)
+
+
+def _strings(*values: bytes) -> NDArray[Any]:
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
+def _class_names(ids: NDArray[Any], names: Vocabulary) -> NDArray[Any]:
+    return _strings(*names)[ids]  # type: ignore[no-any-return]
+
+
+def _all_class_names(ids: NDArray[Any], names: Vocabulary) -> NDArray[Any]:
+    return np.tile(_strings(*names), (ids.shape[0], 1))
+
+
+def _infer_all(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    shape = UNKNOWN if dims is None else TensorShape((dims[0], len(attrs["names"])))
+    return [Spec(string, shape)]
+
+
+_NAMES = (b"a", b"b", b"c")
+_IDS = np.array([[2], [0]], np.int64)
+
+register(
+    "LabelIds",
+    _label_ids,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(int64, inputs[0].shape)],
+    gradient=None,
+    cases=lambda: [Case((_strings(b"c", b"a")[:, None],), {"vocabulary": _NAMES}, _IDS)],
+)
+register(
+    "ClassNames",
+    _class_names,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(string, inputs[0].shape)],
+    gradient=None,
+    cases=lambda: [Case((_IDS,), {"names": _NAMES}, _strings(b"c", b"a")[:, None])],
+)
+register(
+    "AllClassNames",
+    _all_class_names,
+    where="host",
+    infer=_infer_all,
+    gradient=None,
+    cases=lambda: [
+        Case((_IDS,), {"names": _NAMES}, np.stack([_strings(*_NAMES), _strings(*_NAMES)]))
+    ],
+)
+
+
+def label_ids(labels: Tensor, vocabulary: Vocabulary) -> Tensor:
+    """The position of each label in the vocabulary, int64 in the shape of `labels`.
+
+    A run raises InvalidArgumentError for a label that is not there.
+    """
+    return make("LabelIds", {"labels": labels}, {"vocabulary": vocabulary}, "class_id_lookup")
+
+
+def class_names(class_ids: Tensor, names: Vocabulary) -> Tensor:
+    """The name of each class, in the shape of `class_ids`."""
+    return make("ClassNames", {"class_ids": class_ids}, {"names": names}, "classes")
+
+
+def all_class_names(class_ids: Tensor, names: Vocabulary) -> Tensor:
+    """All names, once for each row of `class_ids`: `(batch, classes)`."""
+    return make("AllClassNames", {"class_ids": class_ids}, {"names": names}, "all_classes")
