@@ -101,6 +101,10 @@ _PLACES: dict[str, str] = {
         f"{_CORE}.ops.random",
         *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
     ),
+    **names(
+        "estimatorkit.train.clip",
+        *("clip_by_global_norm", "clip_by_norm", "global_norm"),
+    ),
     # Data
     **names("estimatorkit.data.dataset", "Dataset"),
     **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),

@@ -9,8 +9,9 @@ from estimatorkit.lazy import attach, names
 _PLACES = {
     **names(
         "estimatorkit.train.optimizers",
-        *("AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer", "GradientDescentOptimizer"),
-        *("MomentumOptimizer", "RMSPropOptimizer"),
+        *("AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer"),
+        *("GradientDescentOptimizer", "MomentumOptimizer", "ProximalAdagradOptimizer"),
+        *("ProximalGradientDescentOptimizer", "RMSPropOptimizer"),
     ),
     **names("estimatorkit.train.optimizer", "Optimizer"),
     **names(
