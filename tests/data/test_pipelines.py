@@ -211,6 +211,7 @@ CHAINS: list[tuple[Pair, list[Step]]] = [
     (_range(13), [_shuffle(5, 0, True), _repeat(None), _take(50), _batch(4, False)]),
     (_range(13), [map_step, _shuffle(5, 0, True), _repeat(3)]),
     (_range(13), [_repeat(3), _shuffle(20, 1, True)]),
+    (_range(5), [_shuffle(5, 0, True), _repeat(2), _repeat(3), _batch(2, False)]),
     (_range(23), [_shard(3, 2), _repeat(2)]),
     (_range(23), [map_step, _shard(3, 1)]),
     (_range(23), [_take(10), _repeat(2), _skip(3)]),

@@ -127,6 +127,12 @@ def test_epochs_differ_unless_told_otherwise(window: int) -> None:
     assert cached[:40] == cached[40:]
 
 
+def test_passes_of_nested_repeats_all_differ() -> None:
+    made = Dataset.range(20).shuffle(20).repeat(2).repeat(2).repeat(2)
+    orders = np.array(_read(made.make_block_iterator(0), 160)).reshape(8, 20)
+    assert len({tuple(order) for order in orders}) == 8
+
+
 def test_a_restored_position_continues_an_order_that_had_no_seed() -> None:
     pipeline = Dataset.range(30).shuffle(7).repeat().batch(4)
     first = pipeline.make_block_iterator()
