@@ -193,6 +193,28 @@ def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
         assert [as_dtype(each.dtype) for each in results] == inferred
 
 
+@pytest.mark.parametrize(
+    "example",
+    [
+        parameter
+        for parameter in examples()
+        if parameter.values[0].row.where == "device" and len(parameter.values[0].arrays) > 1
+    ],
+)
+def test_constants_beside_computed_values(example: Example) -> None:
+    """Constants reach kernels as NumPy arrays, computed values as JAX's."""
+    arrays = example.arrays
+    attrs = {key: value for key, value in example.case.attrs.items() if key[0] != "_"}
+    for traced in set(range(len(arrays))) - set(example.static):
+
+        def call(value: Any, traced: int = traced) -> Any:
+            given = [value if at == traced else array for at, array in enumerate(arrays)]
+            return example.row.kernel(*given, **attrs)
+
+        with x64():
+            jax.eval_shape(call, arrays[traced])
+
+
 def partly_unknown(arrays: Sequence[NDArray[Any]]) -> Iterator[list[Any]]:
     """Shapes with each dimension unknown in turn, all of an input's, all; each rank, all ranks."""
     full: list[Any] = [array.shape for array in arrays]

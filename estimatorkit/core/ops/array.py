@@ -586,9 +586,54 @@ def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(index)
 
 
+def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
+    # A constant is a NumPy array, which cannot be indexed by a traced one.
+    return (jnp.asarray(x) if dynamic else x)[_index(index, dynamic)]
+
+
+def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, index = inputs[0], list(attrs["index"])
+    dims = tensor.shape.dims
+    if dims is None:
+        return [Spec(tensor.dtype, UNKNOWN)]
+    rest = len(dims) - sum(part not in ("newaxis", "ellipsis") for part in index)
+    if rest < 0 or index.count("ellipsis") > 1:
+        raise ValueError(
+            explain(
+                "StridedSlice: the index has more parts than the tensor has dimensions",
+                expected=f"at most {len(dims)}, and one ellipsis",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    at = index.index("ellipsis") if "ellipsis" in index else len(index)
+    index[at : at + 1] = [("slice", None, None, None)] * rest
+    remaining = iter(enumerate(dims))
+    result: list[int | None] = []
+    for part in index:
+        if part == "newaxis":
+            result.append(1)
+            continue
+        axis, dim = next(remaining)
+        if isinstance(part, tuple):
+            bounds = slice(*part[1:])
+            result.append(None if dim is None else len(range(*bounds.indices(dim))))
+        elif part != "input" and dim is not None and not -dim <= part < dim:
+            raise ValueError(
+                explain(
+                    f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
+                    expected=f"in [{-dim}, {dim})",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    return [Spec(tensor.dtype, TensorShape(result))]
+
+
 register(
     "StridedSlice",
-    lambda x, *dynamic, index: x[_index(index, dynamic)],
+    _strided_slice,
+    infer=_infer_strided_slice,
     numpy_kernel=lambda x, *dynamic, index: x[_index(index, dynamic)],
     cases=lambda: [
         Case((_SAMPLE,), {"index": (1,)}),
@@ -622,7 +667,9 @@ def _getitem(tensor: Tensor, key: Any) -> Tensor:
         elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
             index = convert_to_tensor(part)
             value = constant_value(index)
-            if value is not None and value.ndim == 0:
+            if index.shape.rank not in (0, None) or not index.dtype.is_integer:
+                raise _no_index(tensor, part)
+            if value is not None:
                 parts.append(int(value))
             else:
                 parts.append("input")
@@ -630,20 +677,24 @@ def _getitem(tensor: Tensor, key: Any) -> Tensor:
         elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
             parts.append(int(part))
         else:
-            raise TypeError(
-                explain(
-                    "a tensor is indexed by something it cannot be indexed by",
-                    expected="ints, slices, `...`, None (newaxis) or scalar integer tensors",
-                    received=repr(part),
-                    made_at=tensor.op.source,
-                    hint="use gather() or boolean_mask() for lists and masks",
-                )
-            )
+            raise _no_index(tensor, part)
     return make(
         "StridedSlice",
         {"input": tensor, **{f"index_{i}": each for i, each in enumerate(dynamic)}},
         {"index": tuple(parts)},
         "strided_slice",
+    )
+
+
+def _no_index(tensor: Tensor, part: Any) -> TypeError:
+    return TypeError(
+        explain(
+            "a tensor cannot be indexed by this",
+            expected="ints, slices, `...`, None (newaxis) or scalar integer tensors",
+            received=repr(part),
+            made_at=tensor.op.source,
+            hint="use gather() or boolean_mask() for lists and masks",
+        )
     )
 
 

@@ -1,0 +1,346 @@
+"""Graphs: operations, names, scopes, dependencies, collections, look-up, threads, slices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimatorkit.core import graph as graphs
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
+from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with Graph().as_default() as made:
+        yield made
+
+
+def test_an_operation_says_what_it_is(graph: Graph) -> None:
+    a = constant(1.0, name="a")
+    with graph.control_dependencies([a.op]):
+        b = elementwise.exp(constant(2.0), name="b")  # the line
+    operation = b.op
+    assert isinstance(operation, Operation)
+    assert operation.type == "Exp"
+    assert [tensor.name for tensor in operation.inputs] == ["Const:0"]
+    assert operation.control_inputs == (a.op,)
+    assert operation.outputs == (b,)
+    assert (b.op, b.value_index, b.graph, b.device) == (operation, 0, graph, "")
+    assert operation.source.file == __file__
+    assert operation.source.function == "test_an_operation_says_what_it_is"
+    assert operation.traceback is operation.source
+    assert str(operation) == "b = Exp(Const:0, ^a) -> float32()"
+    assert repr(operation) == "<tf.Operation 'b' type=Exp>"
+    assert str(graph).count("\n") == 2
+    assert repr(graph) == "<Graph of 3 operations>"
+    assert a.consumers() == []
+    assert operation.inputs[0].consumers() == [operation]
+
+
+def test_attributes(graph: Graph) -> None:
+    operation = array.transpose(array.zeros([2, 3]), [1, 0]).op
+    assert operation.get_attr("perm") == (1, 0)
+    with pytest.raises(ValueError, match="has no attribute 'axis'"):
+        operation.get_attr("axis")
+    noted = array.identity(1.0).op
+    noted.attrs["_note"] = 1
+    assert noted.kernel_attrs == {}
+
+
+def test_the_lines_of_a_helper_module_are_the_users(graph: Graph) -> None:
+    def helper() -> Tensor:
+        return constant(1.0) + 2.0
+
+    operation = helper().op
+    assert operation.source.function == "helper"
+    assert str(operation.source).startswith(f"{__file__}:")
+
+
+def test_tensors_are_compared_by_identity(graph: Graph) -> None:
+    a, b = constant(1.0), constant(1.0)
+    assert a != b
+    assert {a: 1}[a] == 1
+    assert b not in [a]
+    assert f"{a}" == str(a)
+
+
+def test_what_a_tensor_is_not(graph: Graph) -> None:
+    a = constant([1.0, 2.0])
+    for refused in (bool, len, float, int, np.asarray):
+        with pytest.raises((TypeError, NotImplementedError)):
+            refused(a if refused is not len else constant(1.0))  # type: ignore[operator]
+    with pytest.raises(TypeError, match="first dimension is known"):
+        list(array.placeholder(float32, [None]))
+    for key in ([0, 1], True, 1.5, constant([0, 1]), constant(True), "a"):
+        with pytest.raises(TypeError, match="cannot be indexed"):
+            a[key]
+
+
+def test_set_shape_adds_what_is_known(graph: Graph) -> None:
+    x = array.placeholder(float32)
+    x.set_shape([None, 3])
+    x.set_shape([2, None])
+    assert x.shape == [2, 3]
+    with pytest.raises(ValueError, match="not compatible"):
+        x.set_shape([3, 3])
+
+
+# -- names
+
+
+@given(st.lists(st.sampled_from(["a", "A", "a_1", "b", "a/b", "a_1_1", "B"]), max_size=14))
+@settings(max_examples=100, deadline=None)
+def test_names_are_unique_without_case(names: list[str]) -> None:
+    with Graph().as_default() as graph:
+        made = [constant(1.0, name=name).op.name for name in names]
+        assert len({name.lower() for name in made}) == len(made)
+        for wished, name in zip(names, made, strict=True):
+            assert name.startswith(wished)
+            assert graph.get_operation_by_name(name).name == name
+
+
+@pytest.mark.parametrize("name", ["a b", "_a", "", "/a", "a:0", "a$"])
+def test_malformed_names(graph: Graph, name: str) -> None:
+    if name:
+        with pytest.raises(ValueError, match="not a valid node name"):
+            constant(1.0, name=name)
+        with pytest.raises(ValueError, match="not a valid scope name"), graph.name_scope(name):
+            pass
+    else:
+        assert constant(1.0, name=name).name == "Const:0"
+
+
+def test_scopes_nest_and_end(graph: Graph) -> None:
+    with graphs.name_scope("a") as outer, graphs.name_scope("b") as inner:
+        assert (outer, inner) == ("a/", "a/b/")
+        assert graph.get_name_scope() == "a/b"
+        with graphs.name_scope(outer):
+            assert constant(1.0, name="c").name == "a/c:0"
+        with graphs.name_scope(None):
+            assert constant(1.0, name="c").name == "c:0"
+        assert constant(1.0, name="c").name == "a/b/c:0"
+    assert constant(1.0, name="d").name == "d:0"
+    with pytest.raises(ZeroDivisionError), graphs.name_scope("e"):
+        _ = 1 // 0
+    assert graph.get_name_scope() == ""
+
+
+# -- control dependencies
+
+
+def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
+    a, b = constant(1.0, name="a"), constant(2.0, name="b")
+    v = Variable(1.0, name="v")
+    with graph.control_dependencies([a]):
+        with graph.control_dependencies([b, v, a.op]):
+            inner = array.no_op()
+            with graph.control_dependencies(None):
+                cleared = array.no_op()
+            with graph.init_scope():
+                assert not graph.has_control_dependencies
+        outer = array.no_op()
+        direct = array.identity(a)
+    after = array.no_op()
+    assert [op.name for op in inner.control_inputs] == ["a", "b", "v"]
+    assert cleared.control_inputs == ()
+    assert [op.name for op in outer.control_inputs] == ["a"]
+    assert direct.op.control_inputs == ()  # already an input
+    assert after.control_inputs == ()
+    with pytest.raises(TypeError, match="no operation"), graph.control_dependencies([3]):
+        pass
+
+
+def test_variables_are_not_made_under_control_dependencies(graph: Graph) -> None:
+    with graph.control_dependencies([constant(1.0)]):
+        v = Variable(1.0)
+    assert v.initializer.control_inputs == ()
+
+
+# -- look-up
+
+
+def test_looking_up(graph: Graph) -> None:
+    a = constant(1.0, name="scope/alpha")
+    assert graph.get_operation_by_name("scope/alpha") is a.op
+    assert graph.get_tensor_by_name("scope/alpha:0") is a
+    assert graph.as_graph_element("scope/alpha") is a.op
+    assert graph.as_graph_element("scope/alpha:0") is a
+    assert graph.as_graph_element(a) is a
+    v = Variable(1.0, name="v")
+    assert graph.as_graph_element(v) is v.value()
+    with pytest.raises(KeyError, match="did you mean 'scope/alpha'"):
+        graph.get_operation_by_name("scope/alpa")
+    with pytest.raises(KeyError, match="does not exist"):
+        graph.get_tensor_by_name("scope/alpha:1")
+    with pytest.raises(ValueError, match="no tensor's name"):
+        graph.get_tensor_by_name("nothing")
+    with pytest.raises(ValueError, match="Operation, not a Tensor"):
+        graph.as_graph_element("scope/alpha", allow_operation=False)
+    with pytest.raises(TypeError, match="Can not convert a Operation into a Tensor"):
+        graph.as_graph_element(a.op, allow_operation=False)
+    with pytest.raises(ValueError, match="not an element of this graph"):
+        Graph().as_graph_element(a)
+
+
+# -- collections
+
+
+def test_collections(graph: Graph) -> None:
+    a, b = constant(1.0, name="one/a"), constant(2.0, name="two/b")
+    graph.add_to_collection("mine", a)
+    graph.add_to_collections(["mine", "other", "mine"], b)
+    graph.add_to_collection("mine", 3)
+    assert graph.get_collection("mine") == [a, b, 3]
+    assert graph.get_collection("mine", "one/") == [a]
+    assert graph.get_collection("nothing") == []
+    graph.get_collection("mine").append(5)
+    assert len(graph.get_collection("mine")) == 3
+    graph.get_collection_ref("mine").append(5)
+    assert graph.get_collection("mine")[-1] == 5
+    assert set(graph.get_all_collection_keys()) == {"mine", "other"}
+    graph.clear_collection("mine")
+    assert graph.get_collection("mine") == []
+    assert GraphKeys.GLOBAL_VARIABLES == "variables"
+
+
+# -- default graphs
+
+
+def test_default_graphs_nest() -> None:
+    outermost = get_default_graph()
+    with Graph().as_default() as outer:
+        with Graph().as_default() as inner:
+            assert constant(1.0).graph is inner
+        assert constant(1.0).graph is outer
+        with pytest.raises(AssertionError, match="nested graphs"):
+            graphs.reset_default_graph()
+    assert get_default_graph() is outermost
+
+
+def test_resetting_the_default_graph() -> None:
+    before = get_default_graph()
+    graphs.reset_default_graph()
+    assert get_default_graph() is not before
+    assert get_default_graph().get_operations() == []
+
+
+def test_another_thread_has_its_own_default_graph(graph: Graph) -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(get_default_graph()))
+    thread.start()
+    thread.join()
+    assert found[0] is not graph
+
+
+def test_threads_can_build_one_graph(graph: Graph) -> None:
+    def build(number: int) -> None:
+        with graph.as_default(), graphs.name_scope(f"thread{number}"):
+            for _ in range(50):
+                elementwise.add(constant(1.0), 1.0)
+
+    threads = [threading.Thread(target=build, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    operations = graph.get_operations()
+    assert len(operations) == 4 * 50 * 3
+    assert [operation.index for operation in operations] == list(range(600))
+    assert len({operation.name for operation in operations}) == 600
+
+
+def test_threads_can_run_one_session(graph: Graph) -> None:
+    x = array.placeholder(float32, [])
+    y = elementwise.square(x)
+    v = Variable(0.0)
+    add = v.assign_add(1.0)
+    wrong: list[float] = []
+    with Session() as session:
+        session.run(v.initializer)
+
+        def work(number: int) -> None:
+            for step in range(20):
+                value = float(number * 100 + step)
+                if session.run(y, {x: value}) != np.float32(value) ** 2:
+                    wrong.append(value)
+                session.run(add)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+        assert session.run(v) == 60.0
+
+
+def test_a_finalized_graph(graph: Graph) -> None:
+    a = constant(1.0)
+    graph.finalize()
+    assert graph.finalized
+    with pytest.raises(RuntimeError, match="Graph is finalized"):
+        constant(2.0)
+    with Session() as session:
+        assert session.run(a) == 1.0
+
+
+# -- slicing
+
+SAMPLE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(0, -1, slice(1, None), slice(None, None, -1), Ellipsis, None),
+        *((0, 1), (0, slice(1, 3), -1), (Ellipsis, 0), (Ellipsis, None, slice(0, 2))),
+        *((slice(None), None, 1), (slice(-2, None), Ellipsis, slice(None, None, 2)), (0, 1, 2)),
+        *(
+            (np.int64(1), slice(0, 100)),
+            (slice(2, 1), 0),
+            (None, Ellipsis, None),
+            (slice(5, -9, -2),),
+        ),
+    ],
+    ids=str,
+)
+def test_slices_as_numpy(graph: Graph, key: Any) -> None:
+    x = array.placeholder(float32, [None, 3, 4])
+    with Session() as session:
+        sliced = x[key]
+        value = session.run(sliced, {x: SAMPLE})
+        np.testing.assert_array_equal(value, SAMPLE[key])
+        assert sliced.shape.is_compatible_with(np.shape(value))
+
+
+def test_slices_by_tensors(graph: Graph) -> None:
+    x = constant(SAMPLE)
+    at = array.placeholder("int32", [])
+    with Session() as session:
+        for position in (0, 1, -1):
+            np.testing.assert_array_equal(session.run(x[at], {at: position}), SAMPLE[position])
+            np.testing.assert_array_equal(
+                session.run(x[:, at, None], {at: position}), SAMPLE[:, position, None]
+            )
+        np.testing.assert_array_equal(session.run(x[constant(1)]), SAMPLE[1])
+        np.testing.assert_array_equal(session.run(x[constant(0) : constant(1)]), SAMPLE[0:1])
+    with pytest.raises(TypeError, match="bounds of a slice"):
+        x[at:]
+
+
+def test_an_index_out_of_range_is_refused_when_it_is_known(graph: Graph) -> None:
+    x = constant(SAMPLE)
+    for key in (2, (0, 3), (0, 0, 0, 0), (Ellipsis, 4), (..., ..., 0), -3):
+        with pytest.raises(ValueError, match="StridedSlice"):
+            x[key]

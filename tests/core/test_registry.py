@@ -1,0 +1,141 @@
+"""The registry: adding rows, inference from kernels, values known before running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.registry import (
+    Case,
+    constant_value,
+    constant_value_as_shape,
+    infer_from_kernel,
+    register,
+)
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    with Graph().as_default():
+        yield
+
+
+def test_to_add_an_op_is_to_write_one_function() -> None:
+    register("TwiceAndSum", lambda x, times: (x * times, jnp.sum(x)), cases=lambda: [Case(())])
+    x = array.placeholder(float32, [None, 2])
+    doubled, total = registry.apply("TwiceAndSum", [x], {"times": 2.0}).outputs
+    assert doubled.shape == [None, 2]
+    assert total.shape == []
+    with Session() as session:
+        found = session.run([doubled, total], {x: [[1.0, 2.0]]})
+    assert found[0].tolist() == [[2.0, 4.0]]
+    assert found[1] == 3.0
+
+
+def test_a_type_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="registered twice"):
+        register("Add", jnp.add)
+    assert "Add" in registry.registered_types()
+    with pytest.raises(KeyError):
+        registry.lookup("Nothing")
+
+
+def test_inference_from_the_kernel() -> None:
+    register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
+    known, unknown = constant([1.0, 2.0]), array.placeholder(float32, [None])
+    row = registry.lookup("Outer")
+    assert infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
+    assert infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
+    assert infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
+    whatever = array.placeholder(float32)
+    spec = infer_from_kernel(row, [known, whatever], {})[0]
+    assert spec.shape.rank is None
+    assert spec.dtype is float32
+    with pytest.raises(ValueError, match="Outer cannot take these inputs") as caught:
+        infer_from_kernel(row, [known, constant([[1.0]])], {})
+    assert __file__ in str(caught.value)
+
+
+def test_a_kernel_is_evaluated_once_for_equal_shapes() -> None:
+    calls: list[Any] = []
+
+    def kernel(x: Any, table: Any) -> Any:
+        calls.append(x.shape)
+        return x + jnp.asarray(table)
+
+    register("AddTable", kernel)
+    for _ in range(3):
+        registry.output("AddTable", [constant([1.0, 2.0])], {"table": np.ones(2, np.float32)})
+    assert len(calls) == 1
+    registry.output("AddTable", [constant([1.0, 2.0])], {"table": np.zeros(2, np.float32)})
+    assert len(calls) == 2
+
+
+def test_constant_values() -> None:
+    x = array.placeholder(float32, [2, None])
+    full = array.placeholder(float32, [2, 3])
+    folded = elementwise.add(constant([1, 2]), 3) * 2
+    assert constant_value(folded).tolist() == [8, 10]
+    assert constant_value(array.shape(full)).tolist() == [2, 3]
+    assert constant_value(array.size(full)) == 6
+    assert constant_value(array.rank(full)) == 2
+    assert constant_value(array.shape(x)) is None
+    assert constant_value(x) is None
+    assert constant_value(Variable(1.0).value()) is None
+    assert constant_value(array.placeholder_with_default(1, [])) is None
+    assert constant_value(array.range_(3)).tolist() == [0, 1, 2]
+    assert constant_value(array.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
+    assert constant_value(elementwise.cast(constant([1.7]), int32)).tolist() == [1]
+    assert constant_value(reduce.reduce_sum(constant([1, 2]))) == 3
+    assert constant_value(constant(["a"])).tolist() == [b"a"]
+
+
+def test_large_values_are_left_to_xla() -> None:
+    large = array.zeros([100, 100])
+    assert constant_value(elementwise.exp(large)) is None
+
+
+def test_constant_values_as_shapes() -> None:
+    x = array.placeholder(float32, [None, 3, 4])
+    dims = array.shape(x)
+    assert constant_value_as_shape(dims) == [None, 3, 4]
+    assert constant_value_as_shape(dims[1:]) == [3, 4]
+    assert constant_value_as_shape(dims[:1]) == [None]
+    assert constant_value_as_shape(dims[::-1]) == [4, 3, None]
+    assert constant_value_as_shape(array.stack([dims[0], dims[2], 5])) == [None, 4, 5]
+    assert constant_value_as_shape(array.concat([dims[:2], [7, -1]], 0)) == [None, 3, 7, None]
+    assert constant_value_as_shape(constant([2, -1])) == [2, None]
+    assert constant_value_as_shape(array.placeholder(int32, [2])) == [None, None]
+    assert constant_value_as_shape(array.placeholder(int32, [None])).rank is None
+    assert constant_value_as_shape(array.placeholder(int32)).rank is None
+
+
+def test_broadcasting_of_static_shapes() -> None:
+    for one, other, expected in (
+        ([2, 3], [3], [2, 3]),
+        ([2, 1], [1, 4], [2, 4]),
+        ([None, 3], [1], [None, 3]),
+        ([None, 3], [5, 1], [5, 3]),
+        ([None], [1], [None]),
+        ([None], [4], [4]),
+        ([], [2], [2]),
+        ([2, 0], [1], [2, 0]),
+    ):
+        x, y = array.placeholder(float32, one), array.placeholder(float32, other)
+        assert (x + y).shape == expected
+        assert (y + x).shape == expected
+    assert (array.placeholder(float32) + constant([1.0])).shape.rank is None
+    with pytest.raises(ValueError, match="must be equal, but are 2 and 3"):
+        constant([1.0, 2.0]) + constant([1.0, 2.0, 3.0])
