@@ -80,7 +80,7 @@ class Session:
 
         Returns:
             Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
-                operations.
+            operations.
 
         Raises:
             InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.

@@ -2,15 +2,17 @@
 
 A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or spans of a
 block (to the loop that runs many steps in one call); both move the same position. While one block
-is used, a thread prepares the next. The position that is saved is that of the next element to be
+is used, a thread reads the next. The position that is saved is that of the next element to be
 handed out, however far the thread has read.
 """
 
 from __future__ import annotations
 
-import weakref
+import logging
+import threading
+import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any
@@ -25,11 +27,19 @@ from estimatorkit.data.buffers import aligned_empty
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import Plan
 
+THREAD_NAME = "estimatorkit-input"
+
 BLOCK_BYTES = 8 << 20
 """Bytes: enough that the 30 us of a call vanish (20 batches of MNIST), and still in the caches."""
 
 MAX_BLOCK = 1024
 """Elements of a block at most: Iris batches of 512 bytes would give blocks of 16,384 steps."""
+
+READ_SECS = 0.1
+"""Seconds aimed at for reading a block: a slow generator's elements are not held back for long."""
+
+CLOSE_SECS = 5.0
+"""Seconds that closing waits for a generator that is in the midst of an element."""
 
 
 @dataclass(eq=False)
@@ -40,12 +50,16 @@ class Block:
         columns: for each leaf the elements, `(capacity, ...)`; only the first `count` are filled.
         count: how many elements there are.
         state: the iterator's position before the first of them.
+        whole: whether these are as many elements as were asked for.
+        secs: how long the reading took.
         offset: how many have been handed out.
     """
 
     columns: list[NDArray[Any]]
     count: int
     state: Mapping[str, Any]
+    whole: bool
+    secs: float
     offset: int = 0
 
 
@@ -62,11 +76,10 @@ class Cursor:
         self._description = describe(dataset._plan)
         self._block: Block | None = None
         self._ended = False
-        self._rows: int | None = None
+        self._rows = 0  # to be read next time; 0 where nothing is known yet
+        self._most = 1
         self._capacities: dict[Any, int] = {}
-        self._thread: ThreadPoolExecutor | None = None
         self._next: Future[Block] | None = None
-        self._finalizer: Any = None
 
     def block(self) -> Block:
         """The block that holds the next element.
@@ -107,11 +120,10 @@ class Cursor:
         }
 
     def set_state(self, state: Mapping[str, Any]) -> bool:
-        """Goes to a position that `get_state` gave.
+        """Goes from the beginning to a position that `get_state` gave.
 
         A position at the end, or in a dataset put together in another way, is not gone to: the
-            cursor then stays at the
-        beginning, as a training with new data wants it.
+        cursor then stays at the beginning, as a training with new data wants it.
 
         Returns:
             Whether the cursor moved.
@@ -119,19 +131,27 @@ class Cursor:
         if state["ended"] or state["dataset"] != self._description:
             return False
         iterator = self._settled()
+        beginning = iterator.get_state()
         self._block = None
         iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
+        try:  # the last element may have been used without the end being noticed
+            iterator.unread(iterator.next_block(1), 0)
+        except OutOfRangeError:
+            iterator.set_state(beginning)
+            return False
         return True
 
     def close(self) -> None:
-        """Stops the thread; closing twice is no error."""
-        self._settled()
-        if self._thread is not None:
-            self._thread.shutdown()
-            self._thread = None
-            self._finalizer.detach()
-        self._iterator.close()
+        """Gives back what the iterator holds; closing twice is no error."""
+        if self._next is not None and not wait([self._next], CLOSE_SECS).done:
+            logging.getLogger("estimatorkit").warning(
+                "The input is left behind, busy: its next element did not come within %g s. "
+                "Does a generator wait for something?",
+                CLOSE_SECS,
+            )
+            return
+        self._settled().close()
 
     def _settled(self) -> BlockIterator:
         """The iterator, with no thread at work on it."""
@@ -145,47 +165,55 @@ class Cursor:
             waiting, self._next = self._next, None
             block = waiting.result()
         else:
-            if self._rows is None:
-                self._rows = self._measure()
-            block = self._read()
-        if block.count == self._rows:  # a short block means that the end is near: no thread for it
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "estimatorkit-input")
-                self._finalizer = weakref.finalize(self, self._thread.shutdown, wait=False)
-            self._next = self._thread.submit(
-                _read, self._iterator, self._rows or 1, self._capacities
-            )
+            if not self._rows:
+                self._measure()
+            block = _read(self._iterator, self._rows, self._capacities)
+        fitting = int(block.count * READ_SECS / max(block.secs, 1e-9))
+        self._rows = max(1, min(self._most, 2 * block.count, fitting))
+        if block.whole:  # otherwise the end is near: no thread for it
+            self._next = Future()
+            threading.Thread(
+                target=_read_into,
+                args=(self._next, self._iterator, self._rows, self._capacities),
+                name=THREAD_NAME,
+                daemon=True,
+            ).start()
         return block
 
-    def _read(self) -> Block:
-        return _read(self._iterator, self._rows or 1, self._capacities)
+    def _measure(self) -> None:
+        """How many elements a block holds: reads one to see size and time, and gives it back."""
+        first = _read(self._iterator, 1, {})
+        self._iterator.unread(first.columns, 0)
+        size = sum(column.nbytes for column in first.columns)
+        self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
+        self._rows = max(1, min(self._most, int(READ_SECS / max(first.secs, 1e-9))))
+        self._capacities[_kind(first.columns)] = self._most
 
-    def _measure(self) -> int:
-        """How many elements a block holds: reads one to see its size, and puts it back."""
-        state = self._iterator.get_state()
-        try:
-            columns = self._iterator.next_block(1)
-        except OutOfRangeError:
-            self._iterator.set_state(state)
-            return 1
-        self._iterator.set_state(state)
-        size = sum(column.nbytes for column in columns)
-        return max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
+
+def _read_into(
+    future: Future[Block], iterator: BlockIterator, rows: int, capacities: dict[Any, int]
+) -> None:
+    try:
+        future.set_result(_read(iterator, rows, capacities))
+    except BaseException as error:  # whatever a generator raises reaches the caller
+        future.set_exception(error)
 
 
 def _read(iterator: BlockIterator, rows: int, capacities: dict[Any, int]) -> Block:
+    started = time.perf_counter()
     state = iterator.get_state()
     columns = iterator.next_block(rows)
     count = len(columns[0])
-    # All blocks of one kind of element get the length of the first, so that XLA compiles one loop
-    # for them.
-    kind = tuple((column.shape[1:], column.dtype.str) for column in columns)
-    capacity = capacities.setdefault(kind, count)
+    # All blocks of one kind of element get one length, so that XLA compiles one loop for them.
+    kind = _kind(columns)
+    capacity = capacities[kind] = max(count, capacities.get(kind, 0))
     if capacity > count:
         columns = [_lengthened(column, capacity) for column in columns]
-    elif capacity < count:
-        capacities[kind] = count
-    return Block(columns, count, state)
+    return Block(columns, count, state, count == rows, time.perf_counter() - started)
+
+
+def _kind(columns: list[NDArray[Any]]) -> Any:
+    return tuple((column.shape[1:], column.dtype.str) for column in columns)
 
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
