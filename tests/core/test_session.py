@@ -379,6 +379,21 @@ def test_two_fetches_of_one_value_do_not_share_memory() -> None:
         assert (other != 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64", "float32", "bool"])
+def test_large_constants(dtype: str) -> None:
+    """Constants above `plan.LARGE_CONSTANT` bytes are arguments of the executable."""
+    value = np.full(20000, 2**40 + 1).astype(dtype)
+    value[7] = 0
+    c = constant(value)
+    with Session() as session:
+        found = session.run([c[5:9], array.identity(c)])
+        np.testing.assert_array_equal(found[0], value[5:9])
+        np.testing.assert_array_equal(found[1], value)
+        assert found[1].dtype == value.dtype
+        other = value[::-1].copy()
+        np.testing.assert_array_equal(session.run(array.identity(c), {c: other}), other)
+
+
 def test_empty_arrays() -> None:
     x = placeholder(float32, [None, 2])
     with Session() as session:
@@ -430,6 +445,17 @@ def test_a_shape_that_a_computation_gives() -> None:
     with Session() as session:
         assert session.run(filled, {x: [1.0, 2.0]}).shape == (3, 2)
         assert session.run(filled, {x: [1.0]}).shape == (1, 2)
+        assert session.run(filled, {x: np.ones(5000)}).shape == (5000, 2)
+
+
+def test_data_that_a_shape_is_computed_from_is_not_compiled_in() -> None:
+    x = placeholder(float32, [2], "x")
+    count = elementwise.cast(reduce.reduce_sum(x), int32)
+    filled = array.fill(array.stack([count, 2]), 1.0)
+    with Session() as session:
+        for part in (0.5, 0.25, 0.75):
+            assert session.run(filled, {x: [part, 3 - part]}).shape == (3, 2)
+        assert session.state.compilations.total() == 2  # the count, and 3 rows
 
 
 def test_a_shape_from_the_host() -> None:
