@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from estimatorkit.core import devices
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.shapes import ShapeLike, TensorShape, as_shape
@@ -368,7 +369,7 @@ class _Scopes(threading.local):
     def __init__(self) -> None:
         self.name: str = ""
         self.control: list[tuple[Operation, ...]] = [()]
-        self.device: str = ""
+        self.devices: tuple[Callable[[Any], str], ...] = ()
 
 
 class Graph:
@@ -451,10 +452,11 @@ class Graph:
                 tuple(inputs),
                 self._control_inputs(inputs),
                 attrs or {},
-                self._scopes.device,
+                "",
                 user_line(),
                 outputs,
             )
+            devices.place(op, self._scopes.devices)
             self._ops.append(op)
             self._by_name[full_name] = op
             return op
@@ -567,14 +569,23 @@ class Graph:
             yield
 
     @contextmanager
-    def device(self, device: str | None) -> Iterator[None]:
-        """Asks for a device for the operations made inside; None asks for none."""
-        outer = self._scopes.device
-        self._scopes.device = device or ""
+    def device(self, device: devices.DeviceLike | None) -> Iterator[None]:
+        """Asks for a device for the operations made inside.
+
+        Args:
+            device: a name such as '/job:ps/task:1' or '/gpu:0', a `DeviceSpec`, or a function of an
+                operation giving its name. A block inside another adds to it. None asks for none.
+
+        Raises:
+            ValueError: the name is malformed.
+        """
+        outer = self._scopes.devices
+        inner = () if device is None else (*outer, devices.device_function(device))
+        self._scopes.devices = inner
         try:
             yield
         finally:
-            self._scopes.device = outer
+            self._scopes.devices = outer
 
     # -- looking things up
 
@@ -613,8 +624,8 @@ class Graph:
         op_name, colon, index = name.rpartition(":")
         if name in self._by_name:
             raise ValueError(
-                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names have the form "
-                f'"<op_name>:<output_index>", for example {name + ":0"!r}.'
+                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names have the "
+                f'form "<op_name>:<output_index>", for example {name + ":0"!r}.'
             )
         if not colon or not index.isdigit():
             raise ValueError(
@@ -832,7 +843,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]
 
 
 @contextmanager
-def device(device_name: str | None) -> Iterator[None]:
+def device(device_name: devices.DeviceLike | None) -> Iterator[None]:
     """`Graph.device` on the default graph."""
     with get_default_graph().device(device_name):
         yield

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from estimatorkit.core import graph as graphs
 from estimatorkit.core.conversion import constant
+from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
 from estimatorkit.core.ops import array, elementwise
@@ -293,6 +294,53 @@ def test_a_finalized_graph(graph: Graph) -> None:
         constant(2.0)
     with Session() as session:
         assert session.run(a) == 1.0
+
+
+# -- devices
+
+
+@pytest.mark.parametrize(
+    ("spec", "canonical"),
+    [
+        *(("", ""), ("/job:ps", "/job:ps"), ("/job:ps/task:1", "/job:ps/task:1")),
+        *(("/cpu:0", "/device:CPU:0"), ("/gpu:1", "/device:GPU:1"), ("/GPU", "/device:GPU:*")),
+        *(("/device:gpu:0", "/device:GPU:0"), ("cpu:0", "/device:CPU:0")),
+        ("/task:3/job:worker/replica:0/device:TPU:7", "/job:worker/replica:0/task:3/device:TPU:7"),
+    ],
+)
+def test_device_names(spec: str, canonical: str) -> None:
+    found = DeviceSpec.from_string(spec)
+    assert found.to_string() == canonical
+    assert DeviceSpec.from_string(canonical) == found
+    assert DeviceSpec().make_merged_spec(found) == found
+
+
+@pytest.mark.parametrize("spec", ["my gpu", "/job", "/task:one", "/cpu:zero", "/disk:0"])
+def test_malformed_device_names(graph: Graph, spec: str) -> None:
+    with pytest.raises(ValueError, match="Unknown attribute"), graphs.device(spec):
+        pass
+
+
+def test_device_blocks(graph: Graph) -> None:
+    def by_type(op: Operation) -> str:
+        return "/job:ps" if op.type == "VarHandleOp" else f"/job:worker{op.device}"
+
+    with graphs.device(by_type):
+        v = Variable(1.0)
+        with graphs.device("/gpu:0"):
+            a = constant(1.0)
+            with graphs.device(DeviceSpec(device_type="CPU", device_index=1)):
+                b = constant(1.0)
+            with graphs.device(None):
+                c = constant(1.0)
+            with graphs.device(""):
+                d = constant(1.0)
+    assert v.device == "/job:ps"
+    assert v.initializer.device == "/job:worker"
+    assert a.device == d.device == "/job:worker/device:GPU:0"
+    assert b.device == "/job:worker/device:CPU:1"
+    assert c.device == ""
+    assert constant(1.0).device == ""
 
 
 # -- slicing

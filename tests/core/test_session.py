@@ -1,4 +1,7 @@
-"""Sessions: feeds, fetches, what runs and what does not, values and their types, errors."""
+"""Sessions: feeds, fetches, what runs and what does not, values and their types, errors.
+
+Of the ops, `Placeholder` and `NoOp` are tested here.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+"""Names of devices: `DeviceSpec`, as in `tf.device("/job:ps/task:1/device:CPU:0")`, and their
+merging.
+
+A `with device(...)` block inside another adds to it: the inner block wins where both speak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from estimatorkit.core.errors import explain
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """Where an operation is asked to run, known in part.
+
+    Attributes:
+        job: the job's name in a cluster, for example 'ps'.
+        replica: the replica's number.
+        task: the task's number within the job.
+        device_type: 'CPU', 'GPU' or 'TPU'.
+        device_index: the number of the device within its task.
+    """
+
+    job: str | None = None
+    replica: int | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+
+    @classmethod
+    def from_string(cls, spec: str) -> DeviceSpec:
+        """Reads '/job:<name>/replica:<id>/task:<id>/device:<type>:<id>', or parts of it.
+
+        '/cpu:0', '/gpu:1' and the like are short for '/device:CPU:0', '/device:GPU:1'.
+
+        Raises:
+            ValueError: a part is none of these.
+        """
+        found = cls()
+        for part in filter(None, spec.split("/")):
+            found = replace(found, **_fields_of(part, spec))
+        return found
+
+    def to_string(self) -> str:
+        """The form that `from_string` reads; '' where nothing is known."""
+        parts = [
+            f"/{name}:{value}"
+            for name, value in (("job", self.job), ("replica", self.replica), ("task", self.task))
+            if value is not None
+        ]
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            parts.append(f"/device:{self.device_type}:{index}")
+        return "".join(parts)
+
+    def make_merged_spec(self, inner: DeviceSpec) -> DeviceSpec:
+        """This, with what `inner` says in place of what this says."""
+        said = {name: value for name, value in vars(inner).items() if value is not None}
+        return replace(self, **said)
+
+
+def _fields_of(part: str, spec: str) -> dict[str, Any]:
+    match part.split(":"):
+        case ["job", name]:
+            return {"job": name}
+        case ["replica" | "task" as name, number] if number.isdigit():
+            return {name: int(number)}
+        case ["device", *rest] | [*rest] if 1 <= len(rest) <= 2 and rest[0].upper() in _TYPES:
+            index = rest[1] if len(rest) == 2 else "*"
+            if index == "*" or index.isdigit():
+                at = None if index == "*" else int(index)
+                return {"device_type": rest[0].upper(), "device_index": at}
+    raise ValueError(
+        explain(
+            f"Unknown attribute '{part}' is encountered while parsing the device spec: '{spec}'",
+            expected="/job:<name>/replica:<id>/task:<id>/device:<CPU|GPU|TPU>:<id>, or parts of it",
+        )
+    )
+
+
+_TYPES = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
+
+DeviceLike: TypeAlias = str | DeviceSpec | Callable[[Any], str | None]
+"""What `with device(...)` takes; a function gives the device of each operation made inside."""
+
+
+def device_function(device: DeviceLike) -> Callable[[Any], str]:
+    """As a function of an operation, whose `device` says what inner blocks asked for.
+
+    Raises:
+        ValueError: the name is malformed.
+    """
+    if callable(device):
+        return lambda op: DeviceSpec.from_string(device(op) or "").to_string()
+    outer = DeviceSpec.from_string(device) if isinstance(device, str) else device
+
+    def merged(op: Any) -> str:
+        return outer.make_merged_spec(DeviceSpec.from_string(op.device)).to_string()
+
+    return merged
+
+
+def place(op: Any, blocks: Sequence[Callable[[Any], str]]) -> None:
+    """Sets `op.device` from the blocks around it, outermost first in `blocks`, asked last."""
+    for block in reversed(blocks):
+        op.device = block(op)
