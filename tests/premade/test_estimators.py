@@ -1,0 +1,189 @@
+"""Premade estimators as users meet them: signatures, defaults, training, and errors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import global_variables_initializer
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.premade import baseline, dnn, heads, linear
+from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.optimizers import AdamOptimizer
+
+SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())
+CLASSES: dict[str, Any] = {
+    name: getattr(module, name)
+    for module in (dnn, linear, baseline, heads)
+    for name in module.__all__
+    if inspect.isclass(getattr(module, name)) and name != "Head"
+}
+COLUMNS = [numeric_column("x")]
+
+
+def group_of(name: str) -> dict[str, Any]:
+    """The group of golden signatures of TensorFlow 2 that holds a class."""
+    groups: dict[str, Any] = SIGNATURES
+    found = [
+        group
+        for key, group in groups.items()
+        if isinstance(group, dict) and name in group and "v1" not in key
+    ]
+    return dict(found[0])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_constructors_have_tensorflows_arguments_and_defaults(name: str) -> None:
+    parameters = list(inspect.signature(CLASSES[name]).parameters.values())
+    found = []
+    for parameter in parameters:
+        default = None if parameter.default is parameter.empty else repr(parameter.default)
+        if default is not None and default.startswith("<function"):
+            default = f"<function {parameter.default.__name__}>"
+        found.append([parameter.name, default, parameter.kind.name])
+    assert found == group_of(name)[name]
+
+
+@pytest.mark.parametrize("name", ["BinaryClassHead", "MultiClassHead", "RegressionHead"])
+@pytest.mark.parametrize("method", ["loss", "predictions", "create_estimator_spec"])
+def test_heads_methods_have_tensorflows_arguments(name: str, method: str) -> None:
+    key = f"{name}.{method}"
+    parameters = list(inspect.signature(getattr(CLASSES[name], method)).parameters)[1:]
+    expected = [parameter for parameter, *_ in group_of(key)[key]]
+    assert parameters[: len(expected)] == expected
+
+
+def input_of(labels: Any, **features: Any) -> Callable[[], Dataset]:
+    def input_fn() -> Dataset:
+        given = features or {"x": np.arange(len(labels), dtype=np.float32)}
+        return Dataset.from_tensor_slices((given, labels)).batch(2)
+
+    return input_fn
+
+
+def test_a_classifier_trains_evaluates_and_predicts(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=200).astype(np.float32)
+    labels = np.where(x > 0, "yes", "no").astype(object)
+    estimator = dnn.DNNClassifier(
+        [8],
+        COLUMNS,
+        tmp_path,
+        label_vocabulary=["no", "yes"],
+        optimizer=lambda: AdamOptimizer(0.03),
+        dropout=0.1,
+        config=RunConfig(tf_random_seed=1),
+    )
+
+    def input_fn() -> Dataset:
+        return (
+            Dataset.from_tensor_slices(({"x": x}, labels)).shuffle(200, seed=1).repeat().batch(20)
+        )
+
+    estimator.train(input_fn, steps=300)
+    metrics = estimator.evaluate(input_of(labels, x=x))
+    assert metrics["accuracy"] > 0.95
+    assert metrics["auc"] > 0.98
+    assert metrics["global_step"] == 300
+    predictions = list(estimator.predict(input_of(labels[:4], x=x[:4])))
+    assert [row["classes"][0].decode() for row in predictions] == labels[:4].tolist()
+    assert predictions[0]["all_classes"].tolist() == [b"no", b"yes"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0, 1, 2, 3]), "minimum 2, maximum 3"),
+        (np.array([1, 2, 3, 1]), "Labels must be <= n_classes - 1"),
+        (np.array([0, 1, 2, -1]), "Labels must be >= 0"),
+    ],
+)
+def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(
+    labels: Any, message: str, tmp_path: Path
+) -> None:
+    estimator = dnn.DNNClassifier([4], COLUMNS, tmp_path, n_classes=3)
+    with pytest.raises(InvalidArgumentError, match=message):
+        estimator.train(input_of(labels))
+    saved = estimator.latest_checkpoint()
+    assert saved is None or saved.endswith("-0")
+
+
+def test_labels_that_are_not_in_the_vocabulary_stop_training(tmp_path: Path) -> None:
+    estimator = linear.LinearClassifier(
+        COLUMNS, tmp_path, n_classes=3, label_vocabulary=["a", "b", "c"]
+    )
+    with pytest.raises(InvalidArgumentError, match="label 'd' is not in label_vocabulary"):
+        estimator.train(input_of(np.array(["a", "b", "c", "d"], object)))
+
+
+def test_a_baseline_needs_features_only_for_the_size_of_the_batch(tmp_path: Path) -> None:
+    labels = np.array([1.0, 3.0, 5.0, 3.0], np.float32)
+    words = np.array(["a", "b", "c", "d"], object)
+    estimator = baseline.BaselineRegressor(tmp_path, optimizer="SGD")
+    estimator.train(lambda: input_of(labels, words=words)().repeat(30))
+    (row, *_) = estimator.predict(input_of(labels, words=words))
+    assert abs(row["predictions"][0] - 3.0) < 0.7
+
+
+@pytest.mark.parametrize("dropout", [None, 0.5])
+def test_dropout_is_for_training_only(dropout: float | None, tmp_path: Path) -> None:
+    estimator = dnn.DNNRegressor([64], COLUMNS, tmp_path, dropout=dropout, optimizer="SGD")
+    features = {"x": np.array([1.0, 2.0], np.float32)}
+    with Graph().as_default(), Session() as session:
+        get_or_create_global_step()
+        train = estimator.model_fn(features, np.zeros(2, np.float32), ModeKeys.TRAIN, None)
+        session.run(global_variables_initializer())
+        several = {session.run(train.loss).item() for _ in range(4)}
+    assert len(several) == (1 if dropout is None else 4)
+    with Graph().as_default(), Session() as session:
+        spec = estimator.model_fn(features, None, ModeKeys.PREDICT, None)
+        session.run(global_variables_initializer())
+        one, two = (session.run(spec.predictions["predictions"]) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_an_activation_of_none_makes_a_linear_network(tmp_path: Path) -> None:
+    estimator = dnn.DNNRegressor([5], COLUMNS, tmp_path, activation_fn=None)
+    with Graph().as_default(), Session() as session:
+        features = {"x": np.array([-2.0, 0.0, 2.0], np.float32)}
+        spec = estimator.model_fn(features, None, ModeKeys.PREDICT, None)
+        session.run(global_variables_initializer())
+        low, middle, high = session.run(spec.predictions["predictions"])[:, 0]
+    np.testing.assert_allclose(low + high, 2 * middle, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dnn.DNNClassifier([], COLUMNS, n_classes=1), "n_classes must be > 2: 1."),
+        (lambda: dnn.DNNClassifier(10, COLUMNS), "hint:     [10]"),
+        (lambda: dnn.DNNClassifier([10, 0], COLUMNS), "hidden_units must be a list of positive"),
+        (lambda: dnn.DNNClassifier(["10"], COLUMNS), "hidden_units must be a list of positive"),
+        (lambda: dnn.DNNClassifier([10], COLUMNS, dropout=1.0), "dropout is no probability"),
+        (lambda: dnn.DNNClassifier([10], []), "feature_columns must not be empty"),
+        (lambda: dnn.DNNRegressor([10], ["x"]), "numeric_column('x')"),
+        (lambda: dnn.DNNRegressor([10], COLUMNS, loss_reduction="avg"), "Invalid loss_reduction"),
+        (
+            lambda: linear.LinearRegressor(COLUMNS, sparse_combiner="x"),
+            "sparse_combiner is unknown",
+        ),
+        (lambda: linear.LinearClassifier(COLUMNS * 2), "Duplicate feature column name found"),
+        (lambda: baseline.BaselineRegressor(label_dimension=0), "Invalid label_dimension 0."),
+    ],
+)
+def test_constructors_refuse_what_does_not_fit_at_once(make: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        make()
+    assert message in str(caught.value)
