@@ -75,5 +75,5 @@ if __name__ == "__main__":
     parser.add_argument("--batch_size", type=int, default=100, help="examples in a batch")
     parser.add_argument("--train_steps", type=int, default=1000, help="training steps")
     parser.add_argument("--seed", type=int, help="makes the run repeatable")
-    parser.add_argument("--model_dir", help="where the model is kept; a temporary folder by default")
+    parser.add_argument("--model_dir", help="where the model is kept; default: a temporary folder")
     main(**vars(parser.parse_args()))

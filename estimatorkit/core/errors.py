@@ -66,9 +66,7 @@ class OpError(Exception):
 
     error_code: int = 2
 
-    def __init__(
-        self, node_def: Any, op: Any, message: str, error_code: int | None = None
-    ) -> None:
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)
         self.node_def = node_def
         self.op = op
