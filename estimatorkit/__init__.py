@@ -1,7 +1,8 @@
 """estimatorkit: the Estimator API on XLA.
 
-TensorFlow 1's programming model (graphs, sessions, datasets, feature columns, premade and custom estimators) on a small
-graph core that compiles to XLA through JAX. `import estimatorkit as tf` is the way to start with an old script.
+TensorFlow 1's programming model (graphs, sessions, datasets, feature columns, premade and custom
+estimators) on a small graph core that compiles to XLA through JAX. `import estimatorkit as tf` is
+the way to start with an old script.
 
 Names are imported when they are first used; `dir(estimatorkit)` lists them.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.lazy import attach, names
-from estimatorkit.version import __version__
+from estimatorkit.version import __version__ as __version__
 
 _CORE = "estimatorkit.core"
 _PLACES: dict[str, str] = {

@@ -1,11 +1,12 @@
 """Iris: which of three species is this flower?
 
-The six steps of the slides, in ten lines that matter: load the data, describe the features, choose a model, train it,
-evaluate it, let it predict. Run it with
+The six steps of the slides, in ten lines that matter: load the data, describe the features, choose
+a model, train it, evaluate it, let it predict. Run it with
 
     python examples/iris.py [--batch_size 100] [--train_steps 1000] [--seed 1]
 
-It prints the accuracy on 30 flowers that the training never saw (about 0.97), and three predictions.
+It prints the accuracy on 30 flowers that the training never saw (about 0.97), and three
+predictions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main(batch_size=100, train_steps=1000, seed=None, model_dir=None):
     (train_x, train_y), (test_x, test_y) = iris.load_data()
 
     # 2. Create feature columns to describe the data: each measurement is a number.
-    my_feature_columns = [tf.feature_column.numeric_column(key=key) for key in train_x.keys()]
+    my_feature_columns = [tf.feature_column.numeric_column(key=key) for key in train_x]
 
     # 3. Select the type of model: a neural network with two hidden layers of 10 units each.
     classifier = tf.estimator.DNNClassifier(

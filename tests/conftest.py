@@ -1,4 +1,4 @@
-"""What every test starts with: an empty default graph, and no log handlers left by the one before."""
+"""What every test starts with: an empty default graph, no log handlers left by the one before."""
 
 from __future__ import annotations
 

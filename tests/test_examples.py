@@ -17,7 +17,8 @@ ROOT = Path(__file__).parent.parent
 def load_example(name: str) -> ModuleType:
     """Imports an example by its file."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

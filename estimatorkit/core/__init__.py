@@ -1,1 +1,3 @@
-"""The graph core: graph, op registry and ops, gradients, variables, planning, execution, checkpoints."""
+"""The graph core: graph, op registry and ops, gradients, variables, planning, execution,
+checkpoints.
+"""

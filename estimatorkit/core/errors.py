@@ -1,15 +1,16 @@
 """Errors: TensorFlow's classes, and one way to word them.
 
-Errors met while a graph runs are `OpError`s, one subclass a status code, as in `tf.errors`; errors met while a
-graph is built are `ValueError` and `TypeError`, as in TensorFlow. Every message has up to four parts, put together
-by `explain`: what went wrong, what was expected, what came, where it was made, what to try.
+Errors met while a graph runs are `OpError`s, one subclass a status code, as in `tf.errors`; errors
+met while a graph is built are `ValueError` and `TypeError`, as in TensorFlow. Every message has up
+to four parts, put together by `explain`: what went wrong, what was expected, what came, where it
+was made, what to try.
 
     Exception
     +-- OpError
-        +-- CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError,
-            AlreadyExistsError, PermissionDeniedError, UnauthenticatedError, ResourceExhaustedError,
-            FailedPreconditionError, AbortedError, OutOfRangeError, UnimplementedError, InternalError,
-            UnavailableError, DataLossError
+        +-- CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError,
+            NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError,
+            ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
+            UnimplementedError, InternalError, UnavailableError, DataLossError
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class ResourceExhaustedError(OpError):
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state needed: above all, a variable is read before it is initialized."""
+    """The system is not in the state needed: above all, a variable without a value is read."""
 
     error_code = 9
 

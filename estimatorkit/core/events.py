@@ -1,7 +1,7 @@
 """Event files for TensorBoard, and their plain twin `metrics.jsonl`.
 
-TensorBoard's own writer and protos make the event files (the package `tensorboard`, which needs no TensorFlow). It is
-imported when the first value is written: it takes 0.2 s.
+TensorBoard's own writer and protos make the event files (the package `tensorboard`, which needs no
+TensorFlow). It is imported when the first value is written: it takes 0.2 s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class MetricsWriter:
-    """Writes scalars of a run into a directory: an event file, and a line of `metrics.jsonl` for each call.
+    """Writes scalars of a run: an event file, and a line of `metrics.jsonl` for each call.
 
     Args:
         directory: made where it is not there.

@@ -1,8 +1,8 @@
 """64-bit mode, only where it is asked for.
 
-JAX cuts 64-bit values to 32 bits unless told otherwise. Graphs honour int64 and float64, so tracing and the calls of
-executables that touch wide types happen inside `with x64():`. The process-wide flag is never changed, so that other
-JAX code in the same program is not affected.
+JAX cuts 64-bit values to 32 bits unless told otherwise. Graphs honour int64 and float64, so tracing
+and the calls of executables that touch wide types happen inside `with x64():`. The process-wide
+flag is never changed, so that other JAX code in the same program is not affected.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,13 @@ from estimatorkit.train.log import ensure_visible, logger, terminal
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook
 from estimatorkit.train.saver import Saver, restore_checkpoint
-from estimatorkit.train.training import CheckedLoop, run_training
+from estimatorkit.train.training import (
+    CheckedLoop,
+    empty_input,
+    next_stretch,
+    run_hooked,
+    run_training,
+)
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 _MOST_STEPS = 1 << 30
@@ -234,7 +241,7 @@ class Estimator:
     ) -> NDArray[Any] | None:
         graph = Graph()
         graph.seed = self._config.tf_random_seed
-        with graph.as_default():
+        with graph.as_default(), ExitStack() as closing:
             get_or_create_global_step(graph)
             spec = self._build(input_fn, ModeKeys.TRAIN)
             saving = self._saver_hook(saving_listeners)
@@ -247,26 +254,24 @@ class Estimator:
             if saving is not None:  # last: where a hook before it fails, nothing bad is saved
                 all_hooks.append(saving)
             for hook in all_hooks:
+                closing.callback(hook.close)
+            for hook in all_hooks:
                 hook.begin()
             initializer = [global_variables_initializer(), local_variables_initializer()]
             graph.finalize()
             session = Session(graph=graph)
-            try:
-                if start is None:
-                    session.run(initializer[0])
-                else:
-                    self._restore(session, start, saving)
-                session.run(initializer[1])
-                for hook in all_hooks:
-                    hook.after_create_session(session, None)
-                loss = run_training(session, spec.train_op, spec.loss, all_hooks)
-                for hook in all_hooks:
-                    hook.end(session)
-                return loss
-            finally:
-                for report in reports:
-                    report.close()
-                session.close()
+            closing.callback(session.close)
+            if start is None:
+                session.run(initializer[0])
+            else:
+                self._restore(session, start, saving)
+            session.run(initializer[1])
+            for hook in all_hooks:
+                hook.after_create_session(session, None)
+            loss = run_training(session, spec.train_op, spec.loss, all_hooks)
+            for hook in all_hooks:
+                hook.end(session)
+            return loss
 
     def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
         """The hooks that tell people how the training goes."""
@@ -319,7 +324,7 @@ class Estimator:
         Args:
             input_fn: as for `train`.
             steps: how many batches; all by default.
-            hooks: their `begin`, `after_create_session` and `end` are called.
+            hooks: called around the batches; one that takes part in single steps costs their speed.
             checkpoint_path: the checkpoint; the newest by default.
             name: names this evaluation, where there are several.
 
@@ -335,29 +340,17 @@ class Estimator:
         path = self._checkpoint_or_error(checkpoint_path)
         graph = Graph()
         graph.seed = self._config.tf_random_seed
-        with graph.as_default():
+        with graph.as_default(), ExitStack() as closing:
             counter = get_or_create_global_step(graph)
             spec = self._build(input_fn, ModeKeys.EVAL)
             metrics = _with_loss(spec)
             all_hooks = [*given_hooks, *spec.evaluation_hooks]
+            session = self._restored_session(graph, path, all_hooks, closing)
+            logger.info("Starting evaluation at %s", _timestamp("T"))
+            started = time.perf_counter()
+            values = _run_metrics(session, metrics, steps, counter, all_hooks)
             for hook in all_hooks:
-                hook.begin()
-            initializer = local_variables_initializer()
-            graph.finalize()
-            session = Session(graph=graph)
-            try:
-                logger.info("Starting evaluation at %s", _timestamp("T"))
-                variables = {variable.op.name: variable for variable in global_variables()}
-                restore_checkpoint(session, read_checkpoint(path), variables, iterators=False)
-                session.run(initializer)
-                for hook in all_hooks:
-                    hook.after_create_session(session, None)
-                started = time.perf_counter()
-                values = _run_metrics(session, metrics, steps, _counted(counter))
-                for hook in all_hooks:
-                    hook.end(session)
-            finally:
-                session.close()
+                hook.end(session)
         logger.info("Inference Time : %.5fs", time.perf_counter() - started)
         logger.info("Finished evaluation at %s", _timestamp("-"))
         step = int(values["global_step"])
@@ -384,7 +377,7 @@ class Estimator:
             input_fn: gives features, or (features, labels) of which labels are not used. It must
                 end.
             predict_keys: which predictions; all by default.
-            hooks: their `begin`, `after_create_session` and `end` are called.
+            hooks: called around the batches.
             checkpoint_path: the checkpoint; the newest by default.
             yield_single_examples: one example at a time, rather than a batch.
 
@@ -409,37 +402,49 @@ class Estimator:
     ) -> Iterator[Any]:
         graph = Graph()
         graph.seed = self._config.tf_random_seed
-        with graph.as_default():
-            get_or_create_global_step(graph)
-            spec = self._build(input_fn, ModeKeys.PREDICT)
-            predictions = _chosen(spec.predictions, predict_keys)
-            all_hooks = [*hooks, *spec.prediction_hooks]
-            for hook in all_hooks:
-                hook.begin()
-            initializer = local_variables_initializer()
-            graph.finalize()
-            session = Session(graph=graph)
-            variables = {variable.op.name: variable for variable in global_variables()}
-        try:
-            restore_checkpoint(session, read_checkpoint(path), variables, iterators=False)
-            session.run(initializer)
-            for hook in all_hooks:
-                hook.after_create_session(session, None)
+        with ExitStack() as closing:
+            with graph.as_default():
+                get_or_create_global_step(graph)
+                spec = self._build(input_fn, ModeKeys.PREDICT)
+                predictions = _chosen(spec.predictions, predict_keys)
+                all_hooks = [*hooks, *spec.prediction_hooks]
+                session = self._restored_session(graph, path, all_hooks, closing)
+            # Features that are no input would come for ever: they are one batch.
+            endless = not any(op.type == "IteratorGetNext" for op in graph.get_operations())
+            stop: list[str] = ["there is one batch"] if endless else []
             while True:
                 try:
-                    batch = session.run(predictions)
+                    batch = run_hooked(session, predictions, all_hooks, stop)
                 except OutOfRangeError:
                     break
                 if yield_single_examples:
                     yield from _single_examples(batch)
                 else:
                     yield batch
-                if not any(op.type == "IteratorGetNext" for op in graph.get_operations()):
-                    break  # features that are no input would come for ever
+                if stop:
+                    break
             for hook in all_hooks:
                 hook.end(session)
-        finally:
-            session.close()
+
+    @staticmethod
+    def _restored_session(
+        graph: Graph, path: str, hooks: Sequence[SessionRunHook], closing: ExitStack
+    ) -> Session:
+        """A session with a checkpoint's values, for evaluation and prediction."""
+        for hook in hooks:
+            closing.callback(hook.close)
+        for hook in hooks:
+            hook.begin()
+        initializer = local_variables_initializer()
+        graph.finalize()
+        session = Session(graph=graph)
+        closing.callback(session.close)
+        variables = {variable.op.name: variable for variable in global_variables()}
+        restore_checkpoint(session, read_checkpoint(path), variables, iterators=False)
+        session.run(initializer)
+        for hook in hooks:
+            hook.after_create_session(session, None)
+        return session
 
     # -- building
 
@@ -562,13 +567,12 @@ def _with_loss(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
     return metrics
 
 
-def _counted(counter: Any) -> Tensor:
-    tensor: Tensor = counter._as_graph_element()
-    return tensor
-
-
 def _run_metrics(
-    session: Session, metrics: Mapping[str, tuple[Any, Any]], steps: int | None, counter: Tensor
+    session: Session,
+    metrics: Mapping[str, tuple[Any, Any]],
+    steps: int | None,
+    counter: Any,
+    hooks: Sequence[SessionRunHook],
 ) -> dict[str, Any]:
     """Runs the updates over the input, many batches a call, and gives the final values."""
     names = list(metrics)
@@ -576,33 +580,30 @@ def _run_metrics(
         update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
     ]
     values = [_value_of(metrics[name][0]) for name in names]
-    loop = CheckedLoop(session, [], targets, [*values, counter], "evaluation_step")
+    after = [*values, counter._as_graph_element()]
+    loop = CheckedLoop(session, [], targets, after, "evaluation_step")
+    first = int(session.run(counter))
     done = 0
-    after: list[Any] = []
-    while steps is None or done < steps:
+    final: list[Any] = []
+    stop: list[str] = []
+    while not stop and done < (steps or _MOST_STEPS):
+        # Hooks count in steps: those of an evaluation go on from the model's.
+        until, due = next_stretch(hooks, first + done)
         try:
-            part = loop.run((steps or _MOST_STEPS) - done)
+            part = loop.run(min(until - first, steps or _MOST_STEPS) - done, due, stop)
         except OutOfRangeError as error:
             if done == 0:
-                raise ValueError(
-                    explain(
-                        "the evaluation input has no elements",
-                        expected="at least one batch",
-                        received="an empty dataset",
-                        hint="look at input_fn: an empty file, a filter that keeps nothing, "
-                        "skip() past the end?",
-                    )
-                ) from error
+                raise empty_input("evaluation") from error
             break
         done += part.count
-        after = part.after
+        final = part.after
         if part.ended or not loop.has_input:
             break
     results = {
         name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        for name, value in zip(names, after, strict=False)
+        for name, value in zip(names, final, strict=False)
     }
-    results["global_step"] = np.int64(after[-1])
+    results["global_step"] = np.int64(final[-1])
     return results
 
 

@@ -372,8 +372,7 @@ def input_layer(
     Args:
         features: tensors by key, the first dimension of each the batch.
         feature_columns: dense columns.
-        weight_collections: collections that take variables that columns make.
-        trainable: whether these are trainable.
+        weight_collections, trainable: for variables that columns make; a numeric column makes none.
         cols_to_vars: filled with each column's variables, if given.
         cols_to_output_tensors: filled with each column's flat tensor, if given.
 

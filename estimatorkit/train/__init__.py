@@ -1,4 +1,6 @@
-"""Training: optimizers, hooks, saving, the global step, and the loop that runs many steps in one call."""
+"""Training: optimizers, hooks, saving, the global step, and the loop that runs many steps in one
+call.
+"""
 
 from __future__ import annotations
 

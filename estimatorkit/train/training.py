@@ -6,9 +6,10 @@ Nothing here knows estimators: a graph, a session, a train operation, a loss and
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,12 @@ CALL_SECS = 0.2
 """Seconds aimed at for a call of the loop: progress, time-based hooks and Ctrl-C wait so long."""
 
 
+IDLE_STEPS = 100
+"""Steps that may leave the global step as it is: gradients may be gathered over a few."""
+
+
 class CheckedLoop:
-    """A `StepLoop` over a session's iterators whose step checks are looked at after each call.
+    """A `StepLoop` over a session's iterators, whose steps hooks take part in and checks look at.
 
     Args:
         session: the session.
@@ -51,33 +56,56 @@ class CheckedLoop:
         after: Sequence[Tensor],
         name: str,
     ) -> None:
+        self._session = session
         self._checks = step_checks(session.graph)
-        self._count = len(every)
+        self._every = list(every)
+        self._targets = list(targets)
+        self._after = list(after)
         watched = [tensor for check in self._checks for tensor in check.tensors]
+        self._watched = [*every, *watched]
         state = session.state
 
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        self.loop = StepLoop(session.graph, state, [*every, *watched], targets, after, source, name)
+        self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
         self._most = 1
-        self._secs_per_step = 0.0
 
-    def run(self, steps: int) -> Steps:
+    def run(
+        self, steps: int, hooks: Sequence[SessionRunHook] = (), stop: list[str] | None = None
+    ) -> Steps:
         """Runs up to `steps` steps, fewer where the input ends or where they would take long.
+
+        Args:
+            steps: how many at most; one, where hooks are given.
+            hooks: those that are asked around this step.
+            stop: where the reasons to stop are put.
 
         Raises:
             OutOfRangeError: the input has ended before the first of them.
             InvalidArgumentError: a step check refuses a value.
         """
-        started = time.perf_counter()
-        done = self.loop.run(min(steps, self._most))
-        self._pace((time.perf_counter() - started) / done.count)
-        position = self._count
+        asked = _ask(hooks, self._session, [*self._targets, *self._every])
+        if any(question.args is not None for question in asked):
+            done, results = self._run_one(asked)
+        else:
+            started = time.perf_counter()
+            done = self.loop.run(1 if asked else min(steps, self._most))
+            results = [None] * len(asked)
+            self._pace((time.perf_counter() - started) / done.count)
+        position = len(self._every)
         for check in self._checks:
             check.check(done.every[position : position + len(check.tensors)])
             position += len(check.tensors)
-        return Steps(done.count, done.every[: self._count], done.after, done.ended)
+        _tell(asked, results, [] if stop is None else stop)
+        return Steps(done.count, done.every[: len(self._every)], done.after, done.ended)
+
+    def _run_one(self, asked: Sequence[_Question]) -> tuple[Steps, list[Any]]:
+        """One step with what hooks asked for, by a plain run of the session."""
+        session = self._session
+        (watched, _), results = _run_asked(session, [self._watched, self._targets], asked)
+        after = [np.asarray(value) for value in session.run(self._after)]
+        return Steps(1, [np.asarray(value)[None] for value in watched], after, False), results
 
     @property
     def has_input(self) -> bool:
@@ -113,54 +141,65 @@ def run_training(
 
     Raises:
         FailedPreconditionError: the train operation does not move the global step.
+        ValueError: the input has no elements. Differs from TensorFlow, which trains no step then
+            and says nothing.
     """
     target = train_op.op if isinstance(train_op, Tensor) else train_op
     counter = get_global_step(session.graph)
     if counter is None:
         raise FailedPreconditionError(None, None, "Global step should be created before training.")
     step = int(session.run(counter))
-    counted = counter._as_graph_element()
-    loop = CheckedLoop(session, [loss], [target], [counted], "train_step")
+    loop = CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
     last: NDArray[Any] | None = None
+    rate = 1.0  # how much a step adds to the global step: 2 where two optimizers count
+    idle = 0
     stop: list[str] = []
     while not stop:
-        until, due = _next_stretch(hooks, step)
-        asked = _before(due, session, target, loss)
-        fetching = any(wanted is not None for _, wanted in asked.values())
-        first = step
+        until, due = next_stretch(hooks, step)
         try:
-            if fetching:
-                losses, step = _one_with_fetches(session, target, loss, counted, asked, stop)
-            else:
-                done = loop.run(until - step)
-                losses, step = done.every[0], int(done.after[0])
-                if done.ended:
-                    stop.append("the input has ended")
-                for hook, (context, _) in asked.items():
-                    hook.after_run(context, SessionRunValues(None))
-                    _note_stop(hook, context, stop)
-        except OutOfRangeError:
+            done = loop.run(math.ceil((until - step) / rate), due, stop)
+        except OutOfRangeError as error:
+            if last is None and loop.has_input:
+                raise empty_input("training") from error
             break
-        if step == first:
-            raise FailedPreconditionError(
-                None,
-                target,
-                explain(
-                    "the train_op does not increase the global step: the training would never end",
-                    made_at=target.source,
-                    hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
-                ),
-            )
-        finished = FinishedSteps(first, losses, session, stop)
+        if done.ended:
+            stop.append("the input has ended")
+        last = done.every[0][-1]
+        moved = int(done.after[0]) - step
+        if moved <= 0:
+            idle += done.count
+            if idle >= IDLE_STEPS:
+                raise _standing_still(target, idle)
+            continue
+        idle, rate = 0, moved / done.count
+        # Each number that the global step takes on has the loss of the step that led to it.
+        losses = done.every[0][np.arange(moved) * done.count // moved]
+        finished = FinishedSteps(step, losses, session, stop)
         for hook in hooks:
             hook.after_steps(finished)
-        last = losses[-1]
+        step += moved
     return last
 
 
-def _next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list[SessionRunHook]]:
-    """The global step to run to without asking anybody, and the hooks that must be asked about the
-    next step.
+def run_hooked(
+    session: Session, fetches: Any, hooks: Sequence[SessionRunHook], stop: list[str]
+) -> Any:
+    """A run of the session around which hooks are asked; returns the values of `fetches`.
+
+    Args:
+        session: the session.
+        fetches: as for `Session.run`.
+        hooks: they may ask for more, and to stop.
+        stop: where the reasons to stop are put.
+    """
+    asked = _ask(hooks, session, fetches)
+    values, results = _run_asked(session, fetches, asked)
+    _tell(asked, results, stop)
+    return values
+
+
+def next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list[SessionRunHook]]:
+    """The step to run to without asking anybody, and the hooks to ask about the next step.
 
     A hook that takes part in single steps (it overrides `before_run` or `after_run`) is asked
     around the step it named, so the steps before that one end the stretch.
@@ -180,48 +219,77 @@ def _next_stretch(hooks: Sequence[SessionRunHook], step: int) -> tuple[int, list
     return (step + 1 if due else until), due
 
 
-_Asked = dict[SessionRunHook, tuple[SessionRunContext, SessionRunArgs | None]]
+def empty_input(what: str) -> ValueError:
+    """The error of an input without elements.
+
+    Args:
+        what: whose input, for example 'training'.
+    """
+    return ValueError(
+        explain(
+            f"the {what} input has no elements",
+            expected="at least one batch",
+            received="an empty dataset",
+            hint="look at input_fn: an empty file, a filter that keeps nothing, skip() past the "
+            "end, a batch with drop_remainder larger than the data?",
+        )
+    )
 
 
-def _before(
-    hooks: Sequence[SessionRunHook], session: Session, target: Operation, loss: Tensor
-) -> _Asked:
-    """Calls `before_run` and keeps what the hooks ask for."""
-    asked: _Asked = {}
+def _standing_still(target: Operation, steps: int) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        None,
+        target,
+        explain(
+            "the train_op does not increase the global step: the training would never end",
+            expected="an update that counts",
+            received=f"the same global step after {steps} steps",
+            made_at=target.source,
+            hint="pass global_step=get_global_step() to minimize() or apply_gradients()",
+        ),
+    )
+
+
+class _Question(NamedTuple):
+    """A hook's part in a run; `args` is what its `before_run` returned."""
+
+    hook: SessionRunHook
+    context: SessionRunContext
+    args: SessionRunArgs | None
+
+    @property
+    def fetches(self) -> Any:
+        """What it asks for; None for nothing."""
+        return None if self.args is None else self.args.fetches
+
+    @property
+    def feeds(self) -> Mapping[Any, Any]:
+        """What it feeds."""
+        return (self.args.feed_dict if self.args else None) or {}
+
+
+def _ask(hooks: Sequence[SessionRunHook], session: Session, fetches: Any) -> list[_Question]:
+    asked = []
     for hook in hooks:
-        context = SessionRunContext(SessionRunArgs([target, loss]), session)
-        asked[hook] = (context, hook.before_run(context))
+        context = SessionRunContext(SessionRunArgs(fetches), session)
+        asked.append(_Question(hook, context, hook.before_run(context)))
     return asked
 
 
-def _note_stop(hook: SessionRunHook, context: SessionRunContext, stop: list[str]) -> None:
-    if context.stop_requested:
-        stop.append(f"{type(hook).__name__} asked for it")
-
-
-def _one_with_fetches(
-    session: Session,
-    target: Operation,
-    loss: Tensor,
-    counted: Tensor,
-    asked: _Asked,
-    stop: list[str],
-) -> tuple[NDArray[Any], int]:
-    """One step with what the hooks asked for, by a plain run of the session."""
-    checks = step_checks(session.graph)
+def _run_asked(session: Session, fetches: Any, asked: Sequence[_Question]) -> tuple[Any, list[Any]]:
+    """The values of `fetches`, and for each hook of what it asked for, None for nothing."""
     feeds: dict[Any, Any] = {}
-    fetches: list[Any] = []
-    for _, wanted in asked.values():
-        fetches.append(None if wanted is None else wanted.fetches)
-        if wanted is not None and wanted.feed_dict:
-            feeds.update(wanted.feed_dict)
-    chosen = [each for each in fetches if each is not None]
-    watched = [list(check.tensors) for check in checks]
-    _, value, given, checked = session.run([target, loss, chosen, watched], feeds or None)
-    for check, values in zip(checks, checked, strict=True):
-        check.check([np.asarray(each)[None] for each in values])
+    for question in asked:
+        feeds.update(question.feeds)
+    wanted = [each.fetches for each in asked]
+    chosen = [each for each in wanted if each is not None]
+    values, given = session.run([fetches, chosen], feeds or None)
     results = iter(given)
-    for (hook, (context, _)), fetched in zip(asked.items(), fetches, strict=True):
-        hook.after_run(context, SessionRunValues(None if fetched is None else next(results)))
-        _note_stop(hook, context, stop)
-    return np.asarray([value]), int(session.run(counted))
+    return values, [None if each is None else next(results) for each in wanted]
+
+
+def _tell(asked: Sequence[_Question], results: Sequence[Any], stop: list[str]) -> None:
+    for (hook, context, _), result in zip(asked, results, strict=True):
+        hook.after_run(context, SessionRunValues(result))
+        if context.stop_requested:
+            stop.append(f"{type(hook).__name__} asked for it")

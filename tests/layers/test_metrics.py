@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+from estimatorkit.core import registry
 from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
 from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
@@ -126,6 +127,21 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     np.testing.assert_allclose(found["roc"], sk.roc_auc_score(labels, guesses), atol=5e-4)
     average = sk.average_precision_score(labels, guesses)
     np.testing.assert_allclose(found["pr"], average, atol=2e-3)
+
+
+def test_the_histogram_op_is_the_same_in_numpy_and_xla() -> None:
+    row = registry.lookup("ConfusionHistogram")
+    random = np.random.default_rng(0)
+    drawn = [random.uniform(-0.1, 1.1, 50), random.integers(0, 2, 50), random.uniform(0, 2, 50)]
+    inputs = [each.astype(np.float32) for each in drawn]
+    feeds = [array.placeholder("float32", [None]) for _ in inputs]
+    output = registry.output(row.type, feeds, {"buckets": 7})
+    with Session() as session:
+        found = session.run(output, dict(zip(feeds, inputs, strict=True)))
+    assert output.shape == found.shape == (2, 7)
+    np.testing.assert_allclose(found, row.numpy_kernel(*inputs, buckets=7), rtol=1e-6)
+    (case,) = row.cases()
+    np.testing.assert_array_equal(row.kernel(*case.inputs, **case.attrs), case.expected)
 
 
 def test_thresholds_are_tensorflows() -> None:

@@ -120,6 +120,13 @@ def test_wrong_labels_stop_training_and_nothing_wrong_is_saved(
     assert saved is None or saved.endswith("-0")
 
 
+def test_wrong_labels_stop_an_evaluation(tmp_path: Path) -> None:
+    estimator = linear.LinearClassifier(COLUMNS, tmp_path, n_classes=3)
+    estimator.train(input_of(np.array([0, 1, 2, 0])))
+    with pytest.raises(InvalidArgumentError, match="Labels must be <= n_classes - 1"):
+        estimator.evaluate(input_of(np.array([0, 1, 2, 3])))
+
+
 def test_labels_that_are_not_in_the_vocabulary_stop_training(tmp_path: Path) -> None:
     estimator = linear.LinearClassifier(
         COLUMNS, tmp_path, n_classes=3, label_vocabulary=["a", "b", "c"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, GraphKeys, Tensor, get_default_graph
 from estimatorkit.core.ops import array, elementwise, reduce
@@ -335,6 +336,22 @@ def test_labels_of_another_batch_are_not_broadcast() -> None:
     loss = BinaryClassHead().loss(labels, logits)
     with pytest.raises(InvalidArgumentError):
         run(loss, {labels: [1], logits: ONE})
+
+
+# -- the ops on strings
+
+
+@pytest.mark.parametrize("type_", ["LabelIds", "ClassNames", "AllClassNames"])
+def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
+    row = registry.lookup(type_)
+    for case in row.cases():
+        inputs = [array.placeholder(each.dtype, [None, *each.shape[1:]]) for each in case.inputs]
+        output = registry.output(type_, inputs, dict(case.attrs))
+        found = run(output, dict(zip(inputs, case.inputs, strict=True)))
+        assert (row.where, row.gradient) == ("host", None)
+        assert output.dtype == found.dtype
+        assert output.shape.is_compatible_with(found.shape)
+        assert found.tolist() == case.expected.tolist()
 
 
 # -- what is refused while the graph is built
