@@ -133,6 +133,10 @@ def estimator_of(case: Mapping[str, Any], model_dir: Path) -> Estimator:
             rate = min(0.2, 1 / math.sqrt(len(case["feature_columns"])))
         arguments.setdefault("loss_reduction", "weighted_sum")
         arguments["optimizer"] = lambda: get_optimizer_by_name(usual, rate, version=1)
+    elif name.startswith("DNN"):
+        # The default rate differs by intent (docs/differences.md): TensorFlow 2.15's is taken here.
+        usual = arguments.get("optimizer", "Adagrad")
+        arguments["optimizer"] = lambda: get_optimizer_by_name(usual)
     estimator: Estimator = CLASSES[name](model_dir=model_dir, **arguments)
     return estimator
 
