@@ -279,9 +279,30 @@ def test_division_by_zero_that_does_not_count() -> None:
     assert [value.tolist() for value in found] == [[0.0, 0.25], [0.0, -0.125]]
 
 
-def test_relu_at_zero() -> None:
-    x = constant([-1.0, 0.0, 1.0])
-    assert run(gradients(nn.relu(x), x))[0].tolist() == [0.0, 0.0, 1.0]
+@pytest.mark.parametrize(
+    ("function", "at", "expected"),
+    [
+        (nn.relu, [-1.0, 0.0, 1.0], [0.0, 0.0, 1.0]),
+        (nn.relu6, [0.0, 6.0, 3.0], [0.0, 0.0, 1.0]),
+        (nn.elu, [0.0, -1.0], [1.0, np.exp(-1)]),
+        (lambda x: nn.leaky_relu(x, 0.25), [0.0, -1.0, 1.0], [0.25, 0.25, 1.0]),
+        (elementwise.abs, [0.0, -1.0], [0.0, -1.0]),
+        (elementwise.sqrt, [0.0, 4.0], [np.inf, 0.25]),
+        (lambda x: array.where(x > 1.0, elementwise.sqrt(x - 1.0), x), [1.0, 5.0], [1.0, 0.25]),
+        (lambda x: array.where(x > 0.0, elementwise.rsqrt(x), x), [0.0, 4.0], [1.0, -1 / 16]),
+        (lambda x: array.where(x > 0.0, elementwise.reciprocal(x), x), [0.0, 2.0], [1.0, -0.25]),
+        (lambda x: elementwise.clip_by_value(x, 0.0, 1.0), [0.0, 1.0, 2.0], [1.0, 1.0, 0.0]),
+        (lambda x: reduce.reduce_max(x), [1.0, 1.0, 0.0], [0.5, 0.5, 0.0]),
+        (lambda x: reduce.reduce_prod(x), [0.0, 2.0, 3.0], [6.0, 0.0, 0.0]),
+        (reduce.reduce_logsumexp, [1000.0, 1000.0], [0.5, 0.5]),
+        (lambda x: nn.l2_normalize(x, 0), [0.0, 0.0], [1e6, 1e6]),
+        (lambda x: elementwise.pow(x, 2.0), [0.0, 1.0], [0.0, 2.0]),
+    ],
+)
+def test_kinks_and_poles(function: Any, at: list[float], expected: list[float]) -> None:
+    """Where a derivative is a matter of choice, ours is TensorFlow 2.15's."""
+    x = constant(at)
+    np.testing.assert_allclose(run(gradients(function(x), x))[0], expected, rtol=1e-6)
 
 
 def test_names_and_places() -> None:

@@ -408,6 +408,17 @@ def test_empty_arrays() -> None:
     assert np.isnan(mean)
 
 
+def test_extremes_of_no_elements() -> None:
+    x = placeholder(float32, [None])
+    i = placeholder(int32, [None])
+    extremes = [reduce.reduce_max(x), reduce.reduce_min(x), reduce.reduce_max(i)]
+    with Session() as session:
+        found = session.run(extremes, {x: [], i: []})
+        assert found == [-np.inf, np.inf, -(2**31)]
+        assert session.run(extremes, {x: [1, -2], i: [-5]}) == [1.0, -2.0, -5]
+        assert np.isnan(session.run(extremes[0], {x: [1, np.nan]}))
+
+
 # -- shapes that follow from values
 
 

@@ -896,11 +896,13 @@ def one_hot(
         depth: the length of the new axis, an int or a constant.
         on_value, off_value: 1 and 0 by default.
         axis: where the new axis goes; last by default.
-        dtype: of the result; float32 by default.
+        dtype: of the result; that of on_value or off_value by default, float32 without these.
         name: the operation's name.
     """
-    given = next((each for each in (on_value, off_value) if isinstance(each, Tensor)), None)
-    result = as_dtype(dtype) if dtype is not None else given.dtype if given is not None else float32
+    given = next((each for each in (on_value, off_value) if each is not None), None)
+    if dtype is None and given is not None:
+        dtype = convert_to_tensor(given).dtype
+    result = float32 if dtype is None else as_dtype(dtype)
     inputs = {
         "indices": indices,
         "on_value": convert_to_tensor(1 if on_value is None else on_value, result),

@@ -100,6 +100,23 @@ def _minimum(x: Any, y: Any) -> Any:
     return jnp.where((x <= y) | (x != x), x, y)
 
 
+def _guarded(function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose derivative (of its value) may be infinite but passes a gradient of 0 as 0.
+
+    As in TensorFlow: so `where(x > 0, sqrt(x), 0)` has no NaN in its gradient at 0.
+    """
+    guarded = jax.custom_vjp(function)
+
+    def forward(x: Any) -> Any:
+        return (function(x),) * 2
+
+    def backward(y: Any, dy: Any) -> Any:
+        return (jnp.where(dy == 0, jnp.zeros((), y.dtype), dy * slope(y)),)
+
+    guarded.defvjp(forward, backward)
+    return guarded
+
+
 def _truncated_quotient(x: Any, y: Any) -> Any:
     rounded_down = x // y
     return rounded_down + ((rounded_down * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
@@ -196,12 +213,30 @@ logical_not = _unary(
 )
 
 negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.", accepts="fic")
-abs = _unary("Abs", jnp.abs, np.abs, _ANY, "The absolute value of x.", accepts="fic")
+abs = _unary(
+    "Abs",
+    jnp.abs,
+    np.abs,
+    _ANY,
+    "The absolute value of x.",
+    gradient=lambda op, dy: [dy * make("Sign", {"x": op.inputs[0]})],  # at 0, jnp.abs has 1
+    accepts="fi",
+)
 sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fic")
 square = _unary("Square", jnp.square, np.square, _ANY, "x squared.", accepts="fic")
-sqrt = _unary("Sqrt", jnp.sqrt, np.sqrt, _POSITIVE, "The square root of x.")
-rsqrt = _unary("Rsqrt", jax.lax.rsqrt, lambda x: 1 / np.sqrt(x), _POSITIVE, "1 / sqrt(x).")
-reciprocal = _unary("Reciprocal", jnp.reciprocal, np.reciprocal, _POSITIVE, "1 / x.")
+sqrt = _unary(
+    "Sqrt", _guarded(jnp.sqrt, lambda y: 0.5 / y), np.sqrt, _POSITIVE, "The square root of x."
+)
+rsqrt = _unary(
+    "Rsqrt",
+    _guarded(jax.lax.rsqrt, lambda y: -0.5 * y**3),
+    lambda x: 1 / np.sqrt(x),
+    _POSITIVE,
+    "1 / sqrt(x).",
+)
+reciprocal = _unary(
+    "Reciprocal", _guarded(jnp.reciprocal, lambda y: -(y**2)), np.reciprocal, _POSITIVE, "1 / x."
+)
 exp = _unary("Exp", jnp.exp, np.exp, _ANY, "e to the power x.")
 expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, exact for small x.")
 log = _unary("Log", jnp.log, np.log, _POSITIVE, "The natural logarithm of x.")

@@ -73,7 +73,7 @@ softsign = _activation(
 
 register(
     "LeakyRelu",
-    lambda x, alpha: jax.nn.leaky_relu(x, alpha),
+    lambda x, alpha: jnp.where(x > 0, x, alpha * x),  # at 0 the gradient is alpha, not 1
     accepts="f",
     infer=same_as_input(),
     numpy_kernel=lambda x, alpha: np.where(x > 0, x, np.asarray(alpha, x.dtype) * x),

@@ -135,6 +135,18 @@ def _prod(x: Any, axis: Any, keepdims: bool) -> Any:
     return jnp.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def _extreme(name: str, module: Any = jnp) -> Callable[..., Any]:
+    """The greatest or least; of no elements, as in TensorFlow, the other end of the dtype."""
+
+    def extreme(x: Any, axis: Any, keepdims: bool) -> Any:
+        dtype = as_dtype(x.dtype)
+        ends = (-np.inf, np.inf) if dtype.is_floating else (dtype.min, dtype.max)
+        start = np.asarray(ends[name == "min"], x.dtype)
+        return getattr(module, name)(x, axis=axis, keepdims=keepdims, initial=start)
+
+    return extreme
+
+
 reduce_sum = _reduction(
     "Sum",
     _sum,
@@ -155,15 +167,15 @@ reduce_prod = _reduction(
 )
 reduce_max = _reduction(
     "Max",
-    jnp.max,
-    lambda x, axis, keepdims: np.max(x, axis, keepdims=keepdims),
+    _extreme("max"),
+    _extreme("max", np),
     "The greatest.",
     accepts="fi",
 )
 reduce_min = _reduction(
     "Min",
-    jnp.min,
-    lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims),
+    _extreme("min"),
+    _extreme("min", np),
     "The least.",
     accepts="fi",
 )
