@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+
+from tqdm import tqdm
 
 logger = logging.getLogger("estimatorkit")
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to what `sys.stderr` is at that moment: notebooks and test runners change it."""
+class _Stderr(logging.Handler):
+    """Writes lines to what `sys.stderr` is at that moment, above a progress bar where one is shown."""
 
     def __init__(self) -> None:
-        logging.Handler.__init__(self)
+        super().__init__()
         self.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
 
-    @property
-    def stream(self) -> TextIO:  # type: ignore[override]
-        """The standard error stream."""
-        return sys.stderr
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a message."""
+        tqdm.write(self.format(record), file=sys.stderr)
 
 
 def ensure_visible() -> None:
