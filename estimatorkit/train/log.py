@@ -16,7 +16,7 @@ logger = logging.getLogger("estimatorkit")
 
 
 class _Stderr(logging.Handler):
-    """Writes lines to what `sys.stderr` is at that moment, above a progress bar where one is shown."""
+    """Writes lines to what `sys.stderr` is at that moment, above a progress bar if one is shown."""
 
     def __init__(self) -> None:
         super().__init__()
