@@ -212,7 +212,8 @@ class Estimator:
         """
         _check_steps(steps, max_steps)
         given_hooks = check_hooks(hooks)
-        for listener in _as_list(saving_listeners, CheckpointSaverListener):
+        listeners = _as_list(saving_listeners)
+        for listener in listeners:
             if not isinstance(listener, CheckpointSaverListener):
                 raise TypeError(
                     "saving_listeners must be a list of CheckpointSaverListener, "
@@ -225,7 +226,7 @@ class Estimator:
             if max_steps is not None and done >= max_steps:
                 logger.info("Skipping training since max_steps has already saved.")
                 return self
-            loss = self._train(input_fn, given_hooks, steps, max_steps, saving_listeners, start)
+            loss = self._train(input_fn, given_hooks, steps, max_steps, listeners, start)
         if loss is not None:
             logger.info("Loss for final step: %s.", loss)
         return self
@@ -236,7 +237,7 @@ class Estimator:
         hooks: list[SessionRunHook],
         steps: int | None,
         max_steps: int | None,
-        saving_listeners: Sequence[CheckpointSaverListener] | None,
+        saving_listeners: Sequence[CheckpointSaverListener],
         start: str | None,
     ) -> NDArray[Any] | None:
         graph = Graph()
@@ -244,15 +245,14 @@ class Estimator:
         with graph.as_default(), ExitStack() as closing:
             get_or_create_global_step(graph)
             spec = self._build(input_fn, ModeKeys.TRAIN)
-            saving = self._saver_hook(saving_listeners)
-            reports = self._reports(steps, max_steps)
-            all_hooks: list[SessionRunHook] = [NanTensorHook(spec.loss), *hooks]
-            all_hooks += [*spec.training_chief_hooks, *spec.training_hooks]
+            given = [*hooks, *spec.training_chief_hooks, *spec.training_hooks]
+            saving = self._saver_hooks(given, saving_listeners)
+            all_hooks: list[SessionRunHook] = [NanTensorHook(spec.loss)]
+            all_hooks += [hook for hook in given if hook not in saving]
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))
-            all_hooks += reports
-            if saving is not None:  # last: where a hook before it fails, nothing bad is saved
-                all_hooks.append(saving)
+            all_hooks += self._reports(steps, max_steps)
+            all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
             for hook in all_hooks:
                 closing.callback(hook.close)
             for hook in all_hooks:
@@ -284,30 +284,42 @@ class Estimator:
             reports.append(RecordHook(self.model_dir, self._config.save_summary_steps))
         return reports
 
-    def _saver_hook(
-        self, listeners: Sequence[CheckpointSaverListener] | None
-    ) -> CheckpointSaverHook | None:
+    def _saver_hooks(
+        self, given: Sequence[SessionRunHook], listeners: Sequence[CheckpointSaverListener]
+    ) -> list[CheckpointSaverHook]:
+        """The hooks that save: those that the caller gave, or one that follows the config."""
+        savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         config = self._config
-        if config.save_checkpoints_steps is None and config.save_checkpoints_secs is None:
-            return None
-        saver = Saver(
-            max_to_keep=config.keep_checkpoint_max,
-            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-        )
-        return CheckpointSaverHook(
-            self.model_dir,
-            save_secs=config.save_checkpoints_secs,
-            save_steps=config.save_checkpoints_steps,
-            saver=saver,
-            listeners=_as_list(listeners, CheckpointSaverListener),
-        )
+        if not savers and (config.save_checkpoints_steps or config.save_checkpoints_secs):
+            saver = Saver(
+                max_to_keep=config.keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+            )
+            savers.append(
+                CheckpointSaverHook(
+                    self.model_dir,
+                    save_secs=config.save_checkpoints_secs,
+                    save_steps=config.save_checkpoints_steps,
+                    saver=saver,
+                )
+            )
+        if savers:
+            savers[0].add_listeners(listeners)
+        elif listeners:
+            raise ValueError(
+                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of "
+                "the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+            )
+        return savers
 
-    def _restore(self, session: Session, path: str, saving: CheckpointSaverHook | None) -> None:
+    def _restore(
+        self, session: Session, path: str, saving: Sequence[CheckpointSaverHook]
+    ) -> None:
         logger.info("Restoring parameters from %s", path)
         variables = {variable.op.name: variable for variable in global_variables()}
         restore_checkpoint(session, read_checkpoint(path), variables)
-        if saving is not None:
-            saving.restored_at(int(session.run(get_global_step(session.graph))))
+        for hook in saving:
+            hook.restored_at(int(session.run(get_global_step(session.graph))))
 
     # -- evaluation
 
@@ -496,7 +508,7 @@ def _check_steps(steps: int | None, max_steps: int | None) -> None:
         raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
 
 
-def _as_list(value: Any, kind: type) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -262,6 +262,10 @@ class CheckpointSaverHook(SessionRunHook):
         self._saved_at = 0.0
         self._saved_step: int | None = None
 
+    def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
+        """Adds listeners, called after those that are there."""
+        self._listeners.extend(listeners)
+
     def begin(self) -> None:
         """Takes the graph's variables, where no saver was given."""
         if self._saver is None:
@@ -397,7 +401,8 @@ class LoggingTensorHook(SessionRunHook):
         if self._formatter is not None:
             logger.info(self._formatter(values))
         else:
-            text = ", ".join(f"{key} = {values[key]}" for key in self._tensors)
+            with np.printoptions(suppress=True):
+                text = ", ".join(f"{key} = {values[key]}" for key in self._tensors)
             spent = "" if self._logged_at is None else f" ({now - self._logged_at:.3f} sec)"
             logger.info("%s%s", text, spent)
         self._logged_at = now

@@ -152,7 +152,7 @@ def run_training(
     loop = CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
     last: NDArray[Any] | None = None
     rate = 1.0  # how much a step adds to the global step: 2 where two optimizers count
-    idle = 0
+    pending: list[NDArray[Any]] = []  # losses since the global step has moved
     stop: list[str] = []
     while not stop:
         until, due = next_stretch(hooks, step)
@@ -165,20 +165,37 @@ def run_training(
         if done.ended:
             stop.append("the input has ended")
         last = done.every[0][-1]
+        pending.append(done.every[0])
         moved = int(done.after[0]) - step
-        if moved <= 0:
-            idle += done.count
-            if idle >= IDLE_STEPS:
-                raise _standing_still(target, idle)
-            continue
-        idle, rate = 0, moved / done.count
-        # Each number that the global step takes on has the loss of the step that led to it.
-        losses = done.every[0][np.arange(moved) * done.count // moved]
-        finished = FinishedSteps(step, losses, session, stop)
-        for hook in hooks:
-            hook.after_steps(finished)
-        step += moved
+        if moved > 0:
+            rate = max(1.0, moved / done.count)
+            losses = _losses_by_count(np.concatenate(pending), moved)
+            finished = FinishedSteps(step, losses, session, stop)
+            for hook in hooks:
+                hook.after_steps(finished)
+            step += moved
+            pending = []
+        elif sum(map(len, pending)) >= IDLE_STEPS:
+            raise _standing_still(target, sum(map(len, pending)))
     return last
+
+
+def _losses_by_count(losses: NDArray[Any], moved: int) -> NDArray[Any]:
+    """One loss for each number that the global step went through.
+
+    Args:
+        losses: of the steps, `(count,)`.
+        moved: how much they added to the global step.
+
+    Returns:
+        `(moved,)`: the mean over the steps of a number, or a step's loss for each of its numbers.
+    """
+    if moved == len(losses):
+        return losses
+    starts = np.arange(moved) * len(losses) // moved
+    sizes = np.maximum(np.diff(starts, append=len(losses)), 1).astype(losses.dtype)
+    means: NDArray[Any] = np.add.reduceat(losses, starts) / sizes
+    return means
 
 
 def run_hooked(
