@@ -98,12 +98,6 @@ class CompiledSegment:
         self._name = name
         self._executables: dict[Any, Callable[..., Any]] = {}
         self._static = list(segment.static_inputs)
-        # Large constants go to the device once.
-        self._constants = {
-            tensor: jax.device_put(tensor.op.attrs["value"])
-            for tensor in segment.inputs
-            if tensor.op.type == "Const"
-        }
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._changed = changed_names(segment)
         taken = state_names(segment)
@@ -112,11 +106,18 @@ class CompiledSegment:
         self._context: Callable[[], AbstractContextManager[Any]] = (
             x64 if segment.wide else nullcontext
         )
+        with self._context():
+            # Large constants go to the device once.
+            self._constants = {
+                tensor: jax.device_put(tensor.op.attrs["value"])
+                for tensor in segment.inputs
+                if tensor.op.type == "Const"
+            }
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
         inputs = [
-            self._constants[tensor] if tensor in self._constants else values[tensor]
+            values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
             for tensor in self._traced
         ]
         executable = self._executable(values)
@@ -170,14 +171,13 @@ class HostSegment:
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
         local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
+        state = self._state
+        names = self._segment.reads
+        variables = dict(zip(names, state.take(names), strict=True))  # of strings
         interpret(
-            self._segment.ops,
-            local,
-            {},
-            host=True,
-            context=self._state,
-            last_use=self._last_use,
+            self._segment.ops, local, variables, host=True, context=state, last_use=self._last_use
         )
+        state.values.update((name, variables[name]) for name in self._segment.writes)
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
 

@@ -202,11 +202,6 @@ class _CompiledLoop:
         self._every = every
         self._after_tensors = after
         self._name = name
-        self._constants = [
-            jax.device_put(tensor.op.attrs["value"])
-            for tensor in self._step.inputs
-            if tensor.op.type == "Const"
-        ]
         self._elements = list(
             dict.fromkeys(
                 tensor for tensor in (*self._step.inputs, *every) if tensor.op is shape.get_next
@@ -220,6 +215,12 @@ class _CompiledLoop:
         wide = self._step.wide or (self._after is not None and self._after.wide)
         wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
+        with self._context():
+            self._constants = [
+                jax.device_put(tensor.op.attrs["value"])
+                for tensor in self._step.inputs
+                if tensor.op.type == "Const"
+            ]
         self._block: Any = None
         self._columns: list[Any] = []
         self._call = jax.jit(self._many, donate_argnums=(5,))

@@ -183,6 +183,9 @@ class _StaticValues:
         """Whether the value follows at compile time; notes the tensors that it follows from."""
         op = tensor.op
         if tensor in self._fed or self._places.get(op) == "host":
+            # Sizes and axes only: compiled-in data would be a compilation for each new value.
+            if not tensor.dtype.is_integer or (tensor.shape.rank or 0) > 1:
+                return False
             self.from_outside.add(tensor)
             return True
         if op.type == "Const":

@@ -107,6 +107,10 @@ class Session:
         return run(feed_dict)
 
     def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Run:
+        if not self.graph.get_operations():
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         leaves = [self._fetch(leaf) for leaf in nest.flatten(fetches)]
         feeds = [self._feed(key) for key in feed_keys]
         tensors = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Tensor)))
@@ -123,7 +127,7 @@ class Session:
                 f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
                 f"or Tensor. ({error})"
             ) from error
-        except ValueError as error:
+        except (KeyError, ValueError) as error:
             raise ValueError(
                 f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error})"
             ) from error

@@ -390,3 +390,13 @@ def test_uninitialized_variables_of_a_scope() -> None:
         v = get_variable("v", [1])
     with Session() as session, pytest.raises(errors.FailedPreconditionError, match="s/v"):
         session.run(v)
+
+
+def test_a_variable_of_strings_is_read_and_assigned_on_the_host() -> None:
+    variable = Variable(["a", "b"], name="words")
+    assign = variable.assign(["x", "y"])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run(variable).tolist() == [b"a", b"b"]
+        assert session.run(assign).tolist() == [b"x", b"y"]
+        assert session.run(variable).tolist() == [b"x", b"y"]

@@ -35,6 +35,7 @@ def of_handle(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "ReadVariableOp",
     lambda value: value,
+    numpy_kernel=lambda value: value,
     infer=of_handle,
     gradient="same",
     pure=False,
@@ -43,6 +44,7 @@ register(
 register(
     "AssignVariableOp",
     lambda old, value: (value, value),
+    numpy_kernel=lambda old, value: (value, value),
     infer=of_handle,
     gradient=None,
     updates=(0,),
