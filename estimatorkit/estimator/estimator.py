@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import (
+    checkpoint_exists,
     latest_checkpoint,
     list_variables,
     load_variable,
@@ -169,6 +170,10 @@ class Estimator:
 
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
         if path is not None:
+            if not checkpoint_exists(path):
+                raise ValueError(
+                    f"The passed save_path is not a valid checkpoint: {os.fspath(path)}"
+                )
             return os.fspath(path)
         found = self.latest_checkpoint()
         if found is None:
@@ -312,9 +317,7 @@ class Estimator:
             )
         return savers
 
-    def _restore(
-        self, session: Session, path: str, saving: Sequence[CheckpointSaverHook]
-    ) -> None:
+    def _restore(self, session: Session, path: str, saving: Sequence[CheckpointSaverHook]) -> None:
         logger.info("Restoring parameters from %s", path)
         variables = {variable.op.name: variable for variable in global_variables()}
         restore_checkpoint(session, read_checkpoint(path), variables)

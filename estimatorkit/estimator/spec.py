@@ -79,7 +79,7 @@ class EstimatorSpec(_Spec):
             _checked_predictions({} if predictions is None else predictions),
             None if loss is None else _checked_loss(loss),
             None if train_op is None else _checked_operation(train_op, "train_op"),
-            _checked_metrics(eval_metric_ops or {}),
+            _checked_metrics({} if eval_metric_ops is None else eval_metric_ops),
             export_outputs,
             tuple(training_chief_hooks or ()),
             tuple(training_hooks or ()),
@@ -89,30 +89,27 @@ class EstimatorSpec(_Spec):
         )
 
 
+def _given(problem: str, value: Any) -> str:
+    return f"{problem}, given: {repr(value)[:200]}"
+
+
 def _checked_predictions(predictions: Any) -> Any:
     values = predictions.values() if isinstance(predictions, Mapping) else [predictions]
     for value in values:
         if not isinstance(value, Tensor):
-            raise TypeError(
-                explain(
-                    "predictions must be Tensor",
-                    expected="a tensor or a dict of tensors",
-                    received=repr(value)[:200],
-                )
-            )
+            raise TypeError(_given("predictions must be a Tensor or a dict of them", value))
     return predictions
 
 
 def _checked_loss(loss: Any) -> Any:
     if not isinstance(loss, Tensor):
-        raise TypeError(explain("loss must be Tensor", received=repr(loss)[:200]))
+        raise TypeError(_given("loss must be Tensor", loss))
     if loss.shape.rank == 0 or loss.shape.rank is None:
         return loss
     if loss.shape.num_elements() not in (1, None):
         raise ValueError(
             explain(
-                "Loss must be scalar",
-                received=loss,
+                f"Loss must be scalar, given: {loss}",
                 made_at=loss.op.source,
                 hint="take reduce_mean or reduce_sum of it",
             )
@@ -126,11 +123,13 @@ def _checked_operation(value: Any, what: str) -> Any:
     if hasattr(value, "_as_graph_element"):
         value = value._as_graph_element()
     if not isinstance(value, (Tensor, Operation)):
-        raise TypeError(explain(f"{what} must be Operation or Tensor", received=repr(value)[:200]))
+        raise TypeError(_given(f"{what} must be Operation or Tensor", value))
     return value
 
 
 def _checked_metrics(metrics: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    if not isinstance(metrics, Mapping):
+        raise TypeError(_given("eval_metric_ops must be a dict", metrics))
     checked = {}
     for name, metric in metrics.items():
         if hasattr(metric, "result") and hasattr(metric, "updates"):
@@ -139,10 +138,8 @@ def _checked_metrics(metrics: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
             metric = (metric.result(), group(*metric.updates))
         if not isinstance(metric, (tuple, list)) or len(metric) != 2:
             raise TypeError(
-                explain(
-                    "Values of eval_metric_ops must be (metric_value, update_op) tuples",
-                    received=f"{metric!r} for key {name!r}",
-                )
+                _given("Values of eval_metric_ops must be (metric_value, update_op) tuples", metric)
+                + f" for key: {name}"
             )
         value, update = metric
         checked[name] = (
