@@ -295,7 +295,8 @@ class Estimator:
         """The hooks that save: those that the caller gave, or one that follows the config."""
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         config = self._config
-        if not savers and (config.save_checkpoints_steps or config.save_checkpoints_secs):
+        cadence = (config.save_checkpoints_steps, config.save_checkpoints_secs)
+        if not savers and cadence != (None, None):
             saver = Saver(
                 max_to_keep=config.keep_checkpoint_max,
                 keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
@@ -35,6 +36,17 @@ _FIELDS = (
 )
 
 
+_BOUNDS = {
+    "save_summary_steps": ">= 0",
+    "save_checkpoints_steps": "> 0",
+    "save_checkpoints_secs": ">= 0",
+    "keep_checkpoint_max": ">= 0",
+    "keep_checkpoint_every_n_hours": "> 0",
+    "log_step_count_steps": "> 0",
+    "session_creation_timeout_secs": "> 0",
+}
+
+
 class RunConfig:
     """How an estimator runs. Immutable: `replace` makes a changed copy.
 
@@ -60,7 +72,7 @@ class RunConfig:
 
     def __init__(
         self,
-        model_dir: str | None = None,
+        model_dir: str | os.PathLike[str] | None = None,
         tf_random_seed: int | None = None,
         save_summary_steps: int | None = 100,
         save_checkpoints_steps: int | None = _UNSET,
@@ -85,7 +97,7 @@ class RunConfig:
             )
         if secs is _UNSET:
             secs = 600 if steps is _UNSET else None
-        self._model_dir = model_dir
+        self._model_dir = None if model_dir is None else os.fspath(model_dir)
         self._tf_random_seed = tf_random_seed
         self._save_summary_steps = save_summary_steps
         self._save_checkpoints_steps = None if steps is _UNSET else steps
@@ -105,31 +117,12 @@ class RunConfig:
         self._validate()
 
     def _validate(self) -> None:
-        if self._model_dir is not None and not str(self._model_dir):
-            raise ValueError("model_dir should be non-empty")
-        for name, least in (
-            ("save_summary_steps", 0),
-            ("save_checkpoints_steps", 1),
-            ("save_checkpoints_secs", 0),
-            ("keep_checkpoint_max", 0),
-            ("log_step_count_steps", 1),
-            ("session_creation_timeout_secs", 1),
-        ):
+        if self._model_dir == "":
+            raise ValueError("model_dir should be non-empty.")
+        for name, bound in _BOUNDS.items():
             value = getattr(self, "_" + name)
-            if value is not None and value < least:
-                raise ValueError(
-                    explain(
-                        f"RunConfig: {name} is too small", expected=f">= {least}", received=value
-                    )
-                )
-        if not self._keep_checkpoint_every_n_hours > 0:
-            raise ValueError(
-                explain(
-                    "RunConfig: keep_checkpoint_every_n_hours is too small",
-                    expected="> 0",
-                    received=self._keep_checkpoint_every_n_hours,
-                )
-            )
+            if value is not None and (value < 0 or (value == 0 and bound == "> 0")):
+                raise ValueError(explain(f"{name} should be {bound}", received=value))
         seed = self._tf_random_seed
         if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
             raise ValueError(explain("tf_random_seed must be integer", received=repr(seed)))

@@ -1,0 +1,183 @@
+"""`RunConfig`: TensorFlow's defaults, no changes after the making, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text("utf-8"))
+CLUSTERS = {"cluster_spec", "service"}
+"""Properties that come with clusters."""
+
+
+def parameters(function: Any) -> list[list[str | None]]:
+    """Names and defaults as the golden file has them."""
+    found = inspect.signature(function).parameters.values()
+    return [
+        [each.name, None if each.default is each.empty else repr(each.default)]
+        for each in found
+        if each.name not in ("self", "cls")
+    ]
+
+
+def golden_parameters(name: str) -> list[list[str | None]]:
+    return [parameter[:2] for parameter in GOLDEN["v2"][name]]
+
+
+def test_arguments_are_tensorflows() -> None:
+    ours = [
+        ["<object object>" if d == "<not given>" else d for d in p] for p in parameters(RunConfig)
+    ]
+    assert ours == golden_parameters("RunConfig")
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("EstimatorSpec", EstimatorSpec.__new__),
+        ("Estimator", Estimator),
+        ("Estimator.train", Estimator.train),
+        ("Estimator.evaluate", Estimator.evaluate),
+        ("Estimator.predict", Estimator.predict),
+        ("Estimator.get_variable_names", Estimator.get_variable_names),
+        ("Estimator.get_variable_value", Estimator.get_variable_value),
+        ("Estimator.latest_checkpoint", Estimator.latest_checkpoint),
+        ("Estimator.eval_dir", Estimator.eval_dir),
+    ],
+)
+def test_signatures_are_tensorflows(name: str, function: Any) -> None:
+    assert parameters(function) == golden_parameters(name)
+
+
+@pytest.mark.parametrize("name", sorted(set(GOLDEN["v2_run_config_defaults"]) - {"replace"}))
+def test_defaults_are_tensorflows(name: str) -> None:
+    if name in CLUSTERS and not hasattr(RunConfig, name):
+        pytest.skip(f"{name} comes with clusters")
+    golden = GOLDEN["v2_run_config_defaults"][name]
+    assert repr(getattr(RunConfig(), name)) == golden
+
+
+def test_nothing_can_be_changed() -> None:
+    config = RunConfig()
+    for name in ("model_dir", "save_summary_steps", "is_chief"):
+        with pytest.raises(AttributeError):
+            setattr(config, name, 3)
+
+
+def test_replace_makes_a_changed_copy() -> None:
+    config = RunConfig(model_dir="a", tf_random_seed=3)
+    changed = config.replace(model_dir="b", keep_checkpoint_max=None)
+    assert (config.model_dir, config.keep_checkpoint_max) == ("a", 5)
+    assert (changed.model_dir, changed.keep_checkpoint_max) == ("b", None)
+    assert changed.tf_random_seed == 3
+    assert isinstance(changed, RunConfig)
+
+
+def test_every_argument_can_be_replaced() -> None:
+    changes: dict[str, Any] = {str(name): None for name, _ in parameters(RunConfig)}
+    changes |= {"keep_checkpoint_every_n_hours": 2.0, "session_creation_timeout_secs": 3}
+    changed = RunConfig().replace(**changes)
+    assert changed.checkpoint_save_graph_def is None
+    assert changed.keep_checkpoint_every_n_hours == 2.0
+
+
+def test_replace_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match=r"Replacing save_checkpoint_steps is not supported"):
+        RunConfig().replace(save_checkpoint_steps=3)
+    with pytest.raises(ValueError, match=r"did you mean 'save_checkpoints_steps'"):
+        RunConfig().replace(save_checkpoint_steps=3)
+    with pytest.raises(ValueError, match=r"Replacing is_chief is not supported"):
+        RunConfig().replace(is_chief=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "steps", "secs"),
+    [
+        ({}, None, 600),
+        ({"save_checkpoints_steps": 7}, 7, None),
+        ({"save_checkpoints_secs": 7}, None, 7),
+        ({"save_checkpoints_steps": None}, None, None),
+        ({"save_checkpoints_secs": None}, None, None),
+        ({"save_checkpoints_steps": 7, "save_checkpoints_secs": None}, 7, None),
+    ],
+)
+def test_steps_or_seconds(given: dict[str, Any], steps: int | None, secs: int | None) -> None:
+    config = RunConfig(**given)
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (steps, secs)
+
+
+def test_steps_and_seconds_replace_each_other() -> None:
+    by_steps = RunConfig().replace(save_checkpoints_steps=7)
+    assert by_steps.save_checkpoints_secs is None
+    by_secs = by_steps.replace(save_checkpoints_secs=8)
+    assert by_secs.save_checkpoints_steps is None
+    with pytest.raises(ValueError, match="cannot be both set"):
+        RunConfig().replace(save_checkpoints_steps=7, save_checkpoints_secs=8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"save_checkpoints_steps": -1}, "save_checkpoints_steps should be > 0"),
+        ({"save_checkpoints_steps": 0}, "save_checkpoints_steps should be > 0"),
+        ({"save_summary_steps": -1}, "save_summary_steps should be >= 0"),
+        ({"save_checkpoints_secs": -1}, "save_checkpoints_secs should be >= 0"),
+        ({"keep_checkpoint_max": -1}, "keep_checkpoint_max should be >= 0"),
+        ({"keep_checkpoint_every_n_hours": 0}, "keep_checkpoint_every_n_hours should be > 0"),
+        ({"log_step_count_steps": 0}, "log_step_count_steps should be > 0"),
+        ({"session_creation_timeout_secs": 0}, "session_creation_timeout_secs should be > 0"),
+        ({"tf_random_seed": 1.5}, "tf_random_seed must be integer"),
+        ({"tf_random_seed": True}, "tf_random_seed must be integer"),
+        ({"model_dir": ""}, "model_dir should be non-empty"),
+    ],
+)
+def test_values_out_of_range(arguments: dict[str, Any], message: str) -> None:
+    """The messages are TensorFlow's; it allows 0 steps between checkpoints, and fails later."""
+    with pytest.raises(ValueError, match=message):
+        RunConfig(**arguments)
+    with pytest.raises(ValueError, match=message):
+        RunConfig().replace(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"save_summary_steps": 0},
+        {"save_checkpoints_secs": 0},
+        {"keep_checkpoint_max": 0},
+        {"log_step_count_steps": None},
+        {"tf_random_seed": 0},
+    ],
+)
+def test_values_at_the_edge(arguments: dict[str, Any]) -> None:
+    (name, value), config = next(iter(arguments.items())), RunConfig(**arguments)
+    assert getattr(config, name) == value
+
+
+def test_equal_configs_are_equal() -> None:
+    config = RunConfig(model_dir="a", save_checkpoints_steps=3)
+    assert config == RunConfig(model_dir="a", save_checkpoints_steps=3)
+    assert config == copy.copy(config) == copy.deepcopy(config)
+    assert config != config.replace(save_checkpoints_steps=4)
+    assert config != "a"
+
+
+def test_a_path_is_a_directory(tmp_path: Path) -> None:
+    assert RunConfig(model_dir=tmp_path).model_dir == str(tmp_path)
+    assert RunConfig(model_dir=tmp_path) == RunConfig(model_dir=str(tmp_path))
+
+
+def test_it_shows_what_differs_from_the_defaults() -> None:
+    config = RunConfig(model_dir="a", save_checkpoints_steps=3)
+    shown = "RunConfig(model_dir='a', save_checkpoints_steps=3, save_checkpoints_secs=None)"
+    assert repr(config) == shown
+    assert repr(RunConfig()) == "RunConfig()"
