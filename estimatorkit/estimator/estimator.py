@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import os
 import tempfile
@@ -519,10 +520,13 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _arguments(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's arguments, but those that `functools.partial` has given."""
+    given = function.keywords if isinstance(function, functools.partial) else {}
     return [
         name
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in given
     ]
 
 
