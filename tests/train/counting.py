@@ -16,6 +16,8 @@ from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
 def model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> EstimatorSpec:
     """Counts in the variable 'x'; the loss is 'x' before the update, NaN from `nan_at` on.
 
+    Training takes elements of the input only where `uses_input` is set.
+
     Its predictions are the features times the count, its metric their mean.
     """
     x = tf.get_variable("x", [], initializer=tf.zeros_initializer())
@@ -24,7 +26,8 @@ def model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> E
     if (nan_at := params.get("nan_at")) is not None:
         loss = tf.where(value >= nan_at, value * float("nan"), value)
     counter = tf.train.get_global_step()
-    with tf.control_dependencies([tf.identity(loss)]):
+    used = [tf.identity(loss), *([tf.identity(features)] if params.get("uses_input") else [])]
+    with tf.control_dependencies(used):
         train_op = tf.group(tf.assign_add(x, 1.0), tf.assign_add(counter, params.get("by", 1)))
     predictions = {"scaled": features * value}
     metrics = {"mean": tf.metrics.mean(features)} if mode == tf.estimator.ModeKeys.EVAL else None
