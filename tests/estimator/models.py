@@ -21,10 +21,10 @@ def network(
     *,
     seed: int | None = 5,
     save_steps: int = 100,
-    units: int = 8,
+    units: int = 0,
     **config: Any,
 ) -> Estimator:
-    """Two layers with dropout and momentum."""
+    """A layer, or two, with dropout and momentum."""
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         training = mode == tf.estimator.ModeKeys.TRAIN

@@ -45,16 +45,13 @@ def assert_same_checkpoint(folder: Path, other: Path, step: int) -> None:
     assert one.state["iterators"].keys() == two.state["iterators"].keys()
 
 
-@pytest.mark.parametrize("parts", [(13, 14, 33), (1, 59)])
-def test_trainings_in_parts(
-    tmp_path: Path, uninterrupted: tuple[Path, list[float]], parts: tuple[int, ...]
-) -> None:
+def test_trainings_in_parts(tmp_path: Path, uninterrupted: tuple[Path, list[float]]) -> None:
     """Mid-epoch, with shuffling, dropout and momentum; each part is a graph of its own."""
     recorder = Recorder()
-    for steps in parts:
+    for steps in (1, 13, 46):
         models.network(tmp_path).train(models.batches, [recorder], steps=steps)
-    assert recorder.losses == uninterrupted[1][: sum(parts)]
-    assert_same_checkpoint(tmp_path, uninterrupted[0], sum(parts))
+    assert recorder.losses == uninterrupted[1][:60]
+    assert_same_checkpoint(tmp_path, uninterrupted[0], 60)
 
 
 def test_from_any_checkpoint_and_saving_at_every_step(
@@ -242,24 +239,22 @@ def test_a_damaged_checkpoint_is_passed_over(
     assert load_variable(tmp_path, "total") == models.expected_total(40)
 
 
-def test_a_model_of_other_shapes_is_told_apart(
-    tmp_path: Path, uninterrupted: tuple[Path, list[float]]
-) -> None:
-    shutil.copytree(uninterrupted[0] / "model.ckpt-20", tmp_path / "model.ckpt-20")
+def test_a_model_of_other_shapes_is_told_apart(tmp_path: Path) -> None:
+    models.network(tmp_path, units=8).train(models.batches, steps=1)
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         models.network(tmp_path, units=9).train(models.batches, steps=1)
     message = str(caught.value)
-    assert message.startswith(f"the checkpoint {tmp_path / 'model.ckpt-20'} does not fit")
+    assert message.startswith(f"the checkpoint {tmp_path / 'model.ckpt-1'} does not fit")
     assert "0 variables missing, 6 different, 0 unexpected" in message
     rows = [line.split() for line in message.splitlines() if line.strip().startswith("different")]
     assert ["different", "hidden/kernel", "(4,", "9)", "float32", "(4,", "8)", "float32"] in rows
     assert "another model_dir" in message
-    assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-20")
+    assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-1")
 
 
 def test_another_model_is_told_apart(tmp_path: Path) -> None:
     models.adder(tmp_path, 10).train(models.numbers, steps=1)
-    with pytest.raises(tf.errors.NotFoundError, match="8 variables missing, 0 different, 1 unex"):
+    with pytest.raises(tf.errors.NotFoundError, match="4 variables missing, 0 different, 1 unex"):
         models.network(tmp_path).train(models.batches, steps=1)
 
 

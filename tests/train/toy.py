@@ -68,10 +68,10 @@ def build(
         labels: int64 `(batch,)`, or None: no loss and no update then.
         dropout: the share of hidden values that are dropped.
         rate: the learning rate.
-        units: of the hidden layer.
+        units: of the hidden layer; 0 for none.
     """
     counter = get_or_create_global_step()
-    hidden = tf.nn.relu(dense(features, units, "hidden"))
+    hidden = tf.nn.relu(dense(features, units, "hidden")) if units else features
     if dropout:
         hidden = tf.nn.dropout(hidden, rate=dropout)
     logits = dense(hidden, CLASSES, "logits")
