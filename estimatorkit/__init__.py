@@ -89,13 +89,16 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.ops.array",
-        *("concat", "expand_dims", "fill", "gather", "group", "identity", "no_op", "one_hot"),
-        *("ones", "ones_like", "pad", "placeholder", "placeholder_with_default", "rank"),
-        *("reshape", "shape", "size", "split", "squeeze", "stack", "stop_gradient", "tile"),
-        *("transpose", "unstack", "where", "zeros", "zeros_like"),
-        range="range_",
-        slice="slice_",
+        *("expand_dims", "group", "identity", "no_op", "placeholder", "placeholder_with_default"),
+        *("rank", "reshape", "shape", "size", "squeeze", "stop_gradient", "transpose"),
         tuple="tuple_",
+    ),
+    **names(f"{_CORE}.ops.joining", "concat", "split", "stack", "unstack"),
+    **names(f"{_CORE}.ops.indexing", "gather", "one_hot", "where", slice="slice_"),
+    **names(
+        f"{_CORE}.ops.filling",
+        *("fill", "ones", "ones_like", "pad", "tile", "zeros", "zeros_like"),
+        range="range_",
     ),
     **names(f"{_CORE}.ops.linalg", "matmul"),
     **names(

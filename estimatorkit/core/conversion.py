@@ -148,7 +148,7 @@ def convert_to_tensor(
     elif hasattr(value, "_as_tensor"):
         tensor = value._as_tensor()
     elif isinstance(value, (list, tuple)) and _holds_tensors(value):
-        from estimatorkit.core.ops.array import stack
+        from estimatorkit.core.ops.joining import stack
 
         hint = wanted or _first_dtype(value)
         tensor = stack([convert_to_tensor(each, hint) for each in value], name=name or "packed")

@@ -21,7 +21,7 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, Operation, Tensor, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import elementwise, filling, joining
 from estimatorkit.core.registry import Case, Spec
 
 
@@ -86,7 +86,7 @@ def gradients(
         results = [_total(flowing.get(source)) for source in sources]
         if unconnected == "zero":
             results = [
-                array.zeros_like(x) if result is None else result
+                filling.zeros_like(x) if result is None else result
                 for x, result in zip(xs, results, strict=True)
             ]
         return results
@@ -113,7 +113,7 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
             )
         )
     if gradient is None:
-        return array.ones_like(target, name="grad_ys_0")
+        return filling.ones_like(target, name="grad_ys_0")
     if isinstance(gradient, IndexedSlices):
         return gradient
     tensor = convert_to_tensor(gradient, target.dtype)
@@ -191,7 +191,7 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         if row.gradient == "auto":
             return vjp(op, incoming, wanted)
         dense = [
-            array.zeros_like(output) if gradient is None else convert_to_tensor(gradient)
+            filling.zeros_like(output) if gradient is None else convert_to_tensor(gradient)
             for output, gradient in zip(op.outputs, incoming, strict=True)
         ]
         results = row.gradient(op, *dense)
@@ -227,8 +227,8 @@ def _total(gradients: list[Any] | None) -> Any:
         return gradients[0]
     if all(isinstance(each, IndexedSlices) for each in gradients):
         return IndexedSlices(
-            array.concat([each.values for each in gradients], 0),
-            array.concat([each.indices for each in gradients], 0),
+            joining.concat([each.values for each in gradients], 0),
+            joining.concat([each.indices for each in gradients], 0),
             gradients[0].dense_shape,
         )
     return elementwise.add_n([convert_to_tensor(each) for each in gradients], name="AddN")

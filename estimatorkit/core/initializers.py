@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import as_array, constant
 from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Tensor
-from estimatorkit.core.ops import array, random
+from estimatorkit.core.ops import filling, random
 from estimatorkit.core.shapes import as_shape
 
 
@@ -56,7 +56,7 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return array.zeros(shape, dtype or self.dtype)
+        return filling.zeros(shape, dtype or self.dtype)
 
 
 class Ones(Initializer):
@@ -66,7 +66,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        return array.ones(shape, dtype or self.dtype)
+        return filling.ones(shape, dtype or self.dtype)
 
 
 class Constant(Initializer):
@@ -80,7 +80,7 @@ class Constant(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = as_dtype(dtype or self.dtype)
         if np.ndim(self.value) == 0:
-            return array.fill(shape, constant(as_array(self.value, wanted)))
+            return filling.fill(shape, constant(as_array(self.value, wanted)))
         return constant(self.value, wanted, shape, verify_shape=self.verify_shape)
 
 

@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
 from estimatorkit.core.initializers import Ones, Zeros
-from estimatorkit.core.ops import array, elementwise, linalg, nn
+from estimatorkit.core.ops import array, elementwise, indexing, joining, linalg, nn
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.variables import Variable, get_variable, variable_scope
 
@@ -161,7 +161,7 @@ def dropout(
         if known is not None and not known:
             return array.identity(tensor)
         dropped = nn.dropout(tensor, noise_shape=noise_shape, seed=seed, rate=rate)
-        return dropped if known is not None else array.where(training, dropped, tensor)
+        return dropped if known is not None else indexing.where(training, dropped, tensor)
 
 
 def batch_normalization(
@@ -263,8 +263,8 @@ def batch_normalization(
                 unbiased=fused is not False and tensor.shape.rank == 4,
             )
             if known is None:
-                mean = array.where(training, batch_mean, mean)
-                variance = array.where(training, batch_variance, variance)
+                mean = indexing.where(training, batch_mean, mean)
+                variance = indexing.where(training, batch_variance, variance)
             else:
                 mean, variance = batch_mean, batch_variance
         rank = len(tensor.shape)
@@ -314,11 +314,11 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(inputs, name="inputs")
         dims = tensor.shape.dims
         if dims is None or None in dims[1:]:
-            return array.reshape(tensor, array.stack([array.shape(tensor)[0], -1]))
+            return array.reshape(tensor, joining.stack([array.shape(tensor)[0], -1]))
         count = math.prod(dim for dim in dims[1:] if dim is not None)
         if dims[0] is None and count:
             return array.reshape(tensor, [-1, count])
-        return array.reshape(tensor, array.stack([array.shape(tensor)[0], count]))
+        return array.reshape(tensor, joining.stack([array.shape(tensor)[0], count]))
 
 
 __all__ = ["batch_normalization", "dense", "dropout", "flatten"]

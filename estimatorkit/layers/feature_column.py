@@ -25,7 +25,7 @@ from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
 from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import array, elementwise, linalg, nn
+from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variables import get_variable, variable_scope
 
@@ -227,7 +227,7 @@ class NumericColumn(DenseColumn):
             )
         if dims is not None and dims[1:] == self.shape:
             return tensor
-        return array.reshape(tensor, array.stack([array.shape(tensor)[0], *self.shape]))
+        return array.reshape(tensor, joining.stack([array.shape(tensor)[0], *self.shape]))
 
 
 def numeric_column(
@@ -398,7 +398,7 @@ def input_layer(
                 cols_to_vars[column] = made
             if cols_to_output_tensors is not None:
                 cols_to_output_tensors[column] = flat
-        return array.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
+        return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
 
 
 def _flat(column: DenseColumn, features: Features) -> Tensor:
@@ -407,7 +407,7 @@ def _flat(column: DenseColumn, features: Features) -> Tensor:
     if len(column.variable_shape) == 1:
         return tensor
     count = math.prod(dim or 0 for dim in column.variable_shape)
-    return array.reshape(tensor, array.stack([array.shape(tensor)[0], count]))
+    return array.reshape(tensor, joining.stack([array.shape(tensor)[0], count]))
 
 
 def _as_scope(name: str) -> str:

@@ -21,7 +21,7 @@ from estimatorkit.core.conversion import constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.registry import Case
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variables import Variable
@@ -580,8 +580,8 @@ def _area_careful(histogram: Tensor) -> Tensor:
     known = elementwise.logical_and(
         elementwise.greater(decided[:-1], 0.0), elementwise.greater(decided[1:], 0.0)
     )
-    ratio = array.where(
-        known, elementwise.div_no_nan(decided[:-1], decided[1:]), array.ones_like(gained)
+    ratio = indexing.where(
+        known, elementwise.div_no_nan(decided[:-1], decided[1:]), filling.ones_like(gained)
     )
     area = slope * (gained + intercept * elementwise.log(ratio))
     return reduce.reduce_sum(elementwise.div_no_nan(area, positives))

@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Tensor
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array, elementwise, filling
 
 
 def remove_squeezable_dimensions(
@@ -81,4 +81,4 @@ def aligned(weights: Any, values: Tensor) -> Tensor:
 def broadcast(weights: Any, values: Tensor) -> Tensor:
     """`weights` in the full shape of `values` (see `aligned`)."""
     tensor = aligned(weights, values)
-    return array.ones_like(values, tensor.dtype) * tensor
+    return filling.ones_like(values, tensor.dtype) * tensor

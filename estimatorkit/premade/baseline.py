@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Tensor
 from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, filling, joining
 from estimatorkit.core.variables import get_variable, variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
@@ -47,7 +47,7 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     batch = array.shape(candidates[0])[0]
     with variable_scope("baseline"):
         bias = get_variable("bias", [units], initializer=Zeros())
-        return bias * array.ones(array.stack([batch, units]))
+        return bias * filling.ones(joining.stack([batch, units]))
 
 
 def _model_fn(

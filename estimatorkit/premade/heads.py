@@ -21,7 +21,7 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import GraphKeys, Operation, Tensor, get_default_graph
-from estimatorkit.core.ops import array, elementwise, nn, reduce
+from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers import losses, metrics
 from estimatorkit.premade.label_checks import (
@@ -426,7 +426,7 @@ class _ClassificationHead(Head):
         made: dict[str, Callable[[], Tensor]] = {
             "class_ids": lambda: class_ids,
             "classes": lambda: class_names(class_ids, self._class_names),
-            "all_class_ids": lambda: array.zeros_like(class_ids, int32) + numbers,
+            "all_class_ids": lambda: filling.zeros_like(class_ids, int32) + numbers,
             "all_classes": lambda: all_class_names(class_ids, self._class_names),
         }
         return {key: make() for key, make in made.items() if key in keys}
@@ -491,7 +491,7 @@ class BinaryClassHead(_ClassificationHead):
         return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
 
     def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
-        both = array.concat([array.zeros_like(logits), logits], -1, name="two_class_logits")
+        both = joining.concat([filling.zeros_like(logits), logits], -1, name="two_class_logits")
         made: dict[str, Callable[[], Tensor]] = {
             "logits": lambda: logits,
             "logistic": lambda: nn.sigmoid(logits, name="logistic"),

@@ -15,7 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import Tensor
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, joining, reduce
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
 from estimatorkit.train.checks import add_step_check
 
@@ -76,7 +76,7 @@ def as_batch_of(logits: Tensor, labels: Tensor) -> Tensor:
     leading = array.shape(logits)
     wanted = [leading[axis] for axis in range(max((logits.shape.rank or 2) - 1, 1))]
     last = labels.shape[-1] if labels.shape.rank else None
-    shape = array.stack([*wanted, -1 if last is None else last])
+    shape = joining.stack([*wanted, -1 if last is None else last])
     return array.reshape(labels, shape, name="labels_in_batch_of_logits")
 
 

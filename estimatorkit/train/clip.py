@@ -13,7 +13,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Tensor, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, nn, reduce
+from estimatorkit.core.ops import elementwise, filling, indexing, nn, reduce
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
@@ -100,8 +100,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         total = reduce.reduce_sum(value * value, axes, True)
         # The root's derivative at 0 is infinite: 0 is kept out of it, for finite gradients.
         positive = total > 0.0
-        root = elementwise.sqrt(array.where(positive, total, array.ones_like(total)))
-        norm = array.where(positive, root, total)
+        root = elementwise.sqrt(indexing.where(positive, total, filling.ones_like(total)))
+        norm = indexing.where(positive, root, total)
         return _like(t, value * limit / elementwise.maximum(norm, limit))
 
 

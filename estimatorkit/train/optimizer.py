@@ -18,7 +18,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, filling
 from estimatorkit.core.variables import Variable, get_variable_scope, trainable_variables
 
 GradientAndVariable = tuple[Any, Any]
@@ -343,8 +343,8 @@ class Optimizer:
 def _filled_like(variable: Variable, value: float) -> Tensor:
     if variable.shape.is_fully_defined():
         number = variable.dtype.numpy_dtype.type(value)
-        return array.fill(variable.shape.as_list(), number)
-    return array.zeros_like(variable.initial_value) + value
+        return filling.fill(variable.shape.as_list(), number)
+    return filling.zeros_like(variable.initial_value) + value
 
 
 def _checked(pair: Any) -> GradientAndVariable:

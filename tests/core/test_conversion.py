@@ -11,7 +11,7 @@ import pytest
 from estimatorkit.core.conversion import as_array, constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array, elementwise, filling
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
 
@@ -99,7 +99,7 @@ def test_tensors_variables_and_lists_of_them() -> None:
 
 def test_numbers_take_the_dtype_of_the_tensor_beside_them() -> None:
     for dtype in (float64, int64, as_dtype("bfloat16")):
-        x = array.ones([2], dtype)
+        x = filling.ones([2], dtype)
         for tensor in (x + 1, 2 * x, x - 1, elementwise.maximum(x, 0), elementwise.add(3, x)):
             assert tensor.dtype is dtype
     with pytest.raises(TypeError, match="does not match type"):

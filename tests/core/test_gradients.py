@@ -12,7 +12,7 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.gradients import IndexedSlices, gradients
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, linalg, nn, reduce
+from estimatorkit.core.ops import array, elementwise, indexing, joining, linalg, nn, reduce
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
@@ -150,7 +150,7 @@ def test_third_order() -> None:
 
 def test_rows_of_gather() -> None:
     table = Variable(np.arange(8, dtype=np.float32).reshape(4, 2))
-    rows = array.gather(table, [[2, 0], [2, 3]])
+    rows = indexing.gather(table, [[2, 0], [2, 3]])
     (gradient,) = gradients(reduce.reduce_sum(rows * rows), [table])
     assert isinstance(gradient, IndexedSlices)
     assert gradient.values.shape == (4, 2)
@@ -165,8 +165,8 @@ def test_rows_of_gather() -> None:
 def test_rows_of_two_gathers_and_a_dense_path() -> None:
     table = Variable(np.ones([4, 2], np.float32))
     ids = placeholder(int32, [None])
-    one = array.gather(table, ids)
-    other = array.gather(table, [3])
+    one = indexing.gather(table, ids)
+    other = indexing.gather(table, [3])
     loss = reduce.reduce_sum(one) + 2.0 * reduce.reduce_sum(other)
     (rows,) = gradients(loss, [table])
     assert isinstance(rows, IndexedSlices)
@@ -180,8 +180,8 @@ def test_rows_of_two_gathers_and_a_dense_path() -> None:
 def test_gather_of_a_computed_tensor_and_along_another_axis() -> None:
     table = Variable([[1.0, 2.0], [3.0, 4.0]])
     scaled = table * 3.0
-    (by_rows,) = gradients(reduce.reduce_sum(array.gather(scaled, [1, 1])), table)
-    (by_columns,) = gradients(reduce.reduce_sum(array.gather(table, [1, 1, 0], axis=1)), table)
+    (by_rows,) = gradients(reduce.reduce_sum(indexing.gather(scaled, [1, 1])), table)
+    (by_columns,) = gradients(reduce.reduce_sum(indexing.gather(table, [1, 1, 0], axis=1)), table)
     found = run([convert_to_tensor(by_rows), by_columns])
     assert found[0].tolist() == [[0.0, 0.0], [6.0, 6.0]]
     assert found[1].tolist() == [[1.0, 2.0], [1.0, 2.0]]
@@ -189,7 +189,7 @@ def test_gather_of_a_computed_tensor_and_along_another_axis() -> None:
 
 def test_second_order_through_gather() -> None:
     table = Variable(np.array([[1.0], [2.0], [3.0]]))
-    rows = array.gather(table, [0, 2, 2])
+    rows = indexing.gather(table, [0, 2, 2])
     (first,) = gradients(reduce.reduce_sum(rows**3.0), table)
     (second,) = gradients(reduce.reduce_sum(convert_to_tensor(first)), table)
     assert run(convert_to_tensor(second)).tolist() == [[6.0], [0.0], [36.0]]
@@ -256,7 +256,7 @@ def test_the_backward_without_its_forward() -> None:
 
 def test_an_operation_with_several_outputs() -> None:
     x = constant([[1.0, 2.0, 3.0]])
-    first, second, third = array.unstack(x, axis=1)
+    first, second, third = joining.unstack(x, axis=1)
     assert run(gradients(second * second, x))[0].tolist() == [[0.0, 4.0, 0.0]]
     assert run(gradients(first * third, x))[0].tolist() == [[3.0, 0.0, 1.0]]
 
@@ -288,9 +288,9 @@ def test_division_by_zero_that_does_not_count() -> None:
         (lambda x: nn.leaky_relu(x, 0.25), [0.0, -1.0, 1.0], [0.25, 0.25, 1.0]),
         (elementwise.abs, [0.0, -1.0], [0.0, -1.0]),
         (elementwise.sqrt, [0.0, 4.0], [np.inf, 0.25]),
-        (lambda x: array.where(x > 1.0, elementwise.sqrt(x - 1.0), x), [1.0, 5.0], [1.0, 0.25]),
-        (lambda x: array.where(x > 0.0, elementwise.rsqrt(x), x), [0.0, 4.0], [1.0, -1 / 16]),
-        (lambda x: array.where(x > 0.0, elementwise.reciprocal(x), x), [0.0, 2.0], [1.0, -0.25]),
+        (lambda x: indexing.where(x > 1.0, elementwise.sqrt(x - 1.0), x), [1.0, 5.0], [1.0, 0.25]),
+        (lambda x: indexing.where(x > 0.0, elementwise.rsqrt(x), x), [0.0, 4.0], [1.0, -1 / 16]),
+        (lambda x: indexing.where(x > 0.0, elementwise.reciprocal(x), x), [0.0, 2.0], [1.0, -0.25]),
         (lambda x: elementwise.clip_by_value(x, 0.0, 1.0), [0.0, 1.0, 2.0], [1.0, 1.0, 0.0]),
         (lambda x: reduce.reduce_max(x), [1.0, 1.0, 0.0], [0.5, 0.5, 0.0]),
         (lambda x: reduce.reduce_prod(x), [0.0, 2.0, 3.0], [6.0, 0.0, 0.0]),

@@ -16,7 +16,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array, elementwise, filling
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
 
@@ -50,7 +50,7 @@ def test_an_operation_says_what_it_is(graph: Graph) -> None:
 
 
 def test_attributes(graph: Graph) -> None:
-    operation = array.transpose(array.zeros([2, 3]), [1, 0]).op
+    operation = array.transpose(filling.zeros([2, 3]), [1, 0]).op
     assert operation.get_attr("perm") == (1, 0)
     with pytest.raises(ValueError, match="has no attribute 'axis'"):
         operation.get_attr("axis")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.dtypes import float64
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, Tensor
-from estimatorkit.core.ops import array, elementwise, linalg, nn, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, nn, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
 
@@ -38,12 +38,12 @@ UNARY: dict[str, tuple[Any, Any]] = {
         lambda x: x,
     ),
     "mean of rows": (
-        lambda x: reduce.reduce_mean(x, 0, keepdims=True) + array.zeros_like(x),
+        lambda x: reduce.reduce_mean(x, 0, keepdims=True) + filling.zeros_like(x),
         lambda x: x.mean(0, keepdims=True) + np.zeros_like(x),
     ),
-    "sum": (lambda x: reduce.reduce_sum(x) * array.ones(array.shape(x), float64), np.sum),
+    "sum": (lambda x: reduce.reduce_sum(x) * filling.ones(array.shape(x), float64), np.sum),
     "split and join": (
-        lambda x: array.concat(array.split(x, 3, axis=1)[::-1], 1),
+        lambda x: joining.concat(joining.split(x, 3, axis=1)[::-1], 1),
         lambda x: np.concatenate(np.split(x, 3, 1)[::-1], 1),
     ),
 }
@@ -53,12 +53,12 @@ BINARY: dict[str, tuple[Any, Any]] = {
     "multiply": (elementwise.multiply, np.multiply),
     "maximum": (elementwise.maximum, np.maximum),
     "matmul": (lambda x, y: linalg.matmul(x, y) / 3.0, lambda x, y: x @ y / 3.0),
-    "select": (lambda x, y: array.where(x < y, x, y), np.minimum),
+    "select": (lambda x, y: indexing.where(x < y, x, y), np.minimum),
     "stack and sum": (
-        lambda x, y: reduce.reduce_sum(array.stack([x, y], 2), axis=2),
+        lambda x, y: reduce.reduce_sum(joining.stack([x, y], 2), axis=2),
         lambda x, y: np.stack([x, y], 2).sum(2),
     ),
-    "pick": (lambda x, y: array.gather(x, [2, 0, 1]) * y, lambda x, y: x[[2, 0, 1]] * y),
+    "pick": (lambda x, y: indexing.gather(x, [2, 0, 1]) * y, lambda x, y: x[[2, 0, 1]] * y),
 }
 STEPS = st.lists(
     st.tuples(st.sampled_from(sorted({**UNARY, **BINARY})), st.integers(0, 99), st.integers(0, 99)),

@@ -29,7 +29,17 @@ from estimatorkit.core import (
     variables,
 )
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, linalg, nn, random, reduce
+from estimatorkit.core.ops import (
+    array,
+    elementwise,
+    filling,
+    indexing,
+    joining,
+    linalg,
+    nn,
+    random,
+    reduce,
+)
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_errors import ERRORS
 from tests.golden.snippets_graph import SNIPPETS, run_snippet
@@ -62,7 +72,8 @@ class Namespace:
 
 def namespace() -> Namespace:
     modules = (
-        *(array, elementwise, linalg, random, reduce, gradients, conversion, dtypes, graph),
+        *(array, filling, indexing, joining, elementwise, linalg, random, reduce),
+        *(gradients, conversion, dtypes, graph),
         *(initializers, session, shapes, variables),
     )
     renamed = {

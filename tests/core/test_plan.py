@@ -12,7 +12,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, Operation, Tensor, control_dependencies
-from estimatorkit.core.ops import array, elementwise, linalg, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import LARGE_CONSTANT, Plan, make_plan
 from estimatorkit.core.variables import Variable
@@ -96,10 +96,10 @@ def test_a_chain_on_the_device_is_one_segment(graph: Graph) -> None:
 
 def test_host_before_and_after_the_device(graph: Graph) -> None:
     words = placeholder(string, [None])
-    joined = array.concat([words, words], 0)
+    joined = joining.concat([words, words], 0)
     count = elementwise.cast(array.size(joined), float32)
     doubled = count * 2.0
-    rows = array.where(constant([1.0, 2.0]) < doubled)
+    rows = indexing.where(constant([1.0, 2.0]) < doubled)
     plan = plan_of(graph, [rows, doubled], [words])
     assert places(plan) == ["host", "device", "host"]
     assert plan.segments[0].outputs == [joined] or plan.segments[0].outputs[0].op.type == "Size"
@@ -107,7 +107,7 @@ def test_host_before_and_after_the_device(graph: Graph) -> None:
 
 def test_independent_work_of_one_place_shares_a_segment(graph: Graph) -> None:
     a, b = placeholder(string, [2]), placeholder(string, [2])
-    sizes = [array.size(array.concat([each, each], 0)) for each in (a, b)]
+    sizes = [array.size(joining.concat([each, each], 0)) for each in (a, b)]
     total = elementwise.cast(sizes[0] + sizes[1], float32)
     x = placeholder(float32, [])
     plan = plan_of(graph, [total + elementwise.exp(x)], [a, b, x])
@@ -119,23 +119,23 @@ def test_a_zigzag_between_places(graph: Graph) -> None:
     x = placeholder(float32, [None])
     current = x
     for _ in range(3):
-        index = array.where(current > 0.0)[:, 0]
-        current = elementwise.square(array.gather(x, index)) - 1.0
+        index = indexing.where(current > 0.0)[:, 0]
+        current = elementwise.square(indexing.gather(x, index)) - 1.0
     plan = plan_of(graph, [current], [x])
     assert places(plan) == ["device", "host"] * 3 + ["device"]
 
 
 def test_values_that_xla_must_know(graph: Graph) -> None:
     dims = placeholder(int32, [2])
-    fed = array.fill(dims * 2, 1.0)
+    fed = filling.fill(dims * 2, 1.0)
     (segment,) = plan_of(graph, [fed], [dims]).segments
     assert segment.static_inputs == [dims]
     x = placeholder(float32, [None])
-    computed = array.fill([elementwise.cast(reduce.reduce_sum(x), int32)], 1.0)
+    computed = filling.fill([elementwise.cast(reduce.reduce_sum(x), int32)], 1.0)
     plan = plan_of(graph, [computed], [x])
     assert places(plan) == ["device", "device"]
     assert len(plan.segments[1].static_inputs) == 1
-    by_shape = array.zeros(array.shape(x))
+    by_shape = filling.zeros(array.shape(x))
     (segment,) = plan_of(graph, [by_shape], [x]).segments
     assert segment.static_inputs == []
 
@@ -163,7 +163,7 @@ def test_reads_and_writes_keep_the_order_of_their_making(graph: Graph) -> None:
 
 def test_control_edges_across_places(graph: Graph) -> None:
     words = placeholder(string, [None])
-    on_host = array.size(array.concat([words, words], 0))
+    on_host = array.size(joining.concat([words, words], 0))
     with control_dependencies([on_host]):
         on_device = elementwise.exp(constant(1.0) + placeholder(float32, [], name="p"))
     feeds = [words, graph.get_tensor_by_name("p:0")]

@@ -10,7 +10,7 @@ import pytest
 
 from estimatorkit.core.dtypes import as_dtype, float32, int32, int64
 from estimatorkit.core.graph import Graph, Tensor, set_random_seed
-from estimatorkit.core.ops import array, nn, random
+from estimatorkit.core.ops import array, filling, nn, random
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, get_variable
 
@@ -21,7 +21,7 @@ DRAWS: dict[str, Callable[..., Tensor]] = {
     "integers": lambda seed=None: random.random_uniform([8], 0, 1000, int64, seed=seed),
     "normal": lambda seed=None: random.random_normal([4], 1.0, 2.0, seed=seed),
     "truncated": lambda seed=None: random.truncated_normal([4], seed=seed),
-    "shuffle": lambda seed=None: random.random_shuffle(array.range_(50), seed=seed),
+    "shuffle": lambda seed=None: random.random_shuffle(filling.range_(50), seed=seed),
     "multinomial": lambda seed=None: random.multinomial(np.zeros([1, 50], np.float32), 8, seed),
 }
 

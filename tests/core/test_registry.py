@@ -13,7 +13,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.registry import (
     Case,
     constant_value,
@@ -95,15 +95,15 @@ def test_constant_values() -> None:
     assert constant_value(x) is None
     assert constant_value(Variable(1.0).value()) is None
     assert constant_value(array.placeholder_with_default(1, [])) is None
-    assert constant_value(array.range_(3)).tolist() == [0, 1, 2]
-    assert constant_value(array.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
+    assert constant_value(filling.range_(3)).tolist() == [0, 1, 2]
+    assert constant_value(joining.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
     assert constant_value(elementwise.cast(constant([1.7]), int32)).tolist() == [1]
     assert constant_value(reduce.reduce_sum(constant([1, 2]))) == 3
     assert constant_value(constant(["a"])).tolist() == [b"a"]
 
 
 def test_large_values_are_left_to_xla() -> None:
-    large = array.zeros([100, 100])
+    large = filling.zeros([100, 100])
     assert constant_value(elementwise.exp(large)) is None
 
 
@@ -114,8 +114,8 @@ def test_constant_values_as_shapes() -> None:
     assert constant_value_as_shape(dims[1:]) == [3, 4]
     assert constant_value_as_shape(dims[:1]) == [None]
     assert constant_value_as_shape(dims[::-1]) == [4, 3, None]
-    assert constant_value_as_shape(array.stack([dims[0], dims[2], 5])) == [None, 4, 5]
-    assert constant_value_as_shape(array.concat([dims[:2], [7, -1]], 0)) == [None, 3, 7, None]
+    assert constant_value_as_shape(joining.stack([dims[0], dims[2], 5])) == [None, 4, 5]
+    assert constant_value_as_shape(joining.concat([dims[:2], [7, -1]], 0)) == [None, 3, 7, None]
     assert constant_value_as_shape(constant([2, -1])) == [2, None]
     assert constant_value_as_shape(array.placeholder(int32, [2])) == [None, None]
     assert constant_value_as_shape(array.placeholder(int32, [None])).rank is None

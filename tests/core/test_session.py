@@ -27,7 +27,7 @@ from estimatorkit.core.dtypes import (
 )
 from estimatorkit.core.executor import CompiledSegment
 from estimatorkit.core.graph import Graph, Tensor, control_dependencies, get_default_session
-from estimatorkit.core.ops import array, elementwise, linalg, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.session import InteractiveSession, Session
@@ -310,7 +310,7 @@ def test_the_plan_can_be_read() -> None:
 def test_dtypes_are_honoured(dtype: str, value: Any) -> None:
     numpy_dtype = as_dtype(dtype).numpy_dtype
     x = placeholder(dtype, [1])
-    y = array.where(constant([True]), x, array.zeros_like(x))
+    y = indexing.where(constant([True]), x, filling.zeros_like(x))
     v = Variable(np.array([value], numpy_dtype))
     with Session() as session:
         session.run(v.initializer)
@@ -338,8 +338,8 @@ def test_scalars_come_back_as_numpy_scalars() -> None:
 
 def test_strings_stay_on_the_host() -> None:
     words = constant(["a", "bc"])
-    joined = array.concat([words, constant(["d"])], 0)
-    chosen = array.gather(joined, [2, 0])
+    joined = joining.concat([words, constant(["d"])], 0)
+    chosen = indexing.gather(joined, [2, 0])
     n = array.shape(joined)[0] * 2
     with Session() as session:
         assert session.run(joined).tolist() == [b"a", b"bc", b"d"]
@@ -426,11 +426,11 @@ def test_shapes_from_shapes_are_known_when_xla_compiles() -> None:
     x = placeholder(float32, [None, None], "x")
     rows = array.shape(x)[0]
     flat = array.reshape(x, [rows * array.shape(x)[1]])
-    pairs = array.reshape(x, array.stack([rows, -1]))
-    zeros = array.zeros(array.shape(x))
-    numbers = array.range_(rows)
-    tiled = array.tile(x, [1, rows])
-    part = array.slice_(x, [0, 0], [rows - 1, 1])
+    pairs = array.reshape(x, joining.stack([rows, -1]))
+    zeros = filling.zeros(array.shape(x))
+    numbers = filling.range_(rows)
+    tiled = filling.tile(x, [1, rows])
+    part = indexing.slice_(x, [0, 0], [rows - 1, 1])
     with Session() as session:
         fed = np.arange(6, dtype=np.float32).reshape(2, 3)
         found = session.run([flat, pairs, zeros, numbers, tiled, part], {x: fed})
@@ -442,8 +442,8 @@ def test_shapes_from_shapes_are_known_when_xla_compiles() -> None:
 def test_shapes_from_feeds_compile_once_for_each_value() -> None:
     dims = placeholder(int32, [2], "dims")
     limit = placeholder(int32, [], "limit")
-    filled = array.fill(dims, 7.0)
-    numbers = array.range_(limit) + 1
+    filled = filling.fill(dims, 7.0)
+    numbers = filling.range_(limit) + 1
     with Session() as session:
         for shape in ([2, 3], [3, 2], [2, 3]):
             assert session.run(filled, {dims: shape}).shape == tuple(shape)
@@ -455,7 +455,7 @@ def test_shapes_from_feeds_compile_once_for_each_value() -> None:
 def test_a_shape_that_a_computation_gives() -> None:
     x = placeholder(float32, [None], "x")
     count = elementwise.cast(reduce.reduce_sum(x), int32)
-    filled = array.fill(array.stack([count, 2]), 1.0)
+    filled = filling.fill(joining.stack([count, 2]), 1.0)
     with Session() as session:
         assert session.run(filled, {x: [1.0, 2.0]}).shape == (3, 2)
         assert session.run(filled, {x: [1.0]}).shape == (1, 2)
@@ -465,7 +465,7 @@ def test_a_shape_that_a_computation_gives() -> None:
 def test_data_that_a_shape_is_computed_from_is_not_compiled_in() -> None:
     x = placeholder(float32, [2], "x")
     count = elementwise.cast(reduce.reduce_sum(x), int32)
-    filled = array.fill(array.stack([count, 2]), 1.0)
+    filled = filling.fill(joining.stack([count, 2]), 1.0)
     with Session() as session:
         for part in (0.5, 0.25, 0.75):
             assert session.run(filled, {x: [part, 3 - part]}).shape == (3, 2)
@@ -474,14 +474,14 @@ def test_data_that_a_shape_is_computed_from_is_not_compiled_in() -> None:
 
 def test_a_shape_from_the_host() -> None:
     names = placeholder(string, [None])
-    filled = array.zeros([array.size(names), 2])
+    filled = filling.zeros([array.size(names), 2])
     with Session() as session:
         assert session.run(filled, {names: ["a", "b", "c"]}).shape == (3, 2)
 
 
 def test_rows_that_depend_on_values() -> None:
     x = placeholder(float32, [None])
-    positive = array.gather(x, array.where(x > 0.0)[:, 0])
+    positive = indexing.gather(x, indexing.where(x > 0.0)[:, 0])
     with Session() as session:
         assert session.run(positive, {x: [1, -1, 2]}).tolist() == [1.0, 2.0]
         assert session.run(positive * 2.0, {x: [-1, 3]}).tolist() == [6.0]
@@ -532,7 +532,7 @@ def test_a_fed_tensor_does_not_wait_for_its_dependencies() -> None:
 
 def test_an_error_in_a_kernel_names_the_operation_and_the_line() -> None:
     x = placeholder(float32, [None, None], "x")
-    bad = linalg.matmul(x, array.zeros([3, 1]), name="product")  # the line
+    bad = linalg.matmul(x, filling.zeros([3, 1]), name="product")  # the line
     with Session() as session:
         with pytest.raises(errors.InvalidArgumentError) as caught:
             session.run(bad, {x: np.zeros([2, 4])})

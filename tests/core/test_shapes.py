@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, linalg, reduce
+from estimatorkit.core.ops import array, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "graph.json").read_text("utf-8"))
@@ -137,18 +137,18 @@ def test_the_golden_facts() -> None:
             "str of placeholder": str(x),
             "repr of unknown rank": repr(u),
             "x + x": repr(x + x),
-            "matmul": repr(linalg.matmul(x, array.zeros([3, 4]))),
+            "matmul": repr(linalg.matmul(x, filling.zeros([3, 4]))),
             "reduce_sum": repr(reduce.reduce_sum(x, axis=0)),
             "reshape": repr(array.reshape(x, [-1, 1])),
-            "concat": repr(array.concat([x, x], axis=1)),
-            "broadcast": repr(x + array.zeros([1, 1])),
+            "concat": repr(joining.concat([x, x], axis=1)),
+            "broadcast": repr(x + filling.zeros([1, 1])),
             "get_shape": str(x.get_shape()),
             "shape op": repr(array.shape(x)),
             "x[0]": repr(x[0]),
             "x[:, 0]": repr(x[:, 0]),
             "transpose": repr(array.transpose(x)),
             "expand_dims": repr(array.expand_dims(x, 1)),
-            "one_hot": repr(array.one_hot([1, 2], 5)),
+            "one_hot": repr(indexing.one_hot([1, 2], 5)),
             "argmax": repr(reduce.argmax(x, axis=1)),
         }
         u.set_shape([4, None])
@@ -161,11 +161,11 @@ def test_shapes_are_static_facts_of_constants() -> None:
     with Graph().as_default():
         x = array.placeholder(float32, [None, 3])
         assert array.reshape(x, array.shape(x)).shape == [None, 3]
-        assert array.zeros(array.shape(x)).shape == [None, 3]
-        assert array.zeros(array.shape(x)[1:]).shape == [3]
-        assert array.zeros(array.stack([array.shape(x)[0], 7])).shape == [None, 7]
-        assert array.zeros(array.concat([array.shape(x), [2]], 0)).shape == [None, 3, 2]
-        assert array.zeros(constant([2, 2]) * 2).shape == [4, 4]
+        assert filling.zeros(array.shape(x)).shape == [None, 3]
+        assert filling.zeros(array.shape(x)[1:]).shape == [3]
+        assert filling.zeros(joining.stack([array.shape(x)[0], 7])).shape == [None, 7]
+        assert filling.zeros(joining.concat([array.shape(x), [2]], 0)).shape == [None, 3, 2]
+        assert filling.zeros(constant([2, 2]) * 2).shape == [4, 4]
         assert array.reshape(x, [-1, 3, 1]).shape == [None, 3, 1]
-        assert array.reshape(array.zeros([4, 3]), [-1, 6]).shape == [2, 6]
-        assert array.range_(2, 10, 3).shape == [3]
+        assert array.reshape(filling.zeros([4, 3]), [-1, 6]).shape == [2, 6]
+        assert filling.range_(2, 10, 3).shape == [3]

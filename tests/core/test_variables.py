@@ -19,7 +19,7 @@ from estimatorkit.core.graph import (
     name_scope,
 )
 from estimatorkit.core.initializers import Constant, Ones, Zeros
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
     AUTO_REUSE,
@@ -344,7 +344,7 @@ def test_initial_values() -> None:
     whole = get_variable("whole", [2], int32)
     value = get_variable("value", initializer=[1.0, 2.0])
     tensor = get_variable("tensor", initializer=constant([1, 2]))
-    function = get_variable("function", [2], initializer=lambda shape, dtype: array.ones(shape))
+    function = get_variable("function", [2], initializer=lambda shape, dtype: filling.ones(shape))
     number = get_variable("number", initializer=7)
     glorot = get_variable("glorot", [50, 50])
     session = initialized()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
-from estimatorkit.core.ops import array, reduce
+from estimatorkit.core.ops import array, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import get_variable
 from estimatorkit.layers import losses
@@ -64,7 +64,9 @@ def test_every_loss_and_reduction_has_tensorflows_value() -> None:
 def test_losses_are_collected_and_summed_with_those_of_regularizers() -> None:
     first = losses.mean_squared_error([1.0], [3.0])
     losses.absolute_difference([1.0], [3.0], loss_collection=None)
-    get_variable("w", [2], initializer=array.ones, regularizer=lambda w: reduce.reduce_sum(w) * 0.5)
+    get_variable(
+        "w", [2], initializer=filling.ones, regularizer=lambda w: reduce.reduce_sum(w) * 0.5
+    )
     losses.add_loss(array.identity(first) + 1.0)
     assert len(losses.get_losses()) == 2
     assert get_default_graph().get_collection(GraphKeys.LOSSES)[0] is first

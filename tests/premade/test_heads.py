@@ -11,7 +11,7 @@ import pytest
 from estimatorkit.core import registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, GraphKeys, Tensor, get_default_graph
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
     Variable,
@@ -99,7 +99,7 @@ def test_reductions_of_the_loss(reduction: str, divisor: float) -> None:
 def test_binary_metrics_have_tensorflows_keys_and_values() -> None:
     head = BinaryClassHead(thresholds=[0.25, 0.5], name="h")
     labels = np.array([1, 1, 0])
-    loss, metrics = evaluated(head, ONE, labels, regularization_losses=[array.ones([])])
+    loss, metrics = evaluated(head, ONE, labels, regularization_losses=[filling.ones([])])
     at = {
         f"{key}/positive_threshold_{t}"
         for key in ("accuracy", "precision", "recall")

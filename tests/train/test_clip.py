@@ -12,7 +12,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import indexing
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.train.clip import clip_by_global_norm, clip_by_norm, global_norm
@@ -87,7 +87,7 @@ def test_the_gradient_of_clip_by_norm_is_finite_at_zero() -> None:
 def test_clipped_gradients_train_in_one_segment_and_rows_stay_rows() -> None:
     table = Variable(np.zeros((4, 1), np.float32), name="table")
     w = Variable(np.zeros(1, np.float32), name="w")
-    loss = array.gather(table, [1, 1]) * 4.0 + w * 3.0
+    loss = indexing.gather(table, [1, 1]) * 4.0 + w * 3.0
     optimizer = GradientDescentOptimizer(1.0)
     found, variables = zip(*optimizer.compute_gradients(loss), strict=True)
     clipped, norm = clip_by_global_norm(list(found), 1.0)

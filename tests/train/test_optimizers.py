@@ -16,7 +16,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.initializers import Constant, Zeros
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
     Variable,
@@ -80,7 +80,7 @@ def run_case(
             for name, variable in zip(names, variables, strict=True)
         ]
     else:
-        losses = [reduce.reduce_sum(array.gather(variables[0], rows) * given["table"])]
+        losses = [reduce.reduce_sum(indexing.gather(variables[0], rows) * given["table"])]
     global_step = get_or_create_global_step()
     optimizer = getattr(optimizers, facts["class"])(**facts["arguments"])
     update = optimizer.minimize(elementwise.add_n(losses), global_step)
@@ -160,7 +160,7 @@ def test_examples_of_the_rules(rule: UpdateRule, prefix: str) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_step_keeps_the_variables_dtype(dtype: str, sparse: bool) -> None:
     w = get_variable("w", [3, 1], dtype, initializer=Constant(1.0))
-    rows = array.gather(w, [1, 1]) if sparse else w
+    rows = indexing.gather(w, [1, 1]) if sparse else w
     optimizer = optimizers.AdamOptimizer(0.125)
     update = optimizer.minimize(reduce.reduce_sum(rows))
     with started() as session:
@@ -218,7 +218,7 @@ def test_a_session_updates_a_large_table_in_place() -> None:
     rows = 1_000_000
     table = get_variable("table", [rows, 4], initializer=Zeros())
     ids = array.placeholder("int64", [3])
-    loss = reduce.reduce_sum(array.gather(table, ids))
+    loss = reduce.reduce_sum(indexing.gather(table, ids))
     optimizer = optimizers.AdagradOptimizer(0.5, initial_accumulator_value=1.0)
     update = optimizer.minimize(loss)
     assert not [
@@ -230,7 +230,7 @@ def test_a_session_updates_a_large_table_in_place() -> None:
     ]
     with started() as session:
         session.run(update, {ids: [7, 999_999, 7]})
-        new = session.run(array.gather(table, [6, 7, 999_999]))
+        new = session.run(indexing.gather(table, [6, 7, 999_999]))
     expected = [0.0, -0.5 * 2 / np.sqrt(5), -0.5 / np.sqrt(2)]
     np.testing.assert_allclose(new[:, 0], expected, rtol=1e-6)
 
@@ -259,7 +259,7 @@ def test_a_step_is_one_device_segment_that_compiles_once() -> None:
     table = get_variable("table", [5, 2], initializer=Constant(0.1))
     ids = array.placeholder("int64", [4])
     loss = reduce.reduce_mean(elementwise.square(x @ w)) + reduce.reduce_sum(
-        elementwise.square(array.gather(table, ids))
+        elementwise.square(indexing.gather(table, ids))
     )
     step = get_or_create_global_step()
     rate = 0.1 / elementwise.cast(step + 1, "float32")
@@ -425,8 +425,8 @@ def test_a_loss_may_be_a_function_and_may_have_dimensions() -> None:
 
 def test_a_variable_gathered_twice_gets_both_gradients() -> None:
     table = weights(np.zeros((4, 1)), "table")
-    loss = reduce.reduce_sum(array.gather(table, [0, 1])) + reduce.reduce_sum(
-        array.gather(table, [1, 3]) * 2.0
+    loss = reduce.reduce_sum(indexing.gather(table, [0, 1])) + reduce.reduce_sum(
+        indexing.gather(table, [1, 3]) * 2.0
     )
     update = optimizers.AdagradOptimizer(1.0, initial_accumulator_value=7.0).minimize(loss)
     with started() as session:
@@ -449,11 +449,11 @@ def test_a_custom_optimizer_in_tensorflows_style() -> None:
             slot = self.get_slot(var, "count")
             assert slot is not None
             moved = var.assign_sub(elementwise.sign(grad) * self.rate)
-            return array.group(moved, slot.assign_add(array.ones_like(slot)))
+            return array.group(moved, slot.assign_add(filling.ones_like(slot)))
 
     w, table = weights([3.0, -3.0]), weights([[1.0], [1.0]], "table")
     optimizer = SignDescent(0.5)
-    loss = reduce.reduce_sum(w * w) + reduce.reduce_sum(array.gather(table, [1]))
+    loss = reduce.reduce_sum(w * w) + reduce.reduce_sum(indexing.gather(table, [1]))
     update = optimizer.minimize(loss)
     assert update.name == "SignDescent"
     with started() as session:
@@ -531,7 +531,7 @@ def test_pairs_are_checked() -> None:
         optimizer.compute_gradients(w * 1.0, gate_gradients=3)
     table = weights([[1.0]], "table", constraint=lambda value: value)
     with pytest.raises(RuntimeError, match="constraint function on a sparse variable"):
-        optimizer.minimize(array.gather(table, [0]))
+        optimizer.minimize(indexing.gather(table, [0]))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,28 @@ work.
 
 from __future__ import annotations
 
-from estimatorkit.core.ops import array, elementwise, linalg, nn, random, reduce, state
+from estimatorkit.core.ops import (
+    array,
+    elementwise,
+    filling,
+    indexing,
+    joining,
+    linalg,
+    nn,
+    random,
+    reduce,
+    state,
+)
 
-__all__ = ["array", "elementwise", "linalg", "nn", "random", "reduce", "state"]
+__all__ = [
+    "array",
+    "elementwise",
+    "filling",
+    "indexing",
+    "joining",
+    "linalg",
+    "nn",
+    "random",
+    "reduce",
+    "state",
+]

@@ -1,0 +1,224 @@
+"""Ops that make values or repeat them: fill, zeros, ones, their `_like`, range, tile and pad.
+
+The shape of a result is a `static` input (`fill`'s dims, `tile`'s multiples, `range`'s bounds) or
+an attribute (`pad`'s paddings): XLA needs it when it compiles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
+    return [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))]
+
+
+register(
+    "Fill",
+    lambda dims, value: jnp.full([int(dim) for dim in dims], value),
+    infer=_infer_fill,
+    numpy_kernel=lambda dims, value: np.full(dims, value),
+    static=(0,),
+    cases=lambda: [Case((np.array([2, 3], np.int32), np.float32(7)))],
+)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` that holds `value` everywhere."""
+    inputs = {"dims": as_index_tensor(dims, "dims"), "value": value}
+    return make("Fill", inputs, name=name)
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (of empty strings, of False)."""
+    return _constant_fill(shape, as_dtype(dtype), 0, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (of True)."""
+    return _constant_fill(shape, as_dtype(dtype), 1, name or "ones")
+
+
+def _constant_fill(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
+    with get_default_graph().name_scope(name) as scope:
+        one = b"" if dtype.on_host else dtype.numpy_dtype.type(value)
+        return make(
+            "Fill",
+            {
+                "dims": as_index_tensor(shape, "shape_as_tensor"),
+                "value": convert_to_tensor(one, dtype, name="Const"),
+            },
+            name=scope,
+        )
+
+
+for _like, _jnp_like, _np_like in (
+    ("ZerosLike", jnp.zeros_like, np.zeros_like),
+    ("OnesLike", jnp.ones_like, np.ones_like),
+):
+    register(
+        _like,
+        lambda x, dtype, function=_jnp_like: function(x, dtype=dtype.numpy_dtype),
+        infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
+        gradient=None,
+        numpy_kernel=lambda x, dtype, function=_np_like: function(x, dtype=dtype.numpy_dtype),
+        cases=lambda: [Case((_SAMPLE,), {"dtype": int32})],
+    )
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Zeros in the shape of `tensor`, of its dtype or `dtype`."""
+    return _like_op("ZerosLike", tensor, dtype, name or "zeros_like")
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Ones in the shape of `tensor`, of its dtype or `dtype`."""
+    return _like_op("OnesLike", tensor, dtype, name or "ones_like")
+
+
+def _like_op(op_type: str, value: Any, dtype: Any, name: str) -> Tensor:
+    tensor = convert_to_tensor(value, name="tensor")
+    chosen = tensor.dtype if dtype is None else as_dtype(dtype)
+    return make(op_type, {"x": tensor}, {"dtype": chosen}, name)
+
+
+def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
+    values = [constant_value(each) for each in inputs]
+    if any(value is None for value in values):
+        return [Spec(inputs[0].dtype, TensorShape([None]))]
+    return [Spec(inputs[0].dtype, TensorShape([len(_range(*values))]))]
+
+
+def _range(start: Any, limit: Any, delta: Any) -> Any:
+    return np.arange(start, limit, delta, dtype=start.dtype)
+
+
+register(
+    "Range",
+    _range,
+    infer=_infer_range,
+    numpy_kernel=_range,
+    gradient=None,
+    static=(0, 1, 2),
+    cases=lambda: [Case((np.int32(1), np.int32(9), np.int32(3)))],
+)
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`."""
+    if limit is None:
+        start, limit = 0, start
+    wanted = None if dtype is None else as_dtype(dtype)
+    return make(
+        "Range",
+        {"start": start, "limit": limit, "delta": delta},
+        name=name,
+        same_dtype=True,
+        dtypes={"start": wanted, "limit": wanted, "delta": wanted} if wanted else None,
+    )
+
+
+def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
+    multiples = constant_value(inputs[1])
+    dims = inputs[0].shape.dims
+    if multiples is None or dims is None:
+        known = inputs[0].shape.rank
+        return [Spec(inputs[0].dtype, UNKNOWN if known is None else TensorShape([None] * known))]
+    return [
+        Spec(
+            inputs[0].dtype,
+            TensorShape(
+                [
+                    None if dim is None else dim * int(times)
+                    for dim, times in zip(dims, multiples, strict=True)
+                ]
+            ),
+        )
+    ]
+
+
+register(
+    "Tile",
+    lambda x, multiples: jnp.tile(x, tuple(int(each) for each in multiples)),
+    infer=_infer_tile,
+    numpy_kernel=lambda x, multiples: np.tile(x, tuple(multiples)),
+    static=(1,),
+    cases=lambda: [Case((_SAMPLE, np.array([2, 1], np.int32)))],
+)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """`input` repeated `multiples[i]` times along each dimension i."""
+    inputs = {"input": input, "multiples": as_index_tensor(multiples, "multiples")}
+    return make("Tile", inputs, name=name)
+
+
+register(
+    "Pad",
+    lambda x, paddings, mode, constant_values: _pad(x, paddings, mode, constant_values, jnp),
+    numpy_kernel=lambda x, paddings, mode, constant_values: _pad(
+        x, paddings, mode, constant_values, np
+    ),
+    cases=lambda: [
+        Case((_SAMPLE,), {"paddings": ((1, 0), (0, 2)), "mode": "constant", "constant_values": 3}),
+        Case((_SAMPLE,), {"paddings": ((1, 1), (2, 0)), "mode": "reflect", "constant_values": 0}),
+    ],
+)
+
+
+def _pad(x: Any, paddings: Any, mode: str, constant_values: Any, module: Any) -> Any:
+    keywords = {"constant_values": constant_values} if mode == "constant" else {}
+    return module.pad(x, paddings, mode=mode, **keywords)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Tensor:
+    """`tensor` with values put before and after it along each dimension.
+
+    Args:
+        tensor: a tensor.
+        paddings: a (before, after) pair of ints for each dimension, or a constant tensor of them.
+        mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
+        name: the operation's name.
+        constant_values: what to put there with "CONSTANT".
+    """
+    value = constant_value(paddings) if isinstance(paddings, Tensor) else np.asarray(paddings)
+    if value is None:
+        raise ValueError(
+            explain("pad: paddings must be known when the graph is built", received=paddings)
+        )
+    attrs = {
+        "paddings": tuple((int(before), int(after)) for before, after in value),
+        "mode": mode.lower(),
+        "constant_values": constant_values,
+    }
+    return make("Pad", {"tensor": tensor}, attrs, name)

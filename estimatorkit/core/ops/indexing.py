@@ -1,0 +1,436 @@
+"""Ops that pick elements by index or by condition: `x[...]`, slice, gather, one_hot and where.
+
+`tensor[key]` makes one `StridedSlice`, whose `index` attribute says what is known when the graph
+is built and where a computed scalar goes in. What would have a shape that depends on values
+(`where` without x and y) runs on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, float32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Tensor, get_default_graph, operators
+from estimatorkit.core.ops.array import axis_of, reshape, shape
+from estimatorkit.core.ops.joining import concat
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
+    """The Python index that an `index` attribute stands for (see `_getitem`)."""
+    rest = iter(dynamic)
+    index: list[Any] = []
+    for part in parts:
+        if isinstance(part, tuple):
+            index.append(slice(*part[1:]))
+        elif part == "input":
+            index.append(next(rest))
+        elif part == "newaxis":
+            index.append(None)
+        else:
+            index.append(Ellipsis if part == "ellipsis" else part)
+    return tuple(index)
+
+
+def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
+    # A constant is a NumPy array, which cannot be indexed by a traced one.
+    return (jnp.asarray(x) if dynamic else x)[_index(index, dynamic)]
+
+
+def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, index = inputs[0], list(attrs["index"])
+    dims = tensor.shape.dims
+    if dims is None:
+        return [Spec(tensor.dtype, UNKNOWN)]
+    rest = len(dims) - sum(part not in ("newaxis", "ellipsis") for part in index)
+    if rest < 0 or index.count("ellipsis") > 1:
+        raise ValueError(
+            explain(
+                "StridedSlice: the index has more parts than the tensor has dimensions",
+                expected=f"at most {len(dims)}, and one ellipsis",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    at = index.index("ellipsis") if "ellipsis" in index else len(index)
+    index[at : at + 1] = [("slice", None, None, None)] * rest
+    remaining = iter(enumerate(dims))
+    result: list[int | None] = []
+    for part in index:
+        if part == "newaxis":
+            result.append(1)
+            continue
+        axis, dim = next(remaining)
+        if isinstance(part, tuple):
+            bounds = slice(*part[1:])
+            result.append(None if dim is None else len(range(*bounds.indices(dim))))
+        elif part != "input" and dim is not None and not -dim <= part < dim:
+            raise ValueError(
+                explain(
+                    f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
+                    expected=f"in [{-dim}, {dim})",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    return [Spec(tensor.dtype, TensorShape(result))]
+
+
+register(
+    "StridedSlice",
+    _strided_slice,
+    infer=_infer_strided_slice,
+    numpy_kernel=lambda x, *dynamic, index: x[_index(index, dynamic)],
+    cases=lambda: [
+        Case((_SAMPLE,), {"index": (1,)}),
+        Case((_SAMPLE,), {"index": (("slice", None, None, -1), ("slice", 0, 2, None))}),
+        Case((_SAMPLE,), {"index": ("ellipsis", "newaxis", 0)}),
+        Case((_SAMPLE, np.int32(1)), {"index": (("slice", None, None, None), "input")}),
+    ],
+)
+
+
+def _getitem(tensor: Tensor, key: Any) -> Tensor:
+    """`tensor[key]`: ints, slices, ..., newaxis, and scalar integer tensors in place of ints."""
+    parts: list[Any] = []
+    dynamic: list[Tensor] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, slice):
+            bounds = [
+                constant_value(bound) if isinstance(bound, Tensor) else bound
+                for bound in (part.start, part.stop, part.step)
+            ]
+            if any(
+                bound is None and given is not None
+                for bound, given in zip(bounds, (part.start, part.stop, part.step), strict=True)
+            ):
+                return _slice_by_tensors(tensor, key)
+            parts.append(("slice", *(None if bound is None else int(bound) for bound in bounds)))
+        elif part is None:
+            parts.append("newaxis")
+        elif part is Ellipsis:
+            parts.append("ellipsis")
+        elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
+            index = convert_to_tensor(part)
+            value = constant_value(index)
+            if index.shape.rank not in (0, None) or not index.dtype.is_integer:
+                raise _no_index(tensor, part)
+            if value is not None:
+                parts.append(int(value))
+            else:
+                parts.append("input")
+                dynamic.append(index)
+        elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            parts.append(int(part))
+        else:
+            raise _no_index(tensor, part)
+    return make(
+        "StridedSlice",
+        {"input": tensor, **{f"index_{i}": each for i, each in enumerate(dynamic)}},
+        {"index": tuple(parts)},
+        "strided_slice",
+    )
+
+
+def _no_index(tensor: Tensor, part: Any) -> TypeError:
+    return TypeError(
+        explain(
+            "a tensor cannot be indexed by this",
+            expected="ints, slices, `...`, None (newaxis) or scalar integer tensors",
+            received=repr(part),
+            made_at=tensor.op.source,
+            hint="use gather() or boolean_mask() for lists and masks",
+        )
+    )
+
+
+def _slice_by_tensors(tensor: Tensor, key: Any) -> Tensor:
+    raise TypeError(
+        explain(
+            "the bounds of a slice must be known when the graph is built",
+            expected="ints, None or constants",
+            received=repr(key),
+            made_at=tensor.op.source,
+            hint="use slice(x, begin, size), whose begin may be computed",
+        )
+    )
+
+
+operators["getitem"] = _getitem
+
+
+def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, begin, size = inputs
+    lengths = constant_value(size)
+    starts = constant_value(begin)
+    if lengths is None:
+        return [Spec(tensor.dtype, constant_value_as_shape(size))]
+    dims: list[int | None] = []
+    for position, length in enumerate(lengths.tolist()):
+        if length != -1:
+            dims.append(length)
+        elif tensor.shape.rank is None or starts is None or tensor.shape[position] is None:
+            dims.append(None)
+        else:
+            dims.append(tensor.shape[position] - int(starts[position]))
+    return [Spec(tensor.dtype, TensorShape(dims))]
+
+
+def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
+    if isinstance(begin, np.ndarray):
+        return x[
+            tuple(
+                slice(int(at), x.shape[i] if n == -1 else int(at) + int(n))
+                for i, (at, n) in enumerate(zip(begin, size, strict=True))
+            )
+        ]
+    return jax.lax.dynamic_slice(x, list(begin), [int(n) for n in size])
+
+
+register(
+    "Slice",
+    _slice,
+    infer=_infer_slice,
+    numpy_kernel=_slice,
+    # A length that is counted to the end follows from where the slice begins.
+    static=lambda attrs: (1, 2) if attrs["to_end"] else (2,),
+    cases=lambda: [
+        Case(
+            (_SAMPLE, np.array([0, 1], np.int32), np.array([-1, 2], np.int32)),
+            {"to_end": True},
+            _SAMPLE[:, 1:3],
+        ),
+        Case(
+            (_SAMPLE, np.array([1, 0], np.int32), np.array([1, 2], np.int32)),
+            {"to_end": False},
+            _SAMPLE[1:2, 0:2],
+        ),
+    ],
+)
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The part of `input_` that begins at `begin` and has shape `size` (-1: to the end).
+
+    Args:
+        input_: a tensor.
+        begin: the first index in each dimension, ints or a tensor.
+        size: the length in each dimension, ints or a tensor whose value follows from shapes or
+            feeds.
+        name: the operation's name.
+    """
+    inputs = {
+        "input": convert_to_tensor(input_, name="input"),
+        "begin": as_index_tensor(begin, "begin"),
+        "size": as_index_tensor(size, "size"),
+    }
+    lengths = constant_value(inputs["size"])
+    to_end = lengths is None or bool((lengths == -1).any())
+    return make("Slice", inputs, {"to_end": to_end}, name)
+
+
+def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
+    params, indices = inputs
+    axis = attrs["axis"]
+    if params.shape.dims is None or indices.shape.dims is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    if not -len(params.shape) <= axis < len(params.shape):
+        raise ValueError(explain("gather: axis out of range", received=axis))
+    axis %= len(params.shape)
+    dims = params.shape.dims
+    return [Spec(params.dtype, TensorShape((*dims[:axis], *indices.shape.dims, *dims[axis + 1 :])))]
+
+
+def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
+    from estimatorkit.core.indexed_slices import IndexedSlices
+
+    params, indices = op.inputs
+    if op.attrs["axis"] != 0:
+        from estimatorkit.core.gradients import vjp
+
+        return [*vjp(op, [dy], (0,)), None]
+    row_shape = params.shape[1:]
+    if row_shape.is_fully_defined():
+        values = reshape(dy, [-1, *row_shape.as_list()])
+    else:
+        values = reshape(dy, concat([[-1], shape(params)[1:]], 0))
+    return [IndexedSlices(values, reshape(indices, [-1]), shape(params)), None]
+
+
+register(
+    "GatherV2",
+    # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
+    # where they are made.
+    lambda params, indices, axis: jnp.take(params, indices, axis=axis, mode="clip"),
+    infer=_infer_gather,
+    gradient=_gather_gradient,
+    numpy_kernel=lambda params, indices, axis: np.take(params, indices, axis=axis, mode="clip"),
+    cases=lambda: [
+        Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0}),
+        Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1}),
+    ],
+)
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: bool | None = None,
+    name: str | None = None,
+    axis: Any = 0,
+) -> Tensor:
+    """The slices of `params` at `indices` along an axis.
+
+    Args:
+        params: a tensor.
+        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Others are clamped to it
+            (on GPUs TensorFlow gives zeros; on CPUs it raises).
+        validate_indices: accepted for TensorFlow's signature.
+        name: the operation's name.
+        axis: the axis.
+
+    Returns:
+        A tensor of shape `params.shape[:axis] + indices.shape + params.shape[axis + 1:]`.
+    """
+    inputs = {"params": params, "indices": indices}
+    return make("GatherV2", inputs, {"axis": axis_of(axis, "gather")}, name)
+
+
+def _one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int) -> Any:
+    hot = jnp.expand_dims(indices, axis) == jnp.arange(depth, dtype=indices.dtype).reshape(
+        [-1 if position == axis % (indices.ndim + 1) else 1 for position in range(indices.ndim + 1)]
+    )
+    return jnp.where(hot, on_value, off_value)
+
+
+def _infer_one_hot(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    if dims is None:
+        return [Spec(inputs[1].dtype, UNKNOWN)]
+    at = attrs["axis"] % (len(dims) + 1)
+    return [Spec(inputs[1].dtype, TensorShape((*dims[:at], attrs["depth"], *dims[at:])))]
+
+
+register(
+    "OneHot",
+    _one_hot,
+    infer=_infer_one_hot,
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (np.array([1, -1, 2], np.int32), np.float32(1), np.float32(0)),
+            {"depth": 3, "axis": -1},
+            np.array([[0, 1, 0], [0, 0, 0], [0, 0, 1]], np.float32),
+        )
+    ],
+)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`on_value` at each index along a new axis of length `depth`, `off_value` elsewhere.
+
+    Args:
+        indices: integers; those outside [0, depth) give `off_value` throughout.
+        depth: the length of the new axis, an int or a constant.
+        on_value, off_value: 1 and 0 by default.
+        axis: where the new axis goes; last by default.
+        dtype: of the result; that of on_value or off_value by default, float32 without these.
+        name: the operation's name.
+    """
+    given = next((each for each in (on_value, off_value) if each is not None), None)
+    if dtype is None and given is not None:
+        dtype = convert_to_tensor(given).dtype
+    result = float32 if dtype is None else as_dtype(dtype)
+    inputs = {
+        "indices": indices,
+        "on_value": convert_to_tensor(1 if on_value is None else on_value, result),
+        "off_value": convert_to_tensor(0 if off_value is None else off_value, result),
+    }
+    attrs = {"depth": axis_of(depth, "one_hot (depth)"), "axis": -1 if axis is None else axis}
+    return make("OneHot", inputs, attrs, name or "one_hot")
+
+
+def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
+    return registry.broadcast()(inputs[1:], attrs)  # type: ignore[return-value]
+
+
+def _select(condition: Any, x: Any, y: Any, module: Any = jnp) -> Any:
+    if condition.ndim == 1 and x.ndim > 1 and x.shape == y.shape:
+        condition = condition.reshape(condition.shape + (1,) * (x.ndim - 1))
+    return module.where(condition, x, y)
+
+
+register(
+    "Select",
+    _select,
+    infer=_infer_where,
+    numpy_kernel=lambda condition, x, y: _select(condition, x, y, np),
+    cases=lambda: [
+        Case((_SAMPLE > 0, _SAMPLE, _SAMPLE * 2)),
+        Case((np.array([True, False]), _SAMPLE, _SAMPLE * 2)),
+    ],
+)
+
+
+register(
+    "Where",
+    lambda condition: np.argwhere(condition).astype(np.int64),
+    where="host",  # the number of rows depends on the values
+    infer=lambda inputs, attrs: [Spec(int64, TensorShape([None, inputs[0].shape.rank]))],
+    gradient=None,
+    cases=lambda: [Case((_SAMPLE > 0,), {}, np.argwhere(_SAMPLE > 0))],
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """x where `condition` is true, y elsewhere; without x and y, the indices where it is true.
+
+    Args:
+        condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector
+            that chooses rows.
+        x, y: tensors of one dtype, or both None.
+        name: the operation's name.
+
+    Returns:
+        A tensor like x; or int64 `(true elements, rank of condition)`.
+
+    Raises:
+        ValueError: only one of x and y is given.
+    """
+    picked = convert_to_tensor(condition, name="condition")
+    if x is None and y is None:
+        return make("Where", {"condition": picked}, name=name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    with get_default_graph().name_scope(name or "Select") as scope:
+        first = convert_to_tensor(
+            x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x"
+        )
+        second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
+        registry.check_same_dtype("Select", [first, second], name)
+        return registry.output("Select", [picked, first, second], name=scope)
