@@ -32,10 +32,13 @@ _PLACES: dict[str, str] = {
     # Graphs and sessions
     **names(
         f"{_CORE}.graph",
-        *("Graph", "GraphKeys", "Operation", "Tensor", "add_to_collection", "control_dependencies"),
-        *("device", "get_collection", "get_collection_ref", "get_default_graph"),
-        *("get_default_session", "name_scope", "reset_default_graph", "set_random_seed"),
+        *("Graph", "add_to_collection", "control_dependencies", "device", "get_collection"),
+        *("get_collection_ref", "get_default_graph", "name_scope", "reset_default_graph"),
+        "set_random_seed",
     ),
+    **names(f"{_CORE}.graph_keys", "GraphKeys"),
+    **names(f"{_CORE}.tensor", "Operation", "Tensor"),
+    **names(f"{_CORE}.default_session", "get_default_session"),
     **names(f"{_CORE}.session", "InteractiveSession", "Session"),
     **names(f"{_CORE}.gradients", "gradients"),
     **names(f"{_CORE}.indexed_slices", "IndexedSlices"),

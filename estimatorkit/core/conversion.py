@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import DType, as_dtype, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import as_shape
+from estimatorkit.core.tensor import Tensor
 
 
 def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:

@@ -19,9 +19,10 @@ import jax
 import numpy as np
 
 from estimatorkit.core.errors import FailedPreconditionError, explain
-from estimatorkit.core.graph import Graph, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.plan import Plan, Segment
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 
 

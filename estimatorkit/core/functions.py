@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.executor import PlanRunner, State
-from estimatorkit.core.graph import Graph, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.lower import segment_function, state_names
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import make_plan
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 
 

@@ -19,10 +19,11 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Graph, Operation, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import elementwise, filling, joining
 from estimatorkit.core.registry import Case, Spec
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 def gradients(

@@ -9,8 +9,8 @@ import numpy as np
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType
-from estimatorkit.core.graph import Operation, Tensor
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 class IndexedSlices:

@@ -14,9 +14,9 @@ import numpy as np
 from estimatorkit.core.conversion import as_array, constant
 from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.ops import filling, random
 from estimatorkit.core.shapes import as_shape
+from estimatorkit.core.tensor import Tensor
 
 
 class Initializer:

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.core.executor import PlanRunner, State
-from estimatorkit.core.graph import Graph, Operation, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, segment_function, state_names
 from estimatorkit.core.plan import Plan, Segment, make_plan
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 
 _STEPS_WITHOUT_INPUT = 1024

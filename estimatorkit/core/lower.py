@@ -17,8 +17,8 @@ import numpy as np
 from estimatorkit.core import gradients, registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
-from estimatorkit.core.graph import Operation, Tensor
 from estimatorkit.core.plan import Segment
+from estimatorkit.core.tensor import Operation, Tensor
 
 _REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
 """What kernels raise on values they cannot take; reported with the op and the user's line."""

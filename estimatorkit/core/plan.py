@@ -17,7 +17,8 @@ from typing import Literal
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.graph import Graph, Operation, Tensor
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
 
 Place = Literal["device", "host"]
 

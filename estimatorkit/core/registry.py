@@ -18,8 +18,9 @@ import numpy as np
 
 from estimatorkit.core.dtypes import ALL, DType, as_dtype
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Operation, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 
 

@@ -14,18 +14,13 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import as_array
+from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import PlanRunner, State
-from estimatorkit.core.graph import (
-    Graph,
-    Operation,
-    Tensor,
-    default_session,
-    get_default_graph,
-    get_default_session,
-)
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.plan import Plan, make_plan
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 class Session:

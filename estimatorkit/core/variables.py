@@ -15,20 +15,15 @@ from typing import Any
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
+from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import (
-    Graph,
-    GraphKeys,
-    Operation,
-    Operators,
-    Tensor,
-    get_default_graph,
-    get_default_session,
-)
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import GlorotUniform, Initializer, Zeros
 from estimatorkit.core.ops import array
 from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Operators, Tensor
 
 
 class Variable(Operators):

@@ -352,7 +352,7 @@ class Dataset:
     @property
     def output_classes(self) -> Any:
         """The nest of the classes of an element's leaves: `Tensor`."""
-        from estimatorkit.core.graph import Tensor
+        from estimatorkit.core.tensor import Tensor
 
         return self._map_spec(lambda spec: Tensor)
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from estimatorkit.core import functions, nest
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
-from estimatorkit.core.graph import Graph, Operation
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.tensor import Operation
 from estimatorkit.data import dataset as datasets
 from estimatorkit.data.buffers import Columns
 from estimatorkit.data.cursor import Cursor

@@ -25,8 +25,9 @@ from estimatorkit.core.checkpoint import (
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
-from estimatorkit.core.graph import Graph, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
     global_variables,
     global_variables_initializer,

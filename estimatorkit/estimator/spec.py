@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Operation, Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 class ModeKeys:

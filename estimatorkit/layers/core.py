@@ -13,10 +13,12 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Ones, Zeros
 from estimatorkit.core.ops import array, elementwise, indexing, joining, linalg, nn
 from estimatorkit.core.registry import constant_value
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, get_variable, variable_scope
 
 Activation = Callable[[Tensor], Tensor]

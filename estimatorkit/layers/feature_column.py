@@ -23,10 +23,12 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import get_variable, variable_scope
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")

@@ -15,8 +15,10 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, nn, reduce
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.weighting import aligned, broadcast, remove_squeezable_dimensions
 
 

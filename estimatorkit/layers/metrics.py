@@ -20,10 +20,12 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import bool_, float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.registry import Case
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
 

@@ -13,8 +13,8 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.ops import array, elementwise, filling
+from estimatorkit.core.tensor import Tensor
 
 
 def remove_squeezable_dimensions(

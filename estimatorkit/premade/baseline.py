@@ -12,9 +12,9 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, filling, joining
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import get_variable, variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.ops import nn
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig

@@ -20,8 +20,10 @@ import numpy as np
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import GraphKeys, Operation, Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers import losses, metrics
 from estimatorkit.premade.label_checks import (

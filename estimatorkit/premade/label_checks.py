@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.ops import array, elementwise, joining, reduce
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
 from estimatorkit.train.checks import add_step_check
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import int64, string
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
 
 Vocabulary = tuple[bytes, ...]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.graph import Graph, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.tensor import Tensor
 
 _COLLECTION = "step_checks"
 

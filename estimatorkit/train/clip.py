@@ -11,9 +11,10 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import elementwise, filling, indexing, nn, reduce
+from estimatorkit.core.tensor import Tensor
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.variables import Variable, get_variable
 

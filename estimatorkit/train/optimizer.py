@@ -16,9 +16,11 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, bfloat16, float16, float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
-from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, filling
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable, get_variable_scope, trainable_variables
 
 GradientAndVariable = tuple[Any, Any]

@@ -14,8 +14,8 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Operation, Tensor
 from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train import optimizer_rules as rules
 from estimatorkit.train.optimizer import Optimizer

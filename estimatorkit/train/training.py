@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
-from estimatorkit.core.graph import Operation, Tensor
 from estimatorkit.core.loop import StepLoop, Steps
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_step import get_global_step

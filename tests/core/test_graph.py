@@ -15,9 +15,11 @@ from estimatorkit.core import graph as graphs
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.graph import Graph, GraphKeys, Operation, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 
 

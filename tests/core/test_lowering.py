@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import float64
 from estimatorkit.core.gradients import gradients
-from estimatorkit.core.graph import Graph, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, nn, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 
 UNARY: dict[str, tuple[Any, Any]] = {

@@ -19,13 +19,16 @@ import pytest
 
 from estimatorkit.core import (
     conversion,
+    default_session,
     dtypes,
     errors,
     gradients,
     graph,
+    graph_keys,
     initializers,
     session,
     shapes,
+    tensor,
     variables,
 )
 from estimatorkit.core.graph import Graph
@@ -73,7 +76,7 @@ class Namespace:
 def namespace() -> Namespace:
     modules = (
         *(array, filling, indexing, joining, elementwise, linalg, random, reduce),
-        *(gradients, conversion, dtypes, graph),
+        *(gradients, conversion, dtypes, graph, graph_keys, tensor, default_session),
         *(initializers, session, shapes, variables),
     )
     renamed = {

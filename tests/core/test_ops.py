@@ -21,12 +21,13 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float64
 from estimatorkit.core.gradients import gradients
-from estimatorkit.core.graph import Graph, Operation, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.elementwise import add_n
 from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.registry import Case, OpDef
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.core.x64 import x64
 

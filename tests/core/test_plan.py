@@ -11,10 +11,11 @@ import pytest
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.graph import Graph, Operation, Tensor, control_dependencies
+from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import LARGE_CONSTANT, Plan, make_plan
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 
 

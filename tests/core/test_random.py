@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.dtypes import as_dtype, float32, int32, int64
-from estimatorkit.core.graph import Graph, Tensor, set_random_seed
+from estimatorkit.core.graph import Graph, set_random_seed
 from estimatorkit.core.ops import array, filling, nn, random
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, get_variable
 
 LARGE = [20000]

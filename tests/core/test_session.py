@@ -15,6 +15,7 @@ import pytest
 
 from estimatorkit.core import errors, registry
 from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import (
     as_dtype,
     bfloat16,
@@ -26,11 +27,12 @@ from estimatorkit.core.dtypes import (
     string,
 )
 from estimatorkit.core.executor import CompiledSegment
-from estimatorkit.core.graph import Graph, Tensor, control_dependencies, get_default_session
+from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.session import InteractiveSession, Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, global_variables_initializer
 
 COUNTS: collections.Counter[str] = collections.Counter()

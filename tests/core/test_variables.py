@@ -11,13 +11,8 @@ import pytest
 from estimatorkit.core import errors
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, float64, int32, int64
-from estimatorkit.core.graph import (
-    Graph,
-    GraphKeys,
-    control_dependencies,
-    get_collection,
-    name_scope,
-)
+from estimatorkit.core.graph import Graph, control_dependencies, get_collection, name_scope
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant, Ones, Zeros
 from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session

@@ -388,7 +388,7 @@ def test_iterating_asks_only_for_what_comes_next() -> None:
 
 
 def test_iterators_in_graphs() -> None:
-    from estimatorkit.core.graph import Tensor
+    from estimatorkit.core.tensor import Tensor
 
     made = Dataset.from_tensor_slices({"a": [1, 2], "b": ["x", "y"]})
     assert made.output_classes == {"a": Tensor, "b": Tensor}

@@ -87,7 +87,7 @@ DIFFERENT = {
 
 RENAMED = {
     "DNNClassifierV2": "DNNClassifier",
-    "tensorflow.python.framework.ops.SymbolicTensor": "estimatorkit.core.graph.Tensor",
+    "tensorflow.python.framework.ops.SymbolicTensor": "estimatorkit.core.tensor.Tensor",
     "snippets_estimator_errors": "tests.golden.snippets_estimator_errors",
 }
 """Python's own words for things that are called otherwise here."""

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.gradients import gradients
-from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant
 from estimatorkit.core.ops import array, nn, reduce
 from estimatorkit.core.session import Session

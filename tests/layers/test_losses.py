@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import get_variable

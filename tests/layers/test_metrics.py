@@ -10,7 +10,8 @@ import pytest
 from sklearn import metrics as sk
 
 from estimatorkit.core import registry
-from estimatorkit.core.graph import Graph, GraphKeys, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core.graph import Graph, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
     global_variables,
     local_variables,

@@ -10,9 +10,11 @@ import pytest
 
 from estimatorkit.core import registry
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.graph import Graph, GraphKeys, Tensor, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
     Variable,
     global_variables_initializer,

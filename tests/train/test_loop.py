@@ -14,11 +14,12 @@ import estimatorkit as tf
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from estimatorkit.core.graph import Graph, Tensor
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.loop import StepLoop
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.session import Session
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import (
     cursor_of,

@@ -18,7 +18,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -28,6 +28,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 

@@ -18,8 +18,9 @@ import scipy.special
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph, operators
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.tensor import Tensor, operators
 
 _ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
 _OTHER = np.array([0.5, -1.25, 1.5], np.float32)

@@ -14,7 +14,7 @@ import numpy as np
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -23,6 +23,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 

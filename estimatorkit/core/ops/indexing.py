@@ -18,7 +18,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph, operators
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import axis_of, reshape, shape
 from estimatorkit.core.ops.joining import concat
 from estimatorkit.core.registry import (
@@ -29,6 +29,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor, operators
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, operators
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor, operators
 
 _A = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
 _B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)

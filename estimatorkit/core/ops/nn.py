@@ -13,9 +13,10 @@ import scipy.special
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, random, reduce
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.tensor import Tensor
 
 sigmoid = elementwise.sigmoid
 tanh = elementwise.tanh

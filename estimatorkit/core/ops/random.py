@@ -18,9 +18,10 @@ import numpy as np
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor, get_default_graph
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 
 DEFAULT_GRAPH_SEED = 87654321
 """The graph seed where only the op has one, as in TensorFlow."""

@@ -13,9 +13,9 @@ import scipy.special
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import Tensor
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.0]], np.float32)
 _BOOLS = np.array([[True, False], [True, True]])

@@ -1,0 +1,63 @@
+"""The default session: a stack for each thread, pushed by `with session.as_default():`.
+
+It lies below `tensor` and `session`, so that `Tensor.eval` and `Operation.run` find the session
+they run in. What a session is, this module does not know: `session` says. The stack of default
+graphs is in `graph`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from estimatorkit.core.errors import explain
+
+
+class _Stack(threading.local):
+    """The sessions made default in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.sessions: list[Any] = []
+
+
+_stack = _Stack()
+
+
+def get_default_session() -> Any:
+    """The innermost session made default, or None."""
+    return _stack.sessions[-1] if _stack.sessions else None
+
+
+@contextmanager
+def default_session(session: Any) -> Iterator[Any]:
+    """Makes `session` the default session inside the `with` block."""
+    _stack.sessions.append(session)
+    try:
+        yield session
+    finally:
+        _stack.sessions.remove(session)
+
+
+def session_for(graph: Any, session: Any = None) -> Any:
+    """The session that runs parts of `graph`: `session`, or the default session.
+
+    Raises:
+        ValueError: there is none, or it is the session of another graph.
+    """
+    session = session or get_default_session()
+    if session is None:
+        raise ValueError(
+            explain(
+                "Cannot evaluate tensor using `eval()`: No default session is registered",
+                hint="use `with session.as_default():` or pass an explicit session to "
+                "`eval(session=session)`",
+            )
+        )
+    if session.graph is not graph:
+        raise ValueError(
+            "Cannot use the given session to evaluate: its graph is different from the graph of "
+            "the tensor or operation."
+        )
+    return session

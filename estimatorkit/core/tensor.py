@@ -1,0 +1,339 @@
+"""`Tensor` and `Operation`, what graphs are made of, and Python's operators on tensors.
+
+Operations and their tensors refer to each other, and both to their graph, which makes them
+(`Graph.create_op`); they are not changed afterwards, but for what is learned of a shape. What an
+operation computes is looked up in `registry` by its type; this module knows nothing of kernels,
+except that `Tensor`'s Python operators call the functions that `ops` put into `operators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from estimatorkit.core.default_session import session_for
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.errors import explain
+from estimatorkit.core.shapes import ShapeLike, TensorShape
+from estimatorkit.core.source import SourceLine
+
+if TYPE_CHECKING:
+    from estimatorkit.core.graph import Graph
+
+operators: dict[str, Callable[..., Any]] = {}
+"""What `Tensor`'s Python operators call, by method name; filled by the op modules."""
+
+
+class Operators:
+    """Python's operators for what stands for a tensor: they make operations in the graph."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # `array + tensor` comes to __radd__ here instead of NumPy
+
+    def __add__(self, other: Any) -> Tensor:
+        return _operate("add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _operate("add", other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _operate("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _operate("sub", other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _operate("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _operate("truediv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _operate("truediv", other, self)
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return _operate("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _operate("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return _operate("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _operate("mod", other, self)
+
+    def __pow__(self, other: Any) -> Tensor:
+        return _operate("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _operate("pow", other, self)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _operate("matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _operate("matmul", other, self)
+
+    def __neg__(self) -> Tensor:
+        return _operate("neg", self)
+
+    def __abs__(self) -> Tensor:
+        return _operate("abs", self)
+
+    def __invert__(self) -> Tensor:
+        return _operate("invert", self)
+
+    def __and__(self, other: Any) -> Tensor:
+        return _operate("and", self, other)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return _operate("and", other, self)
+
+    def __or__(self, other: Any) -> Tensor:
+        return _operate("or", self, other)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return _operate("or", other, self)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _operate("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return _operate("xor", other, self)
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _operate("less", self, other)
+
+    def __le__(self, other: Any) -> Tensor:
+        return _operate("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _operate("greater", self, other)
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _operate("greater_equal", self, other)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return _operate("getitem", self, key)
+
+
+class Tensor(Operators):
+    """One output of an operation: what will flow along an edge when the graph runs.
+
+    Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use
+    `equal`).
+    """
+
+    __slots__ = ("_shape", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape = shape
+
+    @property
+    def name(self) -> str:
+        """`operation name:output index`."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the tensor."""
+        return self.op.graph
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return self._shape
+
+    @property
+    def device(self) -> str:
+        """The device that was asked for, or ''."""
+        return self.op.device
+
+    def get_shape(self) -> TensorShape:
+        """The static shape."""
+        return self._shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Adds what is known of the shape (never removes any).
+
+        Raises:
+            ValueError: it contradicts what is known.
+        """
+        self._shape = self._shape.merge_with(shape)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor."""
+        return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Runs the tensor in `session` or in the default session."""
+        return session_for(self.graph, session).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor {self.name!r} shape={self._shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self._shape}, dtype={self.dtype.name})'
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            explain(
+                "Using a `tf.Tensor` as a Python `bool` is not allowed",
+                received=self,
+                made_at=self.op.source,
+                hint="use `if t is not None:` to test whether a tensor is defined, and `cond` or "
+                "`where` to let the graph depend on a tensor's value",
+            )
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            explain(
+                f"len is not well defined for a symbolic Tensor ({self.name})",
+                hint="use `shape(x)[0]` for the size at run time, `x.shape` for what is known now",
+            )
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._shape.rank is None or self._shape.rank == 0 or self._shape[0] is None:
+            raise TypeError(
+                explain(
+                    "a Tensor can only be iterated over when its first dimension is known",
+                    received=self,
+                    made_at=self.op.source,
+                    hint="use `map_fn` or `unstack(x, num=...)`",
+                )
+            )
+        return iter([self[index] for index in range(self._shape[0])])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise NotImplementedError(
+            explain(
+                f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array",
+                made_at=self.op.source,
+                hint="run it in a session: session.run(tensor)",
+            )
+        )
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+def _operate(name: str, *operands: Any) -> Tensor:
+    result: Tensor = operators[name](*operands)
+    return result
+
+
+class Operation:
+    """A node of the graph. Made by `Graph.create_op`; not changed afterwards.
+
+    Attributes:
+        type: the key into the op registry.
+        inputs: the tensors it takes, in order.
+        control_inputs: operations that must have run before it.
+        attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not
+            given.
+        device: the device that was asked for, or ''.
+        source: the user's line that made it.
+        outputs: the tensors it gives.
+        index: its place in the order of making.
+    """
+
+    __slots__ = (
+        *("attrs", "control_inputs", "device", "graph", "index", "inputs", "name"),
+        *("outputs", "source", "type"),
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        index: int,
+        op_type: str,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        control_inputs: tuple[Operation, ...],
+        attrs: dict[str, Any],
+        device: str,
+        source: SourceLine,
+        outputs: Sequence[tuple[DType, TensorShape]],
+    ) -> None:
+        self.graph = graph
+        self.index = index
+        self.type = op_type
+        self.name = name
+        self.inputs = inputs
+        self.control_inputs = control_inputs
+        self.attrs = attrs
+        self.device = device
+        self.source = source
+        self.outputs = tuple(
+            Tensor(self, position, dtype, shape) for position, (dtype, shape) in enumerate(outputs)
+        )
+
+    @property
+    def traceback(self) -> SourceLine:
+        """The user's line that made the operation."""
+        return self.source
+
+    @property
+    def kernel_attrs(self) -> dict[str, Any]:
+        """The attributes without the notes."""
+        return {name: value for name, value in self.attrs.items() if name[0] != "_"}
+
+    def get_attr(self, name: str) -> Any:
+        """The attribute called `name`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if name not in self.attrs:
+            raise ValueError(
+                explain(
+                    f"operation {self.name!r} ({self.type}) has no attribute {name!r}",
+                    expected=f"one of {sorted(self.attrs)}",
+                )
+            )
+        return self.attrs[name]
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Runs the operation in `session` or in the default session."""
+        session_for(self.graph, session).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+    def __str__(self) -> str:
+        inputs = ", ".join(tensor.name for tensor in self.inputs)
+        after = "".join(f", ^{op.name}" for op in self.control_inputs)
+        outputs = ", ".join(f"{t.dtype.name}{t.shape}" for t in self.outputs)
+        return f"{self.name} = {self.type}({inputs}{after}) -> {outputs or 'nothing'}"
+
+
+def as_operation(value: Any) -> Operation:
+    """The operation behind an operation, a tensor or a variable."""
+    if isinstance(value, Operation):
+        return value
+    if isinstance(value, Tensor):
+        return value.op
+    op = getattr(value, "op", None)
+    if isinstance(op, Operation):
+        return op
+    raise TypeError(
+        explain(
+            "a control input is no operation",
+            expected="an Operation, a Tensor or a Variable",
+            received=repr(value)[:200],
+        )
+    )
