@@ -55,10 +55,13 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
-        *("AUTO_REUSE", "Variable", "VariableScope", "assign", "assign_add", "assign_sub"),
-        *("get_variable", "get_variable_scope", "global_variables", "global_variables_initializer"),
-        *("is_variable_initialized", "local_variables", "local_variables_initializer"),
-        *("trainable_variables", "variable_scope", "variables_initializer"),
+        *("Variable", "assign", "assign_add", "assign_sub", "global_variables"),
+        *("global_variables_initializer", "is_variable_initialized", "local_variables"),
+        *("local_variables_initializer", "trainable_variables", "variables_initializer"),
+    ),
+    **names(
+        f"{_CORE}.variable_scope",
+        *("AUTO_REUSE", "VariableScope", "get_variable", "get_variable_scope", "variable_scope"),
     ),
     **names(
         f"{_CORE}.initializers",

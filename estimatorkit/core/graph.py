@@ -48,7 +48,7 @@ class Graph:
         self._finalized = False
         self._lock = threading.RLock()
         self.seed: int | None = None
-        self.variable_store: Any = None  # owned by `variables`
+        self.variable_store: Any = None  # owned by `variable_scope`
 
     # -- making operations
 

@@ -19,7 +19,8 @@ from estimatorkit.core.initializers import Ones, Zeros
 from estimatorkit.core.ops import array, elementwise, indexing, joining, linalg, nn
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable, get_variable, variable_scope
+from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.core.variables import Variable
 
 Activation = Callable[[Tensor], Tensor]
 

@@ -29,7 +29,7 @@ from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import get_variable, variable_scope
+from estimatorkit.core.variable_scope import get_variable, variable_scope
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
 

@@ -15,7 +15,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, filling, joining
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import get_variable, variable_scope
+from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys

@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import nn
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import variable_scope
+from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys

@@ -7,7 +7,8 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.variables import Variable, get_variable
+from estimatorkit.core.variable_scope import get_variable
+from estimatorkit.core.variables import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:

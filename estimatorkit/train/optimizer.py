@@ -21,7 +21,8 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, filling
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import Variable, get_variable_scope, trainable_variables
+from estimatorkit.core.variable_scope import get_variable_scope
+from estimatorkit.core.variables import Variable, trainable_variables
 
 GradientAndVariable = tuple[Any, Any]
 

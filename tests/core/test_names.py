@@ -29,6 +29,7 @@ from estimatorkit.core import (
     session,
     shapes,
     tensor,
+    variable_scope,
     variables,
 )
 from estimatorkit.core.graph import Graph
@@ -77,7 +78,7 @@ def namespace() -> Namespace:
     modules = (
         *(array, filling, indexing, joining, elementwise, linalg, random, reduce),
         *(gradients, conversion, dtypes, graph, graph_keys, tensor, default_session),
-        *(initializers, session, shapes, variables),
+        *(initializers, session, shapes, variables, variable_scope),
     )
     renamed = {
         **{"mod": elementwise.floormod, "div": elementwise.div, "newaxis": None},

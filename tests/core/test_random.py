@@ -13,7 +13,8 @@ from estimatorkit.core.graph import Graph, set_random_seed
 from estimatorkit.core.ops import array, filling, nn, random
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable, get_variable
+from estimatorkit.core.variable_scope import get_variable
+from estimatorkit.core.variables import Variable
 
 LARGE = [20000]
 DRAWS: dict[str, Callable[..., Tensor]] = {

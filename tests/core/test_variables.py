@@ -16,20 +16,18 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant, Ones, Zeros
 from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.variable_scope import AUTO_REUSE, get_variable, variable_scope
 from estimatorkit.core.variables import (
-    AUTO_REUSE,
     Variable,
     assign,
     assign_add,
     assign_sub,
-    get_variable,
     global_variables,
     global_variables_initializer,
     is_variable_initialized,
     local_variables,
     local_variables_initializer,
     trainable_variables,
-    variable_scope,
     variables_initializer,
 )
 

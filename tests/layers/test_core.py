@@ -13,11 +13,11 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant
 from estimatorkit.core.ops import array, nn, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.core.variables import (
     global_variables,
     global_variables_initializer,
     trainable_variables,
-    variable_scope,
 )
 from estimatorkit.layers import core as layers
 

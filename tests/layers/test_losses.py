@@ -11,7 +11,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, filling, reduce
 from estimatorkit.core.session import Session
-from estimatorkit.core.variables import get_variable
+from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers import losses
 from estimatorkit.layers.losses import Reduction
 

@@ -18,13 +18,8 @@ from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.initializers import Constant, Zeros
 from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.session import Session
-from estimatorkit.core.variables import (
-    Variable,
-    get_variable,
-    global_variables,
-    global_variables_initializer,
-    variable_scope,
-)
+from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.core.x64 import x64
 from estimatorkit.train import optimizer_rules, optimizers
 from estimatorkit.train.global_step import get_or_create_global_step
