@@ -126,7 +126,8 @@ _PLACES: dict[str, str] = {
     **names("estimatorkit.premade.dnn", "DNNClassifier", "DNNRegressor"),
     **names("estimatorkit.premade.linear", "LinearClassifier", "LinearRegressor"),
     **names("estimatorkit.premade.baseline", "BaselineClassifier", "BaselineRegressor"),
-    **names("estimatorkit.premade.heads", "BinaryClassHead", "MultiClassHead", "RegressionHead"),
+    **names("estimatorkit.premade.classification_heads", "BinaryClassHead", "MultiClassHead"),
+    **names("estimatorkit.premade.regression_head", "RegressionHead"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

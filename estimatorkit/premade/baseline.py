@@ -19,7 +19,9 @@ from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.premade.heads import Head, RegressionHead, classification_head
+from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 

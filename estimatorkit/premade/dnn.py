@@ -20,7 +20,9 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers import core as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
-from estimatorkit.premade.heads import Head, RegressionHead, classification_head
+from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 

@@ -21,7 +21,9 @@ from estimatorkit.layers.feature_column import (
     linear_model,
     normalize_columns,
 )
-from estimatorkit.premade.heads import Head, RegressionHead, classification_head
+from estimatorkit.premade.classification_heads import classification_head
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 

@@ -16,6 +16,7 @@ from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables
 from estimatorkit.layers import metrics
+from estimatorkit.layers.metrics.streaming import Metric
 
 LABELS = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 0])
 GUESSES = np.array([0.1, 0.4, 0.35, 0.8, 0.9, 0.65, 0.2, 0.5, 0.7, 0.3], np.float32)
@@ -47,7 +48,7 @@ def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = BATCHES)
 
 
 def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> None:
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, metrics.Metric]:
+    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
         decided = guesses >= 0.5
         return {
             "accuracy": metrics.accuracy(labels, decided, weights),
@@ -98,7 +99,7 @@ def test_areas_under_curves_are_tensorflows() -> None:
         ("PR", "careful_interpolation"): 0.72653139,
     }
 
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[Any, metrics.Metric]:
+    def make(labels: Any, guesses: Any, weights: Any) -> dict[Any, Metric]:
         return {
             (curve, method): metrics.auc(
                 labels, guesses, weights, curve=curve, summation_method=method
@@ -117,7 +118,7 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     labels = random.integers(0, 2, 2000)
     guesses = np.clip(0.3 * labels + random.normal(0.35, 0.2, 2000), 0, 1).astype(np.float32)
 
-    def make(labels: Any, guesses: Any) -> dict[str, metrics.Metric]:
+    def make(labels: Any, guesses: Any) -> dict[str, Metric]:
         rest = {"num_thresholds": 5000, "summation_method": "interpolation"}
         return {
             "roc": metrics.auc(labels, guesses, **rest),
@@ -146,7 +147,7 @@ def test_the_histogram_op_is_the_same_in_numpy_and_xla() -> None:
 
 
 def test_thresholds_are_tensorflows() -> None:
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, metrics.Metric]:
+    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
         at = [0.2, 0.5, 0.6]
         return {
             "precision": metrics.precision_at_thresholds(labels, guesses, at, weights),
@@ -162,7 +163,7 @@ def test_a_weight_of_two_counts_as_two_examples() -> None:
     weights = np.array([1, 2, 0, 1, 3, 1, 1, 2, 1, 1], np.float32)
     times = weights.astype(int)
 
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, metrics.Metric]:
+    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
         return {
             "auc": metrics.auc(labels, guesses, weights),
             "pr": metrics.auc(labels, guesses, weights, curve="PR"),

@@ -19,16 +19,16 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
-from estimatorkit.premade import baseline, dnn, heads, linear
+from estimatorkit.premade import baseline, classification_heads, dnn, linear, regression_head
 from estimatorkit.train.global_step import get_or_create_global_step
 from estimatorkit.train.optimizers import AdamOptimizer
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())
 CLASSES: dict[str, Any] = {
     name: getattr(module, name)
-    for module in (dnn, linear, baseline, heads)
+    for module in (dnn, linear, baseline, classification_heads, regression_head)
     for name in module.__all__
-    if inspect.isclass(getattr(module, name)) and name != "Head"
+    if inspect.isclass(getattr(module, name))
 }
 COLUMNS = [numeric_column("x")]
 

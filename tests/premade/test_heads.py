@@ -22,7 +22,9 @@ from estimatorkit.core.variables import (
 )
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
-from estimatorkit.premade.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
+from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_step import get_global_step
 from estimatorkit.train.optimizers import GradientDescentOptimizer

@@ -1,0 +1,161 @@
+"""Metrics that are a weighted sum over a sum of weights: mean, accuracy and mean errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.ops import elementwise
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
+from estimatorkit.layers.weighting import remove_squeezable_dimensions
+
+
+def mean(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted mean of values.
+
+    Args:
+        values: numbers of any shape.
+        weights: a scalar, or of the shape of `values` with 1 in any place; 1 by default.
+        metrics_collections, updates_collections: names of collections that take the value and the
+            update.
+        name: the name scope; 'mean' by default.
+
+    Returns:
+        `(value, update_op)`, float32 scalars; 0 before any example.
+
+    Raises:
+        ValueError: the weights do not fit.
+    """
+    return streaming(
+        name or "mean",
+        lambda: weighted_sums(values, weights),
+        elementwise.div_no_nan,
+        metrics_collections,
+        updates_collections,
+    )
+
+
+def accuracy(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """How often predictions equal labels; arguments as for `mean_squared_error`."""
+
+    def sums() -> dict[str, Tensor]:
+        truth, guesses = remove_squeezable_dimensions(labels, predictions)
+        hits = elementwise.equal(elementwise.cast(guesses, truth.dtype), truth)
+        return weighted_sums(hits, weights)
+
+    return streaming(
+        name or "accuracy", sums, elementwise.div_no_nan, metrics_collections, updates_collections
+    )
+
+
+def accuracy_baseline(
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The accuracy of always predicting the more frequent of two classes.
+
+    As the heads of `tf.estimator`; labels are 0 and 1, the other arguments as for `mean`.
+    """
+    return streaming(
+        name or "accuracy_baseline",
+        lambda: weighted_sums(labels, weights),
+        lambda total, count: elementwise.div_no_nan(
+            elementwise.maximum(total, count - total), count
+        ),
+        metrics_collections,
+        updates_collections,
+    )
+
+
+def _errors(
+    name: str,
+    error: Callable[[Tensor, Tensor], Tensor],
+    formula: Callable[[Tensor, Tensor], Tensor],
+    labels: Any,
+    predictions: Any,
+    weights: Any,
+    metrics_collections: Collections,
+    updates_collections: Collections,
+) -> Metric:
+    def sums() -> dict[str, Tensor]:
+        truth, guesses = remove_squeezable_dimensions(labels, predictions)
+        truth.shape.assert_is_compatible_with(guesses.shape)
+        difference = error(elementwise.cast(guesses, float32), elementwise.cast(truth, float32))
+        return weighted_sums(difference, weights)
+
+    return streaming(name, sums, formula, metrics_collections, updates_collections)
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of (prediction - label) squared.
+
+    Args:
+        labels: numbers of the shape of `predictions`; a last dimension of 1 may be missing in
+            either.
+        predictions: numbers of any shape.
+        weights, metrics_collections, updates_collections, name: see `mean`.
+    """
+    return _errors(
+        name or "mean_squared_error",
+        *(elementwise.squared_difference, elementwise.div_no_nan, labels, predictions, weights),
+        *(metrics_collections, updates_collections),
+    )
+
+
+def root_mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The root of `mean_squared_error`, with its arguments."""
+    return _errors(
+        name or "root_mean_squared_error",
+        elementwise.squared_difference,
+        lambda total, count: elementwise.sqrt(elementwise.div_no_nan(total, count)),
+        *(labels, predictions, weights, metrics_collections, updates_collections),
+    )
+
+
+def mean_absolute_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of |prediction - label|; arguments as for `mean_squared_error`."""
+    return _errors(
+        name or "mean_absolute_error",
+        lambda guesses, truth: elementwise.abs(guesses - truth),
+        elementwise.div_no_nan,
+        *(labels, predictions, weights, metrics_collections, updates_collections),
+    )

@@ -1,0 +1,294 @@
+"""Heads of classifiers: `BinaryClassHead`, `MultiClassHead`, and the choice between them.
+
+Both turn labels into class indices (strings by a vocabulary), have them checked after the step, and
+predict ids and names of classes beside the probabilities; see `head` for what heads share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import float32, int32, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import metrics
+from estimatorkit.layers.metrics.streaming import Metric
+from estimatorkit.premade.head import Batch, Head, LossFn
+from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels
+from estimatorkit.premade.label_names import (
+    Vocabulary,
+    all_class_names,
+    as_vocabulary,
+    class_names,
+    label_ids,
+)
+
+_CLASS_KEYS = ("class_ids", "classes", "all_class_ids", "all_classes")
+
+
+class _ClassificationHead(Head):
+    """What the two classification heads share: class ids, names and a vocabulary."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        logits_dimension: int,
+        weight_column: Any,
+        label_vocabulary: Any,
+        loss_reduction: str,
+        loss_fn: LossFn | None,
+        name: str | None,
+    ) -> None:
+        super().__init__(logits_dimension, 1, weight_column, loss_reduction, loss_fn, name)
+        self._n_classes = n_classes
+        self._vocabulary = as_vocabulary(label_vocabulary, n_classes)
+
+    @property
+    def _class_names(self) -> Vocabulary:
+        numbers = tuple(str(number).encode() for number in range(self._n_classes))
+        return self._vocabulary or numbers
+
+    def _class_ids(self, labels: Any, logits: Tensor, floats_allowed: bool) -> Tensor:
+        """Labels as numbers of classes, `(batch, ..., 1)`, with a step check of their range."""
+        tensor = checked_labels(labels, logits, 1)
+        if self._vocabulary is not None:
+            if tensor.dtype is not string:
+                raise ValueError(
+                    explain(
+                        "Labels dtype should be string if there is a vocabulary. "
+                        f"Instead got {tensor.dtype}",
+                        made_at=tensor.op.source,
+                        hint="leave out label_vocabulary, or give the labels as strings",
+                    )
+                )
+            return as_batch_of(logits, label_ids(tensor, self._vocabulary))
+        number = tensor.dtype.is_integer or (
+            floats_allowed and (tensor.dtype.is_floating or tensor.dtype.is_bool)
+        )
+        if not number:
+            raise ValueError(
+                explain(
+                    f"Labels dtype should be integer. Instead got {tensor.dtype}",
+                    expected=f"class indices from 0 to {self._n_classes - 1}",
+                    received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
+                    made_at=tensor.op.source,
+                    hint="label_vocabulary=[...] names the classes of labels that are strings"
+                    if tensor.dtype is string
+                    else "cast(labels, int64), or use a regressor",
+                )
+            )
+        if not tensor.dtype.is_bool:
+            check_label_range(tensor, self._n_classes)
+        return as_batch_of(logits, tensor)
+
+    def _named_classes(self, scores: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
+        """`class_ids`, `classes`, `all_class_ids` and `all_classes` from scores `(batch, ...,
+        n_classes)`.
+        """
+        class_ids = array.expand_dims(reduce.argmax(scores, -1, name="class_ids"), -1)
+        numbers = constant(np.arange(self._n_classes, dtype=np.int32))
+        made: dict[str, Callable[[], Tensor]] = {
+            "class_ids": lambda: class_ids,
+            "classes": lambda: class_names(class_ids, self._class_names),
+            "all_class_ids": lambda: filling.zeros_like(class_ids, int32) + numbers,
+            "all_classes": lambda: all_class_names(class_ids, self._class_names),
+        }
+        return {key: make() for key, make in made.items() if key in keys}
+
+
+class BinaryClassHead(_ClassificationHead):
+    """Two classes, one logit: sigmoid cross-entropy (`tf.estimator.BinaryClassHead`).
+
+    Labels: `(batch,)` or `(batch, 1)`: integers 0 and 1, bools, floats in [0, 1], or strings with a
+        vocabulary.
+
+    Predictions: `logits`, `logistic` float32 `(batch, 1)`; `probabilities` `(batch, 2)`;
+        `class_ids` int64 `(batch, 1)`;
+    `classes` bytes `(batch, 1)`; `all_class_ids` int32 `(batch, 2)`; `all_classes` bytes `(batch,
+    2)`.
+
+    Metrics: `average_loss`, `accuracy`, `accuracy_baseline`, `auc`, `auc_precision_recall`,
+        `precision`, `recall`,
+    `label/mean`, `prediction/mean`, and for each threshold t `accuracy/positive_threshold_t`,
+    `precision/...`, `recall/...`.
+
+    Args:
+        weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
+            all 1.
+        thresholds: probabilities in (0, 1) above which an example counts as positive, for more
+            metrics; none by default.
+        label_vocabulary: two strings that name the classes, where labels are strings; None by
+            default.
+        loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
+            'sum', or another of `losses.Reduction`, but not NONE.
+        loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
+            sigmoid cross-entropy by default.
+        name: ends every metric's key, as `/name`; None by default.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        weight_column: Any = None,
+        thresholds: Iterable[float] | None = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+        loss_fn: LossFn | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(2, 1, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
+        self._thresholds = tuple(thresholds or ())
+        if any(not 0.0 < threshold < 1.0 for threshold in self._thresholds):
+            raise ValueError(f"thresholds not in (0, 1): {self._thresholds}.")
+
+    @property
+    def prediction_keys(self) -> tuple[str, ...]:
+        """The keys of `predictions`."""
+        return ("logits", "logistic", "probabilities", *_CLASS_KEYS)
+
+    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
+        return elementwise.cast(self._class_ids(labels, logits, floats_allowed=True), float32)
+
+    def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
+        return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
+
+    def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
+        both = joining.concat([filling.zeros_like(logits), logits], -1, name="two_class_logits")
+        made: dict[str, Callable[[], Tensor]] = {
+            "logits": lambda: logits,
+            "logistic": lambda: nn.sigmoid(logits, name="logistic"),
+            "probabilities": lambda: nn.softmax(both, name="probabilities"),
+        }
+        found = {key: make() for key, make in made.items() if key in keys}
+        return {**found, **self._named_classes(both, keys)}
+
+    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+        labels, weights = batch.targets, batch.weights
+        guesses = self._predict(batch.logits, ("class_ids", "logistic"))
+        class_ids, logistic = guesses["class_ids"], guesses["logistic"]
+        found = {
+            "accuracy": metrics.accuracy(labels, class_ids, weights),
+            "precision": metrics.precision(labels, class_ids, weights),
+            "recall": metrics.recall(labels, class_ids, weights),
+            "prediction/mean": metrics.mean(logistic, weights, name="prediction/mean"),
+            "label/mean": metrics.mean(labels, weights, name="label/mean"),
+            "accuracy_baseline": metrics.accuracy_baseline(labels, weights),
+            "auc": metrics.auc(labels, logistic, weights, summation_method="interpolation"),
+            "auc_precision_recall": metrics.auc(
+                *(labels, logistic, weights),
+                curve="PR",
+                name="auc_precision_recall",
+                summation_method="interpolation",
+            ),
+        }
+        for threshold in self._thresholds:
+            end = f"/positive_threshold_{threshold:g}"
+            decision = elementwise.greater(logistic, float(threshold))
+            for key, metric in (
+                ("accuracy", metrics.accuracy),
+                ("precision", metrics.precision),
+                ("recall", metrics.recall),
+            ):
+                found[key + end] = metric(labels, decision, weights, name=key + end)
+        return found
+
+
+class MultiClassHead(_ClassificationHead):
+    """More than two classes, a logit for each: softmax cross-entropy
+    (`tf.estimator.MultiClassHead`).
+
+    Labels: `(batch,)` or `(batch, 1)`: integers in [0, n_classes), or strings with a vocabulary.
+
+    Predictions: `logits`, `probabilities` float32 `(batch, n_classes)`; `class_ids` int64 `(batch,
+        1)`; `classes` bytes
+    `(batch, 1)`; `all_class_ids` int32 and `all_classes` bytes `(batch, n_classes)`.
+
+    Metrics: `average_loss`, `accuracy`.
+
+    Args:
+        n_classes: the number of classes, more than 2.
+        weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
+            all 1.
+        label_vocabulary: `n_classes` strings that name the classes, where labels are strings; None
+            by default.
+        loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by the batch size),
+            'sum', or another of `losses.Reduction`, but not NONE.
+        loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch, 1)`;
+            softmax cross-entropy by default.
+        name: ends every metric's key, as `/name`; None by default.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = "sum_over_batch_size",
+        loss_fn: LossFn | None = None,
+        name: str | None = None,
+    ) -> None:
+        if n_classes is None:
+            raise ValueError("n_classes cannot be None")
+        if int(n_classes) <= 2:
+            raise ValueError(f"n_classes must be > 2: {n_classes}.")
+        classes = int(n_classes)
+        super().__init__(
+            classes, classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name
+        )
+
+    @property
+    def prediction_keys(self) -> tuple[str, ...]:
+        """The keys of `predictions`."""
+        return ("logits", "probabilities", *_CLASS_KEYS)
+
+    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
+        return self._class_ids(labels, logits, floats_allowed=False)
+
+    def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
+        loss = nn.sparse_softmax_cross_entropy_with_logits(
+            labels=array.squeeze(targets, [-1]), logits=logits
+        )
+        return array.expand_dims(loss, -1)
+
+    def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
+        made: dict[str, Callable[[], Tensor]] = {
+            "logits": lambda: logits,
+            "probabilities": lambda: nn.softmax(logits, name="probabilities"),
+        }
+        found = {key: make() for key, make in made.items() if key in keys}
+        return {**found, **self._named_classes(logits, keys)}
+
+    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+        class_ids = self._predict(batch.logits, ("class_ids",))["class_ids"]
+        return {"accuracy": metrics.accuracy(batch.targets, class_ids, batch.weights)}
+
+
+def classification_head(
+    n_classes: int, weight_column: Any, label_vocabulary: Any, loss_reduction: str
+) -> Head:
+    """The head of a classifier: binary for two classes."""
+    if n_classes == 2:
+        return BinaryClassHead(
+            weight_column=weight_column,
+            label_vocabulary=label_vocabulary,
+            loss_reduction=loss_reduction,
+        )
+    return MultiClassHead(
+        n_classes,
+        weight_column=weight_column,
+        label_vocabulary=label_vocabulary,
+        loss_reduction=loss_reduction,
+    )
+
+
+__all__ = ["BinaryClassHead", "MultiClassHead", "classification_head"]

@@ -1,0 +1,98 @@
+"""`RegressionHead`: the head of models that predict numbers; see `head` for what heads share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from estimatorkit.core.dtypes import float32, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import elementwise
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import metrics
+from estimatorkit.layers.metrics.streaming import Metric
+from estimatorkit.premade.head import Batch, Head, LossFn
+from estimatorkit.premade.label_checks import as_batch_of, check_finite_labels, checked_labels
+
+
+class RegressionHead(Head):
+    """Numbers: squared error (`tf.estimator.RegressionHead`).
+
+    Labels: numbers `(batch, label_dimension)` or, for one label an example, `(batch,)`.
+
+    Predictions: `predictions` float32 `(batch, label_dimension)`; with an `inverse_link_fn` also
+        `logits`.
+
+    Metrics: `average_loss`, `label/mean`, `prediction/mean`.
+
+    Args:
+        label_dimension: the number of labels an example; 1 by default.
+        weight_column: a feature's key or a `NumericColumn`: each example's weight, or one for each
+            label; None (default): all 1.
+        loss_reduction: 'sum_over_batch_size' (default: the weighted sum divided by batch size times
+            label_dimension), 'sum', or another of `losses.Reduction`, but not NONE.
+        loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving `(batch,
+            label_dimension)`; squared error by default.
+        inverse_link_fn: from logits to predictions; none by default.
+        name: ends every metric's key, as `/name`; None by default.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    _weights_per_logit = True
+
+    def __init__(
+        self,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+        loss_fn: LossFn | None = None,
+        inverse_link_fn: Callable[[Tensor], Tensor] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if label_dimension < 1:
+            raise ValueError(f"Invalid label_dimension {label_dimension}.")
+        super().__init__(
+            label_dimension, label_dimension, weight_column, loss_reduction, loss_fn, name
+        )
+        self._inverse_link_fn = inverse_link_fn
+
+    @property
+    def prediction_keys(self) -> tuple[str, ...]:
+        """The keys of `predictions`."""
+        return ("predictions",) if self._inverse_link_fn is None else ("predictions", "logits")
+
+    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
+        tensor = checked_labels(labels, logits, self._logits_dimension)
+        if tensor.dtype is string:
+            raise ValueError(
+                explain(
+                    "Labels of a regression must be numbers",
+                    received=f"{tensor.name} {tensor.shape} string",
+                    made_at=tensor.op.source,
+                    hint="convert them in input_fn, or use a classifier with label_vocabulary",
+                )
+            )
+        if tensor.dtype.is_floating:
+            check_finite_labels(tensor)
+        return as_batch_of(logits, elementwise.cast(tensor, float32))
+
+    def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
+        return elementwise.squared_difference(logits, targets)
+
+    def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
+        if self._inverse_link_fn is None:
+            return {"predictions": logits}
+        found = {"predictions": self._inverse_link_fn(logits), "logits": logits}
+        return {key: value for key, value in found.items() if key in keys}
+
+    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+        guesses = self._predict(batch.logits, ("predictions",))["predictions"]
+        return {
+            "prediction/mean": metrics.mean(guesses, batch.weights, name="prediction/mean"),
+            "label/mean": metrics.mean(batch.targets, batch.weights, name="label/mean"),
+        }
+
+
+__all__ = ["RegressionHead"]
