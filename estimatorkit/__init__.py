@@ -23,7 +23,7 @@ _PLACES: dict[str, str] = {
     "estimator": "estimatorkit.estimator",
     "feature_column": "estimatorkit.layers.feature_column",
     "initializers": f"{_CORE}.initializers",
-    "layers": "estimatorkit.layers.core",
+    "layers": "estimatorkit.layers",
     "losses": "estimatorkit.layers.losses",
     "metrics": "estimatorkit.layers.metrics",
     "nest": f"{_CORE}.nest",
@@ -57,7 +57,8 @@ _PLACES: dict[str, str] = {
         f"{_CORE}.variables",
         *("Variable", "assign", "assign_add", "assign_sub", "global_variables"),
         *("global_variables_initializer", "is_variable_initialized", "local_variables"),
-        *("local_variables_initializer", "trainable_variables", "variables_initializer"),
+        *("local_variables_initializer", "tables_initializer", "trainable_variables"),
+        "variables_initializer",
     ),
     **names(
         f"{_CORE}.variable_scope",
@@ -85,7 +86,7 @@ _PLACES: dict[str, str] = {
         *("logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal"),
         *("pow", "realdiv", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh"),
         *("sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "to_float"),
-        *("to_int32", "to_int64", "truediv"),
+        *("to_int32", "to_int64", "truediv", "truncatediv"),
         mod="floormod",
     ),
     **names(
@@ -100,7 +101,7 @@ _PLACES: dict[str, str] = {
         tuple="tuple_",
     ),
     **names(f"{_CORE}.ops.joining", "concat", "split", "stack", "unstack"),
-    **names(f"{_CORE}.ops.indexing", "gather", "one_hot", "where", slice="slice_"),
+    **names(f"{_CORE}.ops.indexing", "gather", "newaxis", "one_hot", "where", slice="slice_"),
     **names(
         f"{_CORE}.ops.filling",
         *("fill", "ones", "ones_like", "pad", "tile", "zeros", "zeros_like"),

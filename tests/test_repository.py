@@ -183,6 +183,16 @@ def test_public_names_have_docstrings() -> None:
     assert not without, f"public names without a docstring: {', '.join(without)}"
 
 
+def test_namespaces_with_the_name_of_a_folder_are_that_folder() -> None:
+    # Whatever imports a folder sets it as the package's attribute: `tf.layers` must mean the same
+    # before and after.
+    folders = [name for name in estimatorkit.__all__ if (PACKAGE / name).is_dir()]
+    assert "layers" in folders
+    for name in folders:
+        assert getattr(estimatorkit, name).__name__ == f"estimatorkit.{name}"
+    assert estimatorkit.layers.dense.__module__ == "estimatorkit.layers.core"
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=relative)
 def test_configs_load_and_teach(path: Path, tmp_path: Path) -> None:
     experiment = load_experiment(path)

@@ -297,6 +297,13 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that runs those in the collection TABLE_INITIALIZERS."""
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    group: Operation = array.group(*initializers, name=name)
+    return group
+
+
 def is_variable_initialized(variable: Variable) -> Tensor:
     """A bool tensor: whether the variable has a value in the session."""
     return make("VarIsInitializedOp", {}, {"variable": variable.op.name})

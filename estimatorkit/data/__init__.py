@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import AUTOTUNE, Dataset
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import TensorSpec
+from estimatorkit.lazy import attach, names
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
+
+# Iterators in a graph start JAX, which readers of data alone do not need.
+_lazy_getattr = attach(
+    __name__,
+    names(
+        "estimatorkit.data.iterator_ops", "make_initializable_iterator", "make_one_shot_iterator"
+    ),
+)[0]
 
 __all__ = [
     "AUTOTUNE",
@@ -20,7 +31,14 @@ __all__ = [
     "Dataset",
     "TensorSpec",
     "TracedFunction",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
     "numpy_input_fn",
     "pandas_input_fn",
     "read_csv",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`, where it is one that is imported when first used."""
+    return _lazy_getattr(name)

@@ -128,7 +128,8 @@ def compute_weighted_loss(
         else:
             loss = reduce.reduce_sum(weighted)
             if chosen != Reduction.SUM:
-                loss = elementwise.div_no_nan(loss, _divisor(values, weights, is_one, chosen))
+                divisor = _divisor(values, weights, is_one, chosen)
+                loss = elementwise.div_no_nan(loss, divisor, name="value")
         if loss_collection is not None:
             get_default_graph().add_to_collection(loss_collection, loss)
         return loss

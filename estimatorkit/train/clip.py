@@ -70,13 +70,17 @@ def clip_by_global_norm(
     """
     values = _values(t_list)
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
-    with get_default_graph().name_scope(name or "clip_by_global_norm"):
+    with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         limit = convert_to_tensor(clip_norm, norm.dtype, "clip_norm")
         scale = limit * elementwise.minimum(1.0 / norm, 1.0 / limit)
         scale = scale + (norm - norm)  # 0, or NaN where the norm is not finite
         clipped = [
-            None if value is None else value * elementwise.cast(scale, value.dtype)
-            for value in values
+            None
+            if value is None
+            else elementwise.multiply(
+                value, elementwise.cast(scale, value.dtype), name=f"{scope}_{index}"
+            )
+            for index, value in enumerate(values)
         ]
         return [_like(old, new) for old, new in zip(t_list, clipped, strict=True)], norm
 
@@ -96,14 +100,15 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         As `t`.
     """
     (value,) = _values([t])
-    with get_default_graph().name_scope(name or "clip_by_norm"):
+    with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
         total = reduce.reduce_sum(value * value, axes, True)
         # The root's derivative at 0 is infinite: 0 is kept out of it, for finite gradients.
         positive = total > 0.0
         root = elementwise.sqrt(indexing.where(positive, total, filling.ones_like(total)))
         norm = indexing.where(positive, root, total)
-        return _like(t, value * limit / elementwise.maximum(norm, limit))
+        largest = elementwise.maximum(norm, limit)
+        return _like(t, elementwise.truediv(value * limit, largest, name=scope))
 
 
 def _values(t_list: Sequence[Any]) -> list[Any]:

@@ -176,6 +176,9 @@ def _slice_by_tensors(tensor: Tensor, key: Any) -> Tensor:
 
 operators["getitem"] = _getitem
 
+newaxis = None
+"""In `x[...]`: a new axis of length 1."""
+
 
 def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     tensor, begin, size = inputs
