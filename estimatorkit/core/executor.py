@@ -195,9 +195,6 @@ class PlanRunner:
             for tensor in plan.fetches
             if tensor.op.type == "Const" and tensor not in plan.feeds
         }
-        for tensor in plan.fetches:
-            if tensor.op.type == "VarHandleOp":
-                raise TypeError(f"{tensor.name} is a handle; fetch the variable itself.")
         self._steps: list[Callable[[dict[Tensor, Any]], None]] = [
             CompiledSegment(segment, state, segment_name(segment))
             if segment.place == "device"

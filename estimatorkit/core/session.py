@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.dtypes import string
+from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -116,7 +116,7 @@ class Session:
 
     def _fetch(self, leaf: Any) -> Tensor | Operation:
         try:
-            return self.graph.as_graph_element(leaf)
+            return _value_of(self.graph.as_graph_element(leaf))
         except TypeError as error:
             raise TypeError(
                 f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
@@ -132,7 +132,7 @@ class Session:
             found = self.graph.as_graph_element(key, allow_operation=False)
         except (TypeError, ValueError, KeyError) as error:
             raise type(error)(f"Cannot interpret feed_dict key as Tensor: {error}") from error
-        return cast(Tensor, found)
+        return cast(Tensor, _value_of(found))
 
     def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan:
         """What a run of `fetches` with these feeds would do; print its `describe()`."""
@@ -318,6 +318,13 @@ class _FeedConverter:
                     made_at=self._tensor.op.source,
                 )
             ) from error
+
+
+def _value_of(element: Tensor | Operation) -> Tensor | Operation:
+    """The element, or, for a variable's handle ('w:0'), the variable's value ('w/read:0')."""
+    if isinstance(element, Tensor) and element.dtype is resource:
+        return element.graph.get_tensor_by_name(f"{element.op.name}/read:0")
+    return element
 
 
 def _structure_key(fetches: Any) -> Any:

@@ -385,6 +385,16 @@ def test_uninitialized_variables_of_a_scope() -> None:
         session.run(v)
 
 
+def test_a_variable_is_fetched_and_fed_by_its_name() -> None:
+    variable = Variable([1.0, 2.0], name="w")
+    doubled = variable * 2.0
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run("w:0").tolist() == [1.0, 2.0]
+        assert session.run(doubled, {"w:0": [5.0, 6.0]}).tolist() == [10.0, 12.0]
+        assert session.run(doubled, {variable: [7.0, 8.0]}).tolist() == [14.0, 16.0]
+
+
 def test_a_variable_of_strings_is_read_and_assigned_on_the_host() -> None:
     variable = Variable(["a", "b"], name="words")
     assign = variable.assign(["x", "y"])

@@ -32,6 +32,20 @@ class Ours(NamedTuple):
     why: str
 
 
+# Mistakes with what a later release brings: other columns and estimators, TrainSpec, export.
+LATER = (
+    "categorical_column_in_a_dnn",
+    "combined_without_columns",
+    "combined_without_hidden_units",
+    "eval_spec_with_an_exporter_that_is_none",
+    "eval_spec_with_negative_delay",
+    "export_before_train",
+    "train_and_evaluate_of_something_else",
+    "train_and_evaluate_without_data",
+    "train_spec_with_a_wrong_hook",
+    "train_spec_without_steps",
+)
+
 UNTRAINED = Ours(
     "ValueError",
     r"Could not find trained model in model_dir: <model_dir>\.",
@@ -103,11 +117,17 @@ class Module:
         return getattr(estimatorkit, name)
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("name", LATER)
+def test_what_comes_later_is_not_there(name: str, tmp_path: Path) -> None:
+    """Red when it has come: then its mistakes must be taken in below."""
+    found = error_of(lambda: ERRORS[name](Module(), str(tmp_path)))
+    assert found is not None
+    assert found["class"] == "AttributeError"
+
+
+@pytest.mark.parametrize("name", [name for name in ERRORS if name not in LATER])
 def test_mistake(name: str, tmp_path: Path) -> None:
     found = error_of(lambda: ERRORS[name](Module(), str(tmp_path)))
-    if found is not None and found["class"] == "AttributeError":
-        pytest.skip(found["first_line"])
     line = "" if found is None else found["first_line"].replace(str(tmp_path), "<model_dir>")
     kind = None if found is None else found["class"]
     golden = GOLDEN[name]
