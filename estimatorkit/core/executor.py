@@ -108,12 +108,7 @@ class CompiledSegment:
             x64 if segment.wide else nullcontext
         )
         with self._context():
-            # Large constants go to the device once.
-            self._constants = {
-                tensor: jax.device_put(tensor.op.attrs["value"])
-                for tensor in segment.inputs
-                if tensor.op.type == "Const"
-            }
+            self._constants = large_constants(segment)
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
@@ -127,8 +122,7 @@ class CompiledSegment:
             kept = state.take(self._kept)
             donated = state.take(self._donated)
             outputs, changed = executable(inputs, kept, donated)
-            for name, value in zip(self._changed, changed, strict=True):
-                state.values[name] = value
+            state.values.update(zip(self._changed, changed, strict=True))
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
 
@@ -141,18 +135,25 @@ class CompiledSegment:
         return found
 
     def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
-        function = segment_function(self.segment, static, self._count)
-        order = {name: i for i, name in enumerate([*self._kept, *self._donated])}
-        positions = [order[name] for name in state_names(self.segment)]
+        function = segment_function(self.segment, static)
+        taken = [*self._kept, *self._donated]
+        names = state_names(self.segment)
 
         def segment(inputs: Any, kept: Any, donated: Any) -> Any:
-            together = [*kept, *donated]
-            return function(inputs, [together[position] for position in positions])
+            self._state.compilations[self._name] += 1  # traced once a compilation
+            values = dict(zip(taken, [*kept, *donated], strict=True))
+            return function(inputs, [values[name] for name in names])
 
         return jax.jit(segment, donate_argnums=(2,))
 
-    def _count(self) -> None:
-        self._state.compilations[self._name] += 1
+
+def large_constants(segment: Segment) -> dict[Tensor, Any]:
+    """The constants that are arguments of a segment's executable, on the device, in order."""
+    return {
+        tensor: jax.device_put(tensor.op.attrs["value"])
+        for tensor in segment.inputs
+        if tensor.op.type == "Const"
+    }
 
 
 class HostSegment:

@@ -54,7 +54,7 @@ class GraphFunction:
         (segment,) = self.plan.segments
         if segment.place == "host" or state_names(segment) or segment.static_inputs:
             return None
-        function = segment_function(segment, {}, lambda: None)
+        function = segment_function(segment, {})
         order = [self.inputs.index(tensor) for tensor in segment.inputs if tensor in self.inputs]
         if len(order) != len(segment.inputs):  # a large constant: run element by element
             return None

@@ -24,7 +24,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.executor import PlanRunner, State, large_constants
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, segment_function, state_names
 from estimatorkit.core.plan import Plan, Segment, make_plan
@@ -76,11 +76,9 @@ class StepLoop:
         source: Callable[[Operation], Any],
         name: str,
     ) -> None:
-        self._state = state
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
-        self._targets = list(targets)
         self.plan = make_plan(graph, self._every, targets, [])
         self._after_plan = make_plan(graph, self._after, [], [])
         shape = _LoopShape.of(self.plan, self._after_plan)
@@ -217,11 +215,7 @@ class _CompiledLoop:
         wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
         self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
         with self._context():
-            self._constants = [
-                jax.device_put(tensor.op.attrs["value"])
-                for tensor in self._step.inputs
-                if tensor.op.type == "Const"
-            ]
+            self._constants = list(large_constants(self._step).values())
         self._block: Any = None
         self._columns: list[Any] = []
         self._call = jax.jit(self._many, donate_argnums=(5,))
@@ -250,15 +244,14 @@ class _CompiledLoop:
             every, after, changed = self._call(
                 columns, self._constants, np.int32(start), np.int32(count), kept, changed
             )
-            for name, value in zip(self._changed, changed, strict=True):
-                state.values[name] = value
+            state.values.update(zip(self._changed, changed, strict=True))
         return every, after
 
     def _many(
         self, columns: Any, constants: Any, start: Any, count: Any, kept: Any, changed: Any
     ) -> Any:
         self._state.compilations[self._name] += 1
-        function = segment_function(self._step, {}, lambda: None)
+        function = segment_function(self._step, {})
         steady = dict(zip(self._kept, kept, strict=True))
         names = state_names(self._step)
         length = columns[0].shape[0] if columns else _STEPS_WITHOUT_INPUT
@@ -301,7 +294,7 @@ class _CompiledLoop:
     def _run_after(self, values: dict[str, Any]) -> list[Any]:
         by_tensor: dict[Tensor, Any] = {}
         if self._after is not None:
-            function = segment_function(self._after, {}, lambda: None)
+            function = segment_function(self._after, {})
             given, _ = function([], [values[name] for name in state_names(self._after)])
             by_tensor = dict(zip(self._after.outputs, given, strict=True))
         return [_value(tensor, by_tensor) for tensor in self._after_tensors]

@@ -175,14 +175,13 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
 
 
 def segment_function(
-    segment: Segment, static_values: Mapping[Tensor, Any], traced: Callable[[], None]
+    segment: Segment, static_values: Mapping[Tensor, Any]
 ) -> Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]:
     """A device segment as a function for `jax.jit`.
 
     Args:
         segment: the segment.
         static_values: the values of its static inputs.
-        traced: called each time the function is traced: once for each compilation.
 
     Returns:
         `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order,
@@ -193,7 +192,6 @@ def segment_function(
     names = state_names(segment)
 
     def function(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        traced()
         values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
         values.update(static_values)
         current = dict(zip(names, state, strict=True))

@@ -10,7 +10,7 @@ segment (the input) and one device segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -308,15 +308,3 @@ def _is_large_constant(tensor: Tensor, segment: Segment) -> bool:
         and tensor.op.type == "Const"
         and tensor.op.attrs["value"].nbytes > LARGE_CONSTANT
     )
-
-
-def all_tensors(values: Iterable[Tensor | Operation]) -> tuple[list[Tensor], list[Operation]]:
-    """Splits fetches into tensors and operations."""
-    tensors: list[Tensor] = []
-    operations: list[Operation] = []
-    for value in values:
-        if isinstance(value, Tensor):
-            tensors.append(value)
-        else:
-            operations.append(value)
-    return tensors, operations
