@@ -43,6 +43,14 @@ class State:
         self.resources: dict[str, Any] = {}
         self.compilations: Counter[str] = Counter()
         self.lock = threading.RLock()
+        self._making = threading.RLock()
+
+    def resource(self, name: str, make: Callable[[], Any]) -> Any:
+        """The host object called `name`, made by `make` where it is not there yet."""
+        with self._making:
+            if name not in self.resources:
+                self.resources[name] = make()
+            return self.resources[name]
 
     @property
     def variables(self) -> State:
