@@ -28,6 +28,7 @@ _PLACES: dict[str, str] = {
     "metrics": "estimatorkit.layers.metrics",
     "nest": f"{_CORE}.nest",
     "nn": f"{_CORE}.ops.nn",
+    "queue": "estimatorkit.queue",
     "train": "estimatorkit.train",
     # Graphs and sessions
     **names(
@@ -111,6 +112,10 @@ _PLACES: dict[str, str] = {
     **names(
         f"{_CORE}.ops.random",
         *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
+    ),
+    **names(
+        f"{_CORE}.ops.queues",
+        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"),
     ),
     **names(
         "estimatorkit.train.clip",

@@ -1,0 +1,560 @@
+"""Queues in graphs: `FIFOQueue`, `RandomShuffleQueue`, `PaddingFIFOQueue`, `PriorityQueue`.
+
+A queue is a handle in the graph, an operation whose attributes say what the queue is; its elements
+live in the session (`queue_resource.HostQueue`), under the handle's name or `shared_name`. The
+operations that put and take run on the host and name the queue in an attribute. One that waits
+holds up its own `session.run` only; several queues chosen by an index (`QueueBase.from_list`) are
+several names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype, bool_, int32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops.random import get_seed
+from estimatorkit.core.queue_resource import Element, HostQueue, QueueSpec, component
+from estimatorkit.core.registry import Spec, apply, constant_value, fixed, register
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
+
+KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
+
+
+def host_queue(context: Any, name: str) -> HostQueue:
+    """The elements of a queue in a session.
+
+    Args:
+        context: the session's state.
+        name: the name of the queue's handle.
+    """
+    op: Operation = context.graph.get_operation_by_name(name)
+    attrs = op.attrs
+    spec = QueueSpec(
+        op.type.removesuffix("V2"),
+        name,
+        attrs["capacity"],
+        attrs["dtypes"],
+        attrs["shapes"],
+        attrs["min_after_dequeue"],
+        attrs["seed"],
+    )
+    held: HostQueue = context.resource(attrs["shared_name"] or name, lambda: HostQueue(spec, op))
+    return held
+
+
+def _chosen(
+    values: Sequence[Any], queues: Sequence[str], context: Any
+) -> tuple[HostQueue, Sequence[Any]]:
+    """The queue that an operation works on, and its other inputs."""
+    if len(queues) == 1:
+        return host_queue(context, queues[0]), values
+    return host_queue(context, queues[int(values[0])]), values[1:]
+
+
+def _enqueue(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
+    queue, rest = _chosen(values, queues, context)
+    queue.enqueue([tuple(component(value) for value in rest)], context)
+    return []
+
+
+def _enqueue_many(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
+    queue, rest = _chosen(values, queues, context)
+    columns = [component(value) for value in rest]
+    counts = {len(column) for column in columns}
+    if len(counts) > 1:
+        raise ValueError(f"enqueue_many of components of different lengths {sorted(counts)}")
+    # `[row, ...]` keeps a string an array without dimensions.
+    rows = [tuple(column[row, ...] for column in columns) for row in range(counts.pop())]
+    queue.enqueue(rows, context)
+    return []
+
+
+def _dequeue(
+    *values: Any, queues: tuple[str, ...], specs: tuple[Spec, ...], context: Any
+) -> Element:
+    queue, _ = _chosen(values, queues, context)
+    (element,) = queue.dequeue(1, context)
+    return element
+
+
+def _dequeue_many(
+    *values: Any, queues: tuple[str, ...], specs: tuple[Spec, ...], up_to: bool, context: Any
+) -> list[Any]:
+    queue, (count,) = _chosen(values, queues, context)
+    if int(count) < 0:
+        raise ValueError(f"requests {int(count)} < 0 elements")
+    queue.batch([])  # refused before waiting where there are no shapes
+    return queue.batch(queue.dequeue(int(count), context, up_to=up_to))
+
+
+def _close(
+    *values: Any, queues: tuple[str, ...], cancel_pending_enqueues: bool, context: Any
+) -> list[Any]:
+    _chosen(values, queues, context)[0].close_queue(cancel_pending_enqueues, context)
+    return []
+
+
+def _size(*values: Any, queues: tuple[str, ...], context: Any) -> Any:
+    return np.asarray(_chosen(values, queues, context)[0].size(), np.int32)
+
+
+def _is_closed(*values: Any, queues: tuple[str, ...], context: Any) -> Any:
+    return np.asarray(_chosen(values, queues, context)[0].is_closed())
+
+
+def _never(**_: Any) -> Any:
+    raise AssertionError("a queue is looked up, never run")
+
+
+def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    return []
+
+
+for _kind in KINDS:
+    register(f"{_kind}V2", _never, infer=_nothing, gradient=None, where="host", pure=False)
+
+for _type, _kernel, _infer in (
+    ("QueueEnqueueV2", _enqueue, _nothing),
+    ("QueueEnqueueManyV2", _enqueue_many, _nothing),
+    ("QueueDequeueV2", _dequeue, lambda inputs, attrs: attrs["specs"]),
+    ("QueueDequeueManyV2", _dequeue_many, lambda inputs, attrs: attrs["specs"]),
+    ("QueueCloseV2", _close, _nothing),
+    ("QueueSizeV2", _size, fixed(int32)),
+    ("QueueIsClosedV2", _is_closed, fixed(bool_)),
+):
+    register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
+
+
+class QueueBase:
+    """What all queues can do. Elements are tuples of tensors, a component each.
+
+    Args:
+        dtypes: the components' dtypes.
+        shapes: their shapes, or None where they are free.
+        names: their names, or None; with names, elements are dicts.
+        handles: the queues' handles; several with an `index`.
+        index: an int32 scalar that chooses among several handles.
+    """
+
+    def __init__(
+        self,
+        dtypes: Sequence[DType],
+        shapes: Sequence[TensorShape] | None,
+        names: Sequence[str] | None,
+        handles: Sequence[Operation],
+        index: Tensor | None = None,
+    ) -> None:
+        if shapes is not None and len(shapes) != len(dtypes):
+            raise ValueError(
+                explain(
+                    "Queue shapes must have the same length as dtypes",
+                    expected=f"{len(dtypes)} shapes",
+                    received=f"{len(shapes)}",
+                )
+            )
+        if names is not None and len(names) != len(dtypes):
+            raise ValueError(
+                explain(
+                    "Queue names must have the same length as dtypes",
+                    expected=f"{len(dtypes)} names",
+                    received=str(list(names)),
+                )
+            )
+        self._dtypes = list(dtypes)
+        self._shapes = [UNKNOWN] * len(dtypes) if shapes is None else list(shapes)
+        self._names = None if names is None else list(names)
+        self._handles = tuple(handles)
+        self._index = index
+
+    @staticmethod
+    def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
+        """The queue at `index` of a list.
+
+        Args:
+            index: an int32 scalar, known when the graph runs.
+            queues: queues of the same dtypes and names.
+
+        Raises:
+            TypeError: the queues differ, or are none.
+        """
+        if not queues or not all(isinstance(queue, QueueBase) for queue in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if any(queue.dtypes != first.dtypes for queue in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(queue.names != first.names for queue in queues):
+            raise TypeError("Queues do not have matching component names.")
+        shapes = [_common(each) for each in zip(*(queue.shapes for queue in queues), strict=True)]
+        handles = [handle for queue in queues for handle in queue._handles]
+        chosen = convert_to_tensor(index, int32, "index")
+        return QueueBase(first.dtypes, shapes, first.names, handles, chosen)
+
+    @property
+    def name(self) -> str:
+        """The name of its handle."""
+        return self._handles[0].name
+
+    @property
+    def queue_ref(self) -> Operation:
+        """Its handle, an operation."""
+        return self._handles[0]
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """The components' dtypes."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """The components' shapes."""
+        return self._shapes
+
+    @property
+    def names(self) -> list[str] | None:
+        """The components' names, or None."""
+        return self._names
+
+    def __repr__(self) -> str:
+        dtypes = ", ".join(dtype.name for dtype in self._dtypes)
+        return f"<{type(self).__name__} {self.name!r} of ({dtypes})>"
+
+    # -- operations
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts one element in, and waits while the queue is full.
+
+        Args:
+            vals: a tensor, a list of them (one a component), or a dict with names.
+            name: the operation's name.
+
+        Raises:
+            ValueError: the components do not fit.
+        """
+        with get_default_graph().name_scope(name or f"{self._own_name}_enqueue") as scope:
+            tensors = self._components(vals)
+            for tensor, shape in zip(tensors, self._shapes, strict=True):
+                tensor.shape.assert_is_compatible_with(shape)
+            return self._apply("QueueEnqueueV2", tensors, {}, scope)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """An operation that puts in one element for each row of `vals`.
+
+        Args:
+            vals: as for `enqueue`, with a first dimension more.
+            name: the operation's name.
+
+        Raises:
+            ValueError: the components do not fit, or differ in their first dimension.
+        """
+        with get_default_graph().name_scope(name or f"{self._own_name}_EnqueueMany") as scope:
+            tensors = self._components(vals)
+            count = TensorShape([None])
+            for tensor, shape in zip(tensors, self._shapes, strict=True):
+                if tensor.shape.rank == 0:
+                    raise ValueError(f"Shape {tensor.shape} must have rank at least 1")
+                if tensor.shape.rank is not None:
+                    count = count.merge_with(tensor.shape[:1])
+                    tensor.shape[1:].assert_is_compatible_with(shape)
+            return self._apply("QueueEnqueueManyV2", tensors, {}, scope)
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """Tensors of one element, taken out in each run; waits while there is none.
+
+        Returns:
+            A tensor, a list of them, or a dict with names.
+        """
+        specs = tuple(map(Spec, self._dtypes, self._shapes))
+        name = name or f"{self._own_name}_Dequeue"
+        return self._returned(self._apply("QueueDequeueV2", [], {"specs": specs}, name))
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """Tensors of `n` elements under a new first dimension; waits until there are as many.
+
+        Args:
+            n: an int or an int32 scalar.
+            name: the operation's name.
+        """
+        return self._dequeue_batch(n, name or f"{self._own_name}_DequeueMany", up_to=False)
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """As `dequeue_many`, but gives fewer, if at least one, once the queue is closed."""
+        return self._dequeue_batch(n, name or f"{self._own_name}_DequeueUpTo", up_to=True)
+
+    def _dequeue_batch(self, n: Any, name: str, *, up_to: bool) -> Any:
+        with get_default_graph().name_scope(name) as scope:
+            count = convert_to_tensor(n, int32, "n")
+            known = None if up_to else constant_value(count)
+            rows = TensorShape([None if known is None else int(known)])
+            specs = tuple(map(Spec, self._dtypes, map(rows.concatenate, self._shapes)))
+            attrs = {"specs": specs, "up_to": up_to}
+            return self._returned(self._apply("QueueDequeueManyV2", [count], attrs, scope))
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """An operation that lets no more elements in; what is there can still be taken.
+
+        Args:
+            cancel_pending_enqueues: cancel the runs that wait to put elements in; otherwise they
+                go first, and this waits for them.
+            name: the operation's name.
+        """
+        attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
+        return self._apply("QueueCloseV2", [], attrs, name or f"{self._own_name}_Close")
+
+    def is_closed(self, name: str | None = None) -> Tensor:
+        """A bool: whether the queue is closed."""
+        name = name or f"{self._own_name}_Is_Closed"
+        return self._apply("QueueIsClosedV2", [], {}, name).outputs[0]
+
+    def size(self, name: str | None = None) -> Tensor:
+        """An int32: how many elements the queue holds."""
+        return self._apply("QueueSizeV2", [], {}, name or f"{self._own_name}_Size").outputs[0]
+
+    # -- parts of these
+
+    @property
+    def _own_name(self) -> str:
+        return self.name.rsplit("/", 1)[-1]
+
+    def _apply(
+        self, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str
+    ) -> Operation:
+        queues = tuple(handle.name for handle in self._handles)
+        chooser = [] if self._index is None or len(queues) == 1 else [self._index]
+        return apply(op_type, [*chooser, *inputs], {"queues": queues, **attrs}, name)
+
+    def _components(self, vals: Any) -> list[Tensor]:
+        if isinstance(vals, Mapping):
+            if not self._names:
+                raise ValueError("Queue must have names to enqueue a dictionary")
+            if sorted(self._names) != sorted(vals):
+                raise ValueError(
+                    explain(
+                        "Keys in dictionary to enqueue do not match names of Queue",
+                        expected=sorted(self._names),
+                        received=sorted(vals),
+                    )
+                )
+            values = [vals[name] for name in self._names]
+        elif self._names:
+            raise ValueError("You must enqueue a dictionary in a Queue with names")
+        else:
+            values = list(vals) if isinstance(vals, (list, tuple)) else [vals]
+        if len(values) != len(self._dtypes):
+            raise ValueError(
+                explain(
+                    f"an element of queue {self.name!r} has other components",
+                    expected=f"{len(self._dtypes)} ({self!r})",
+                    received=f"{len(values)}",
+                    made_at=self.queue_ref.source,
+                    hint="a list is a list of components: write enqueue([[1, 2]]) for a vector",
+                )
+            )
+        return [
+            convert_to_tensor(value, dtype, f"component_{position}")
+            for position, (value, dtype) in enumerate(zip(values, self._dtypes, strict=True))
+        ]
+
+    def _returned(self, op: Operation) -> Any:
+        if self._names:
+            return dict(zip(self._names, op.outputs, strict=True))
+        return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
+
+
+def _common(shapes: Sequence[TensorShape]) -> TensorShape:
+    """What shapes have in common."""
+    first, *rest = shapes
+    if first.dims is None or any(other.rank != first.rank for other in rest):
+        return UNKNOWN
+    return TensorShape(
+        [
+            dim if all(other[axis] == dim for other in rest) else None
+            for axis, dim in enumerate(first.dims)
+        ]
+    )
+
+
+def _as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
+    """Shapes of components; one shape alone may stand for a list of it.
+
+    Raises:
+        ValueError: a dimension is unknown where it must not be, or the rank.
+    """
+    if shapes is None:
+        return None
+    if not isinstance(shapes, (list, tuple)):
+        shapes = [shapes]
+    elif all(each is None or isinstance(each, int) for each in shapes):
+        if partial:
+            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
+        shapes = [shapes]
+    found = [as_shape(each) for each in shapes]
+    if any(shape.rank is None for shape in found):
+        raise ValueError(f"All shapes must have a defined rank: {found}")
+    if not partial and not all(shape.is_fully_defined() for shape in found):
+        raise ValueError(f"All shapes must be fully defined: {found}")
+    return found
+
+
+class _Queue(QueueBase):
+    """A queue of one kind, with a handle of its own; `first` components come before the dtypes."""
+
+    def __init__(
+        self,
+        kind: str,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any,
+        shared_name: str | None,
+        name: str,
+        *,
+        min_after_dequeue: int = 0,
+        seed: tuple[int, int] | None = None,
+        first: Sequence[DType] = (),
+    ) -> None:
+        given = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+        all_dtypes = [*first, *map(as_dtype, given)]
+        all_shapes = _as_shapes(shapes, partial=kind == "PaddingFIFOQueue")
+        if all_shapes is not None:
+            all_shapes = [*(SCALAR for _ in first), *all_shapes]
+        attrs = {
+            "capacity": int(capacity),
+            "dtypes": tuple(all_dtypes),
+            "shapes": None if all_shapes is None else tuple(all_shapes),
+            "shared_name": shared_name or "",
+            "min_after_dequeue": int(min_after_dequeue),
+            "seed": seed,
+        }
+        with get_default_graph().init_scope():
+            handle = apply(f"{kind}V2", (), attrs, name)
+        labels = [names] if isinstance(names, str) else names
+        super().__init__(all_dtypes, all_shapes, labels, [handle])
+
+
+class FIFOQueue(_Queue):
+    """A queue whose elements come out in the order in which they went in.
+
+    Args:
+        capacity: the most elements it holds; negative for any number.
+        dtypes: the components' dtypes, a list or one.
+        shapes: their shapes, fully known; None leaves them free, but then only `dequeue` works.
+        names: their names; with names, elements are dicts.
+        shared_name: queues of one `shared_name` are one queue in a session.
+        name: the name of its handle.
+
+    Raises:
+        ValueError: the lengths of the lists differ, or a shape is not known.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        super().__init__("FIFOQueue", capacity, dtypes, shapes, names, shared_name, name)
+
+
+class RandomShuffleQueue(_Queue):
+    """A queue whose elements come out in random order.
+
+    Args:
+        capacity: the most elements it holds.
+        min_after_dequeue: how many elements stay in it, for mixing, until it is closed.
+        dtypes, shapes, names, shared_name, name: see `FIFOQueue`.
+        seed: see `set_random_seed`.
+
+    Raises:
+        ValueError: as `FIFOQueue`; or `min_after_dequeue` leaves no room.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        if min_after_dequeue < 0 or 0 <= capacity <= min_after_dequeue:
+            raise ValueError(
+                explain(
+                    f"min_after_dequeue {min_after_dequeue} must be < capacity {capacity}",
+                    expected="0 <= min_after_dequeue < capacity",
+                )
+            )
+        super().__init__(
+            "RandomShuffleQueue",
+            capacity,
+            dtypes,
+            shapes,
+            names,
+            shared_name,
+            name,
+            min_after_dequeue=min_after_dequeue,
+            seed=get_seed(seed),
+        )
+
+
+class PaddingFIFOQueue(_Queue):
+    """A `FIFOQueue` whose batches fill elements up to one shape, with zeros or empty strings.
+
+    Args:
+        capacity, dtypes, names, shared_name, name: see `FIFOQueue`.
+        shapes: the components' shapes, a list; None stands for a dimension that may vary.
+
+    Raises:
+        ValueError: as `FIFOQueue`; or the shapes are no list.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
+    ) -> None:
+        if not isinstance(shapes, (list, tuple)) or not shapes:
+            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
+        super().__init__("PaddingFIFOQueue", capacity, dtypes, shapes, names, shared_name, name)
+
+
+class PriorityQueue(_Queue):
+    """A queue whose first component, an int64, says which element comes out next: the least.
+
+    Args:
+        capacity, names, shared_name, name: see `FIFOQueue`.
+        types: the dtypes of the components after the priority.
+        shapes: their shapes, or None.
+
+    Raises:
+        ValueError: as `FIFOQueue`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        super().__init__(
+            "PriorityQueue", capacity, types, shapes, names, shared_name, name, first=[int64]
+        )

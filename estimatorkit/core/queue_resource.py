@@ -1,0 +1,396 @@
+"""Queues as host objects: what a queue's handle stands for in a session.
+
+A `HostQueue` holds elements, tuples of arrays; threads put and take them, and wait where it is full
+or empty. Those who wait are served in the order in which they came, so that a large batch is not
+starved by small ones. How elements are kept is a `Store`: first in, first out; shuffled; or by
+priority. `Blocking` is what all host objects share that runs wait for: a run that waits is woken by
+what it waits for, or cancelled with the session or with its own run.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    explain,
+)
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Operation
+
+Element: TypeAlias = tuple[NDArray[Any], ...]
+"""What is put and taken: an array for each component."""
+
+_LOOK_AGAIN = 0.05
+"""Seconds after which one who waits looks whether its run was cancelled (being served wakes it)."""
+
+
+class Blocking:
+    """A host object for whose changes runs wait."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.RLock())
+        self._session_closed = False
+
+    def close(self) -> None:
+        """Cancels those who wait: the session closes."""
+        with self._changed:
+            self._session_closed = True
+            self._changed.notify_all()
+
+    def _wait_until(self, ready: Callable[[], bool], context: Any, cancelled: str) -> None:
+        """Waits until `ready()`; `_changed` is held, and given up while waiting.
+
+        Args:
+            ready: looks at the object.
+            context: the run's; its `cancelled` (an event) ends the waiting where there is one.
+            cancelled: the words of the error.
+
+        Raises:
+            CancelledError: the session or the run ended first.
+        """
+        run_cancelled: threading.Event | None = getattr(context, "cancelled", None)
+        while not ready():
+            if self._session_closed or (run_cancelled is not None and run_cancelled.is_set()):
+                raise CancelledError(None, None, cancelled)
+            self._changed.wait(_LOOK_AGAIN)
+
+
+@dataclass(frozen=True)
+class QueueSpec:
+    """What a queue is.
+
+    Attributes:
+        kind: the name of its class, for messages.
+        name: its name.
+        capacity: the most elements it holds; negative for any number.
+        dtypes: of the components.
+        shapes: of the components; None where they are free.
+        min_after_dequeue: how many elements stay for shuffling while it is open.
+        seed: two words for shuffling; None for other numbers in each session.
+    """
+
+    kind: str
+    name: str
+    capacity: int
+    dtypes: tuple[DType, ...]
+    shapes: tuple[TensorShape, ...] | None
+    min_after_dequeue: int = 0
+    seed: tuple[int, int] | None = None
+
+
+class Store(Protocol):
+    """How elements are kept."""
+
+    def __len__(self) -> int: ...
+
+    def put(self, element: Element) -> None:
+        """Adds an element."""
+
+    def take(self) -> Element:
+        """Removes the element whose turn it is."""
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        """Undoes the takings of `elements`."""
+
+
+class _FirstInFirstOut:
+    """Elements in the order of their coming."""
+
+    def __init__(self) -> None:
+        self._elements: deque[Element] = deque()
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def put(self, element: Element) -> None:
+        self._elements.append(element)
+
+    def take(self) -> Element:
+        return self._elements.popleft()
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        self._elements.extendleft(reversed(elements))
+
+
+class _Shuffled:
+    """Elements in random order."""
+
+    def __init__(self, seed: tuple[int, int] | None) -> None:
+        self._elements: list[Element] = []
+        self._generator = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def put(self, element: Element) -> None:
+        self._elements.append(element)
+
+    def take(self) -> Element:
+        chosen = int(self._generator.integers(len(self._elements)))
+        last = len(self._elements) - 1
+        elements = self._elements
+        elements[chosen], elements[last] = elements[last], elements[chosen]
+        return elements.pop()
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        self._elements.extend(elements)
+
+
+class _ByPriority:
+    """The element with the least first component first; equals in the order of their coming."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Element]] = []
+        self._count = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, element: Element) -> None:
+        heapq.heappush(self._heap, (int(element[0]), next(self._count), element))
+
+    def take(self) -> Element:
+        return heapq.heappop(self._heap)[2]
+
+    def put_back(self, elements: Sequence[Element]) -> None:
+        for element in elements:
+            self.put(element)
+
+
+def _make_store(spec: QueueSpec) -> Store:
+    if spec.kind == "RandomShuffleQueue":
+        return _Shuffled(spec.seed)
+    if spec.kind == "PriorityQueue":
+        return _ByPriority()
+    return _FirstInFirstOut()
+
+
+class HostQueue(Blocking):
+    """A queue's elements in a session. All methods may be called from any thread.
+
+    Args:
+        spec: what it is.
+        op: its handle, for messages.
+    """
+
+    def __init__(self, spec: QueueSpec, op: Operation | None = None) -> None:
+        super().__init__()
+        self.spec = spec
+        self._op = op
+        self._store = _make_store(spec)
+        self._closed = False
+        self._cancelled_before = 0  # tickets below it were cancelled by `close_queue`
+        self._tickets = itertools.count()
+        self._putting: deque[int] = deque()
+        self._taking: deque[int] = deque()
+
+    # -- looking
+
+    def size(self) -> int:
+        """How many elements it holds."""
+        with self._changed:
+            return len(self._store)
+
+    @property
+    def waiting(self) -> int:
+        """How many stand in line to put or to take."""
+        with self._changed:
+            return len(self._putting) + len(self._taking)
+
+    def is_closed(self) -> bool:
+        """Whether it takes no more elements."""
+        with self._changed:
+            return self._closed
+
+    # -- changing
+
+    def enqueue(self, elements: Sequence[Element], context: Any) -> None:
+        """Puts elements in, one after the other, waiting for room.
+
+        Raises:
+            CancelledError: it is closed, or the waiting was cancelled.
+            InvalidArgumentError: an element has another shape.
+        """
+        for element in elements:
+            self._check(element)
+        with self._turn(self._putting) as ticket:
+            for element in elements:
+                self._wait_until(
+                    lambda: ticket < self._cancelled_before or self._may_put(ticket),
+                    context,
+                    "Enqueue operation was cancelled",
+                )
+                if ticket < self._cancelled_before:
+                    raise CancelledError(None, self._op, "Enqueue operation was cancelled")
+                if self._closed:
+                    raise CancelledError(None, self._op, self._explain("is closed"))
+                self._store.put(element)
+                self._changed.notify_all()
+
+    def dequeue(self, count: int, context: Any, *, up_to: bool = False) -> list[Element]:
+        """Takes `count` elements out, waiting for them.
+
+        Args:
+            count: how many.
+            context: the run's.
+            up_to: give what is there, if anything, once the queue is closed.
+
+        Raises:
+            OutOfRangeError: it is closed and holds too few elements.
+            CancelledError: the waiting was cancelled.
+        """
+        taken: list[Element] = []
+        with self._turn(self._taking) as ticket:
+            try:
+                while len(taken) < count:
+                    self._wait_until(
+                        lambda: (
+                            self._taking[0] == ticket
+                            and (self._closed or len(self._store) > self.spec.min_after_dequeue)
+                        ),
+                        context,
+                        "Dequeue operation was cancelled",
+                    )
+                    left = len(self._store)
+                    if self._closed and left < count - len(taken):
+                        return self._rest(taken, count, up_to)
+                    taken.append(self._store.take())
+                    self._changed.notify_all()
+            except CancelledError:
+                self._store.put_back(taken)
+                raise
+        return taken
+
+    def _rest(self, taken: list[Element], count: int, up_to: bool) -> list[Element]:
+        """What a closed queue gives where it holds too few."""
+        if not up_to or not len(self._store) + len(taken):
+            self._store.put_back(taken)
+            size = len(self._store)
+            problem = f"is closed and has insufficient elements (requested {count}, current size "
+            raise OutOfRangeError(None, self._op, self._explain(f"{problem}{size})"))
+        while len(self._store):
+            taken.append(self._store.take())
+        return taken
+
+    def close_queue(self, cancel_pending: bool, context: Any) -> None:
+        """Lets no more elements in.
+
+        Args:
+            cancel_pending: cancel those who wait to put elements in; otherwise they go first.
+            context: the run's.
+
+        Raises:
+            CancelledError: it is closed already (and nothing was to be cancelled).
+        """
+        if cancel_pending:
+            with self._changed:
+                self._closed = True
+                self._cancelled_before = next(self._tickets)
+                self._changed.notify_all()
+            return
+        with self._turn(self._putting) as ticket:
+            self._wait_until(
+                lambda: self._closed or self._putting[0] == ticket,
+                context,
+                "Close operation was cancelled",
+            )
+            if self._closed:
+                raise CancelledError(None, self._op, self._explain("is already closed"))
+            self._closed = True
+            self._changed.notify_all()
+
+    def _may_put(self, ticket: int) -> bool:
+        """Whether it is this one's turn, there is room, or the queue is closed."""
+        capacity = self.spec.capacity
+        room = capacity < 0 or len(self._store) < capacity
+        return self._putting[0] == ticket and (self._closed or room)
+
+    @contextmanager
+    def _turn(self, line: deque[int]) -> Iterator[int]:
+        """Stands in line inside the block, and holds `_changed`."""
+        with self._changed:
+            ticket = next(self._tickets)
+            line.append(ticket)
+            self._changed.notify_all()
+            try:
+                yield ticket
+            finally:
+                line.remove(ticket)
+                self._changed.notify_all()
+
+    # -- elements
+
+    def _explain(self, problem: str) -> str:
+        where = None if self._op is None else self._op.source
+        return explain(f"{self.spec.kind} '{self.spec.name}' {problem}", made_at=where)
+
+    def _check(self, element: Element) -> None:
+        for position, shape in enumerate(self.spec.shapes or ()):
+            if not shape.is_compatible_with(element[position].shape):
+                raise InvalidArgumentError(
+                    None,
+                    self._op,
+                    explain(
+                        f"Shape mismatch in tuple component {position} of {self.spec.name}",
+                        expected=str(shape),
+                        received=str(element[position].shape),
+                    ),
+                )
+
+    def batch(self, elements: Sequence[Element]) -> list[NDArray[Any]]:
+        """Stacks the components of elements; a `PaddingFIFOQueue` fills them up first.
+
+        Raises:
+            InvalidArgumentError: the queue was made without shapes.
+        """
+        shapes = self.spec.shapes
+        if shapes is None:
+            raise InvalidArgumentError(
+                None,
+                self._op,
+                explain(
+                    f"{self.spec.kind}'s DequeueMany and DequeueUpTo require the components to "
+                    "have specified shapes",
+                    received=f"queue {self.spec.name!r} without shapes",
+                    hint="give shapes= where the queue is made, or dequeue one by one",
+                ),
+            )
+        return [
+            _stack([element[position] for element in elements], dtype, shapes[position])
+            for position, dtype in enumerate(self.spec.dtypes)
+        ]
+
+
+def _stack(parts: Sequence[NDArray[Any]], dtype: DType, shape: TensorShape) -> NDArray[Any]:
+    """`parts` under a new first axis, filled up with zeros (or empty strings) to one shape."""
+    if not parts:
+        dims = tuple(dim or 0 for dim in shape.as_list())
+        return np.empty((0, *dims), dtype.numpy_dtype)
+    if len({part.shape for part in parts}) == 1:
+        return np.stack(parts)
+    size = tuple(max(dims) for dims in zip(*(part.shape for part in parts), strict=True))
+    filling = b"" if dtype.on_host else 0
+    whole = np.full((len(parts), *size), filling, dtype.numpy_dtype)
+    for position, part in enumerate(parts):
+        window = tuple(slice(length) for length in part.shape)
+        whole[position][window] = part
+    return whole
+
+
+def component(value: Any) -> NDArray[Any]:
+    """A copy of a tensor's value: buffers that runs share must not reach into a queue."""
+    return np.array(value)
