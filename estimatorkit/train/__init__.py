@@ -27,6 +27,12 @@ _PLACES = {
         *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
     ),
     **names("estimatorkit.train.saver", "Saver"),
+    **names("estimatorkit.train.coordinator", "Coordinator", "LooperThread"),
+    **names(
+        "estimatorkit.train.queue_runner",
+        *("QueueRunner", "add_queue_runner", "start_queue_runners"),
+    ),
+    "queue_runner": "estimatorkit.train.queue_runner",
     **names(
         "estimatorkit.core.checkpoint",
         *("checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"),

@@ -1,0 +1,234 @@
+"""`Coordinator`: lets a set of threads stop together, and hands on the first exception.
+
+Threads ask `should_stop()`; whoever ends or fails calls `request_stop()`; the main thread calls
+`join()`, which raises what was reported. `LooperThread` is such a thread, with a function called
+again and again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.train.log import logger
+
+_LOOK_AGAIN = 0.1
+"""Seconds after which `join` looks whether a stop was requested while threads run."""
+
+
+class Coordinator:
+    """Coordinates the end of a set of threads.
+
+    Args:
+        clean_stop_exception_types: exceptions that end the work without being an error;
+            `(OutOfRangeError,)` by default: the input has ended.
+    """
+
+    def __init__(
+        self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None
+    ) -> None:
+        self._clean = tuple(
+            (OutOfRangeError,) if clean_stop_exception_types is None else clean_stop_exception_types
+        )
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._joined = False
+        self._threads: set[threading.Thread] = set()
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Asks the threads to stop: from now on `should_stop()` is true.
+
+        Args:
+            ex: an exception, or what `sys.exc_info()` gave. The first one that is no clean stop is
+                raised by `join()`.
+
+        Raises:
+            Exception: `ex` itself, where `join()` is over and can no longer report it.
+        """
+        error = ex[1] if isinstance(ex, tuple) else ex
+        with self._lock:
+            if isinstance(error, self._clean):
+                error = None
+            if error is not None and self._joined:
+                raise error
+            if self._stop.is_set():
+                return
+            if error is not None:
+                logger.info("Error reported to Coordinator: %s, %s", type(error).__name__, error)
+                self._error = error
+            self._stop.set()
+
+    def clear_stop(self) -> None:
+        """Forgets the request, the exception and the joining, to begin anew."""
+        with self._lock:
+            self._joined = False
+            self._error = None
+            self._stop.clear()
+
+    def should_stop(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop.is_set()
+
+    @contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """Reports an exception that leaves the block, which then ends without it."""
+        try:
+            yield
+        except Exception as error:  # whatever it is: `join` raises it
+            self.request_stop(error)
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Waits until a stop is requested.
+
+        Args:
+            timeout: seconds; None to wait as long as it takes.
+
+        Returns:
+            Whether it was.
+        """
+        return self._stop.wait(timeout)
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Adds a thread that `join` waits for."""
+        with self._lock:
+            self._threads.add(thread)
+
+    def join(
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Waits until the threads have ended, and raises what one of them reported.
+
+        Args:
+            threads: started threads, besides those registered.
+            stop_grace_period_secs: seconds that the threads have to end once a stop is requested.
+            ignore_live_threads: do not raise where some then still run.
+
+        Raises:
+            RuntimeError: threads run after the grace period.
+            Exception: what was given to `request_stop`.
+        """
+        with self._lock:
+            waited = [*self._threads, *(threads or ())]
+        while not self.should_stop():
+            running = next((thread for thread in waited if thread.is_alive()), None)
+            if running is None:
+                break
+            running.join(_LOOK_AGAIN)
+        deadline = time.monotonic() + stop_grace_period_secs
+        for thread in waited:
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        stragglers = sorted({thread.name for thread in waited if thread.is_alive()})
+        with self._lock:
+            self._joined = True
+            self._threads = set()
+            if self._error is not None:
+                raise self._error
+        if stragglers:
+            problem = f"Coordinator stopped with threads still running: {' '.join(stragglers)}"
+            if not ignore_live_threads:
+                raise RuntimeError(
+                    explain(
+                        problem,
+                        expected=f"their end within {stop_grace_period_secs} seconds",
+                        hint="let each thread ask coord.should_stop(), or give more time: "
+                        "join(..., stop_grace_period_secs=...)",
+                    )
+                )
+            logger.info(problem)
+
+    @property
+    def joined(self) -> bool:
+        """Whether `join` is over."""
+        return self._joined
+
+    def raise_requested_exception(self) -> None:
+        """Raises what was given to `request_stop`, if anything was."""
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+
+
+class LooperThread(threading.Thread):
+    """A thread that does the same again and again until its coordinator says stop.
+
+    Override `run_loop`, or give a function. An exception is reported to the coordinator.
+
+    Args:
+        coord: the coordinator, which also joins the thread.
+        timer_interval_secs: seconds from one beginning to the next; None for without a pause.
+        target: the function to call.
+        args, kwargs: its arguments.
+
+    Raises:
+        ValueError: `coord` is none, or there are arguments without a function.
+    """
+
+    def __init__(
+        self,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any] | None = None,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(coord, Coordinator):
+            raise ValueError(
+                explain("'coord' argument must be a Coordinator", received=repr(coord)[:200])
+            )
+        if target is None and (args or kwargs):
+            raise ValueError("'args' and 'kwargs' argument require that you also pass 'target'")
+        super().__init__(daemon=True)
+        self._coord = coord
+        self._interval = timer_interval_secs
+        self._function = target
+        self._arguments = (tuple(args or ()), dict(kwargs or {}))
+        coord.register_thread(self)
+
+    @staticmethod
+    def loop(
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> LooperThread:
+        """Makes and starts such a thread."""
+        looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
+        looper.start()
+        return looper
+
+    def run(self) -> None:
+        """The thread's work."""
+        with self._coord.stop_on_exception():
+            self.start_loop()
+            turn = time.monotonic()
+            while not self._wait_for_turn(turn):
+                turn += self._interval or 0.0
+                self.run_loop()
+            self.stop_loop()
+
+    def _wait_for_turn(self, turn: float) -> bool:
+        if self._interval is None:
+            return self._coord.should_stop()
+        return self._coord.wait_for_stop(max(0.0, turn - time.monotonic()))
+
+    def start_loop(self) -> None:
+        """Called once, before the first turn."""
+
+    def stop_loop(self) -> None:
+        """Called once, after the last turn."""
+
+    def run_loop(self) -> None:
+        """One turn; calls the function by default."""
+        if self._function is not None:
+            args, kwargs = self._arguments
+            self._function(*args, **kwargs)
