@@ -40,13 +40,21 @@ class State:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.values: dict[str, Any] = {}
-        self.resources: dict[str, Any] = {}
+        self.resources: dict[Any, Any] = {}
         self.compilations: Counter[str] = Counter()
         self.lock = threading.RLock()
         self._making = threading.RLock()
 
-    def resource(self, name: str, make: Callable[[], Any]) -> Any:
-        """The host object called `name`, made by `make` where it is not there yet."""
+    def for_function(self, graph: Graph) -> State:
+        """The state of a function's body: variables of its own, the same host objects."""
+        inner = State(graph)
+        inner.resources = self.resources
+        inner.compilations = self.compilations
+        inner._making = self._making
+        return inner
+
+    def resource(self, name: Any, make: Callable[[], Any]) -> Any:
+        """The host object called `name` (or that of a function), made by `make` on first use."""
         with self._making:
             if name not in self.resources:
                 self.resources[name] = make()

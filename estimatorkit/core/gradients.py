@@ -8,8 +8,8 @@ twice (`lower`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
+from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import elementwise, filling, joining
@@ -83,8 +84,14 @@ def gradients(
         flowing: dict[Tensor, list[Any]] = {}
         for target, gradient in zip(targets, given, strict=True):
             flowing.setdefault(target, []).append(_first_gradient(target, gradient))
-        _flow_back(graph, targets, set(sources), stopped, flowing)
-        results = [_total(flowing.get(source)) for source in sources]
+        places = _with_inside(sources)
+        _flow_back(
+            graph, targets, {each for at in places.values() for each in at}, stopped, flowing
+        )
+        results = [
+            _total([gradient for place in places[source] for gradient in flowing.get(place, ())])
+            for source in sources
+        ]
         if unconnected == "zero":
             results = [
                 filling.zeros_like(x) if result is None else result
@@ -101,6 +108,14 @@ def _source(x: Any) -> Tensor:
     """A variable's gradient is collected at its handle, whatever reads were made of it."""
     handle = getattr(x, "handle", None)
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
+
+
+def _with_inside(sources: Sequence[Tensor]) -> dict[Tensor, list[Tensor]]:
+    """For each source itself and, in a function's body, what stands there for it."""
+    captures: Mapping[Tensor, Tensor] = getattr(get_default_graph(), "captures", {})
+    return {
+        source: [source, captures[source]] if source in captures else [source] for source in sources
+    }
 
 
 def _first_gradient(target: Tensor, gradient: Any) -> Any:
@@ -142,7 +157,7 @@ def _flow_back(
         wanted = tuple(position for position, tensor in enumerate(op.inputs) if tensor in carrying)
         if not wanted or any(output in stopped for output in op.outputs):
             continue
-        incoming = [_total(flowing.get(output)) for output in op.outputs]
+        incoming = [_total(flowing.get(output, ())) for output in op.outputs]
         for output, gradient in zip(op.outputs, incoming, strict=True):
             if gradient is not None:
                 flowing[output] = [gradient]
@@ -181,47 +196,196 @@ def _carrying(
 
 
 def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> Sequence[Any]:
-    row = registry.lookup(op.type)
-    if row.gradient is None:
+    rule, forward_type = gradient_rule(op)
+    if rule is None:
         # Explicitly without a derivative (comparisons, rounding, stop_gradient): nothing flows, as
         # in TensorFlow.
         return [None] * len(wanted)
-    if row.gradient == "same":
+    if rule == "same":
         return incoming
-    with op.graph.name_scope(f"{op.name}_grad"):
-        if row.gradient == "auto":
-            return vjp(op, incoming, wanted)
+    with get_default_graph().name_scope(f"{op.name}_grad"):
+        if rule == "auto":
+            return vjp(op, incoming, wanted, forward_type)
         dense = [
-            filling.zeros_like(output) if gradient is None else convert_to_tensor(gradient)
+            _zeros_for(output) if gradient is None else convert_to_tensor(gradient)
             for output, gradient in zip(op.outputs, incoming, strict=True)
         ]
-        results = row.gradient(op, *dense)
-        return [results[position] for position in wanted]
+        results = _as_list(rule(op, *dense))
+        if len(results) != len(op.inputs):
+            raise ValueError(
+                explain(
+                    f"Num gradients {len(results)} generated for op {op.name} ({op.type}) do not "
+                    f"match num inputs {len(op.inputs)}",
+                    made_at=op.source,
+                )
+            )
+        return [
+            None if results[position] is None else _as_gradient(results[position])
+            for position in wanted
+        ]
 
 
-def vjp(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -> list[Tensor]:
+def _zeros_for(output: Tensor) -> Tensor | None:
+    return filling.zeros_like(output) if output.dtype.is_differentiable else None
+
+
+def _as_gradient(value: Any) -> Any:
+    return value if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+
+
+_registered: dict[str, Callable[..., Any] | None] = {}
+
+
+class RegisterGradient:
+    """Decorator that names a gradient function, for `Graph.gradient_override_map`.
+
+    Also the gradient of the op type of that name, where the type has none of its own (as
+    `tf.RegisterGradient`). The function takes the operation and the gradient of each output, and
+    gives one (or None) for each input.
+
+    Raises:
+        KeyError: the name is taken.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._name = op_type
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Registers `function` and gives it back."""
+        _register(self._name, function)
+        return function
+
+
+def no_gradient(op_type: str) -> None:
+    """Says that an op type has no gradient (`tf.NotDifferentiable`, `tf.NoGradient`)."""
+    _register(op_type, None)
+
+
+def _register(name: str, function: Callable[..., Any] | None) -> None:
+    if name in _registered:
+        raise KeyError(f"Registering two gradient with name '{name}'!")
+    _registered[name] = function
+
+
+def gradient_rule(op: Operation) -> tuple[Any, str]:
+    """How gradients flow through an operation, and the op type whose kernel 'auto' means.
+
+    In this order: a function of its own (`custom_gradient`, `Defun`), the name that
+    `gradient_override_map` gave it, a gradient registered for its type, the row's.
+
+    Raises:
+        LookupError: the override names no gradient.
+    """
+    if "_gradient_function" in op.attrs:
+        return op.attrs["_gradient_function"], op.type
+    name = op.attrs.get("_gradient_op_type", op.type)
+    if name in _registered:
+        return _registered[name], op.type
+    try:
+        return registry.lookup(name).gradient, name
+    except KeyError as error:
+        raise LookupError(
+            explain(
+                f"No gradient defined for operation '{op.name}' (op type: {op.type})",
+                expected="a name given to RegisterGradient, or an op type",
+                received=repr(name),
+                made_at=op.source,
+            )
+        ) from error
+
+
+def is_special(op: Operation) -> bool:
+    """Whether gradients flow otherwise than `jax.vjp` of the kernel says."""
+    rule, forward_type = gradient_rule(op)
+    if rule in ("auto", "same"):
+        return rule == "auto" and forward_type != op.type
+    return any(tensor.dtype.is_differentiable for tensor in op.outputs)
+
+
+class Backward(NamedTuple):
+    """The gradient of one operation as a function.
+
+    Attributes:
+        function: takes the operation's inputs, its outputs and their gradients; it may capture
+            tensors of the operation's graph.
+        positions: the inputs of which it gives the gradients.
+    """
+
+    function: GraphFunction
+    positions: tuple[int, ...]
+
+
+def backward_function(op: Operation) -> Backward | None:
+    """The gradient of a special operation as a function, traced once; None where nothing flows."""
+    if gradient_rule(op)[0] is None:
+        return None
+    found = op.attrs.get("_backward")
+    if found is None:
+        found = op.attrs["_backward"] = _trace_backward(op)
+    backward: Backward = found
+    return backward
+
+
+def _trace_backward(op: Operation) -> Backward:
+    count = len(op.inputs)
+    kept: list[int] = []
+
+    def backward(*given: Tensor) -> list[Tensor]:
+        # The operation again, on the function's own inputs; its outputs are given, not computed.
+        again = get_default_graph().create_op(
+            op.type,
+            given[:count],
+            [(tensor.dtype, tensor.shape) for tensor in op.outputs],
+            {name: value for name, value in op.attrs.items() if name != "_backward"},
+            op.name.rpartition("/")[2],
+        )
+        again.outputs = tuple(given[count : count + len(op.outputs)])
+        incoming = given[count + len(op.outputs) :]
+        found = _backward(again, incoming, tuple(range(count)))
+        kept.extend(at for at, gradient in enumerate(found) if gradient is not None)
+        return [convert_to_tensor(found[at]) for at in kept]
+
+    with op.graph.as_default():
+        function = trace(backward, [*op.inputs, *op.outputs, *op.outputs])
+    return Backward(function, tuple(kept))
+
+
+def vjp(
+    op: Operation,
+    incoming: Sequence[Any],
+    wanted: tuple[int, ...],
+    forward_type: str | None = None,
+) -> list[Tensor]:
     """The backward operation of an operation whose kernel JAX can differentiate.
 
     Args:
         op: the forward operation.
         incoming: the gradient of each output, or None.
         wanted: the positions of the inputs whose gradients are wanted.
+        forward_type: the op type whose kernel is differentiated instead of the operation's.
     """
-    given = tuple(position for position, gradient in enumerate(incoming) if gradient is not None)
+    given = tuple(
+        position
+        for position, gradient in enumerate(incoming)
+        if gradient is not None and op.outputs[position].dtype.is_differentiable
+    )
     attrs = {
-        "forward_type": op.type,
+        "forward_type": forward_type or op.type,
         "forward_attrs": op.kernel_attrs,
         "wanted": wanted,
         "given": given,
         "inputs": len(op.inputs),
-        "_forward": op.name,
+        # Only the kernel's own gradient can share its run with it.
+        "_forward": op.name if forward_type in (None, op.type) else "",
     }
     dense = [convert_to_tensor(incoming[position]) for position in given]
     backward = registry.apply("VectorJacobianProduct", [*op.inputs, *dense], attrs, op.type.lower())
     return list(backward.outputs)
 
 
-def _total(gradients: list[Any] | None) -> Any:
+def _total(gradients: Sequence[Any]) -> Any:
     if not gradients:
         return None
     if len(gradients) == 1:
@@ -258,6 +422,14 @@ def pull_back(
     return outputs, pull
 
 
+def given_positions(
+    forward_type: str, forward_attrs: Mapping[str, Any], given: Sequence[int]
+) -> list[int]:
+    """Where outputs stand among what the kernel gives, after the new values of variables."""
+    updates = len(registry.lookup(forward_type).updated_positions(forward_attrs))
+    return [updates + position for position in given]
+
+
 def output_gradients(
     outputs: Sequence[Any], given: Sequence[int], values: Sequence[Any]
 ) -> tuple[Any, ...]:
@@ -283,12 +455,19 @@ def _kernel(
     inputs: int,
 ) -> tuple[Any, ...]:
     outputs, pull = pull_back(forward_type, forward_attrs, arguments[:inputs], wanted)
-    result: tuple[Any, ...] = pull(output_gradients(outputs, given, arguments[inputs:]))
+    at = given_positions(forward_type, forward_attrs, given)
+    result: tuple[Any, ...] = pull(output_gradients(outputs, at, arguments[inputs:]))
     return result
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return [Spec(inputs[position].dtype, inputs[position].shape) for position in attrs["wanted"]]
+    return [_value_spec(inputs[position]) for position in attrs["wanted"]]
+
+
+def _value_spec(tensor: Tensor) -> Spec:
+    if tensor.dtype is resource:  # of a variable that a function reads
+        return Spec(tensor.op.attrs["dtype"], tensor.op.attrs["shape"])
+    return Spec(tensor.dtype, tensor.shape)
 
 
 registry.register(

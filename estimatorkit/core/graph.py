@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,6 +31,7 @@ class _Scopes(threading.local):
         self.name: str = ""
         self.control: list[tuple[Operation, ...]] = [()]
         self.devices: tuple[Callable[[Any], str], ...] = ()
+        self.gradients: dict[str, str] = {}
 
 
 class Graph:
@@ -74,16 +75,7 @@ class Graph:
             RuntimeError: the graph is finalized.
             ValueError: an input belongs to another graph, or the name is malformed.
         """
-        for tensor in inputs:
-            if tensor.graph is not self:
-                raise ValueError(
-                    explain(
-                        f"{tensor} must be from the same graph as the other inputs",
-                        received=f"{tensor} as an input of a new {op_type}",
-                        made_at=tensor.op.source,
-                        hint="build the parts of a model under one `with graph.as_default():`",
-                    )
-                )
+        inputs = [each if each.graph is self else self.capture(each) for each in inputs]
         with self._lock:
             if self._finalized:
                 raise RuntimeError(
@@ -105,6 +97,9 @@ class Graph:
                         )
                     )
                 full_name = self.unique_name(name)
+            override = self._scopes.gradients.get(op_type)
+            if override is not None:
+                attrs = {**(attrs or {}), "_gradient_op_type": override}
             op = Operation(
                 self,
                 len(self._ops),
@@ -121,6 +116,29 @@ class Graph:
             self._ops.append(op)
             self._by_name[full_name] = op
             return op
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands in this graph for a tensor of another one (see `FunctionGraph`).
+
+        Raises:
+            ValueError: nothing can, as here.
+        """
+        raise ValueError(
+            explain(
+                f"{tensor} must be from the same graph as the other inputs",
+                made_at=tensor.op.source,
+                hint="build the parts of a model under one `with graph.as_default():`",
+            )
+        )
+
+    def reaches(self, graph: Graph) -> bool:
+        """Whether operations of this graph can take tensors of `graph`."""
+        return graph is self
+
+    @property
+    def outermost(self) -> Graph:
+        """The graph that holds the variables: this one, but for the bodies of functions."""
+        return self
 
     def _control_inputs(self, inputs: Sequence[Tensor]) -> tuple[Operation, ...]:
         current = self._scopes.control[-1]
@@ -247,6 +265,28 @@ class Graph:
             yield
         finally:
             self._scopes.devices = outer
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
+        """Gives operations made inside other gradients, by their type.
+
+        Args:
+            op_type_map: for each op type the name of a gradient (see `RegisterGradient`), or
+                another op type whose gradient is taken.
+
+        Raises:
+            TypeError: it is no dict of strings.
+        """
+        if not isinstance(op_type_map, Mapping) or not all(
+            isinstance(each, str) for pair in op_type_map.items() for each in pair
+        ):
+            raise TypeError("op_type_map must be a dictionary from strings to strings.")
+        outer = self._scopes.gradients
+        self._scopes.gradients = {**outer, **op_type_map}
+        try:
+            yield
+        finally:
+            self._scopes.gradients = outer
 
     # -- looking things up
 

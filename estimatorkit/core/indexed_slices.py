@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,14 @@ from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.tensor import Operation, Tensor
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The value of an `IndexedSlices`: arrays in place of tensors."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any = None
 
 
 class IndexedSlices:
@@ -53,6 +62,15 @@ class IndexedSlices:
             "dense_shape": self.dense_shape,
         }
         return make("IndexedSlicesToDense", inputs)
+
+    def _components(self) -> tuple[Tensor, ...]:
+        """The tensors it is made of."""
+        parts = (self.values, self.indices, self.dense_shape)
+        return tuple(part for part in parts if part is not None)
+
+    def _from_values(self, values: Sequence[Any]) -> IndexedSlicesValue:
+        """What a session gives where it is fetched."""
+        return IndexedSlicesValue(*values, *[None] * (3 - len(values)))
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices}, values={self.values})"

@@ -17,6 +17,7 @@ import numpy as np
 from estimatorkit.core import gradients, registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.plan import Segment
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -38,6 +39,7 @@ def interpret(
     host: bool,
     context: Any = None,
     last_use: Mapping[Operation, Sequence[Tensor]] | None = None,
+    differentiable: bool = False,
 ) -> None:
     """Runs operations in order.
 
@@ -48,6 +50,8 @@ def interpret(
         host: run host kernels and NumPy twins rather than JAX.
         context: the session's resources, for host kernels that ask for them.
         last_use: tensors to forget after an operation.
+        differentiable: JAX may differentiate the whole (the body of a function): gradients that are
+            not those of the kernels must be part of it.
 
     Raises:
         InvalidArgumentError: a kernel refused its inputs.
@@ -69,14 +73,17 @@ def interpret(
                 given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
                 pulls[op.name] = (given, pull, shared[op.name])
                 outputs = given
+            elif differentiable and gradients.is_special(op):
+                outputs = _run_with_own_gradient(op, inputs, values, state)
             else:
                 outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
         except OpError:
             raise
         except _REFUSALS as error:
             raise _refused(op, inputs, error) from error
-        new_state, outputs = outputs[: len(row.updates)], outputs[len(row.updates) :]
-        for position, new in zip(row.updates, new_state, strict=True):
+        updates = row.updated_positions(attrs)
+        new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
+        for position, new in zip(updates, new_state, strict=True):
             state[op.inputs[position].op.name] = new
         for tensor, value in zip(op.outputs, outputs, strict=True):
             values[tensor] = value
@@ -110,7 +117,7 @@ def _run_kernel(
 ) -> Sequence[Any]:
     if host:
         extra = {"context": context} if row.context else {}
-        kernel = row.kernel if row.where == "host" else row.numpy_kernel
+        kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
         if kernel is None:
             raise InvalidArgumentError(
                 None,
@@ -138,6 +145,98 @@ def _run_kernel(
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+def _run_with_own_gradient(
+    op: Operation, inputs: list[Any], values: Mapping[Tensor, Any], state: dict[str, Any]
+) -> Sequence[Any]:
+    """Runs an operation whose gradient is not that of its kernel, so that JAX uses its own."""
+    row = registry.lookup(op.type)
+    backward = gradients.backward_function(op)
+
+    def run(*given: Any) -> tuple[Any, ...]:
+        return tuple(_run_kernel(op, row, list(given), op.kernel_attrs, state, False, None))
+
+    if backward is None:
+        return tuple(map(jax.lax.stop_gradient, run(*inputs)))
+    captured = [
+        values[tensor] if tensor in values else tensor.op.attrs["value"]
+        for tensor in backward.function.captured
+    ]
+    traced = [at for at, value in enumerate(inputs) if not isinstance(value, np.ndarray)]
+
+    def whole(chosen: Sequence[Any]) -> list[Any]:
+        every = list(inputs)
+        for at, value in zip(traced, chosen, strict=True):
+            every[at] = value
+        return every
+
+    @jax.custom_vjp
+    def call(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
+        return run(*whole(chosen))
+
+    def forward(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
+        outputs = run(*whole(chosen))
+        return outputs, (chosen, captured, outputs)
+
+    def pull(kept: Any, incoming: Any) -> Any:
+        chosen, captured, outputs = kept
+        dense = [
+            jax.numpy.zeros(output.shape, output.dtype)
+            if getattr(each, "dtype", None) == jax.dtypes.float0
+            else each
+            for each, output in zip(incoming, outputs, strict=True)
+        ]
+        _, found = call_function(backward.function, [*whole(chosen), *outputs, *dense, *captured])
+        by_position = dict(zip(backward.positions, found, strict=True))
+        return [by_position.get(at) for at in traced], None
+
+    call.defvjp(forward, pull)
+    result: tuple[Any, ...] = call([inputs[at] for at in traced], captured)
+    return result
+
+
+def call_function(
+    function: GraphFunction, inputs: Sequence[Any], key: Any = None
+) -> tuple[list[Any], list[Any]]:
+    """Runs a function's body, in JAX.
+
+    Args:
+        function: the function.
+        inputs: the values of its inputs, those of variables for handles. What is given as a NumPy
+            array is known inside.
+        key: two random words (see `split_key`), where it draws random numbers or holds a function
+            that does.
+
+    Returns:
+        The new values of the variables that it changes, and its outputs.
+    """
+    values: dict[Tensor, Any] = {}
+    state: dict[str, Any] = {}
+    for tensor, value in zip(function.inputs, inputs, strict=True):
+        if tensor.dtype is resource:
+            state[tensor.op.name] = value
+        else:
+            values[tensor] = value
+    for op in function.ops:
+        if registry.lookup(op.type).random:
+            words = split_key(key, op.index)
+            state[op.name] = jax.numpy.concatenate([words, np.zeros(1, np.uint32)])
+    interpret(function.ops, values, state, host=False, differentiable=True)
+    changed = [state[function.inputs[position].op.name] for position in function.updated]
+    return changed, [_kept_known(values, tensor) for tensor in function.outputs]
+
+
+def split_key(words: Any, number: Any) -> Any:
+    """Two random words that follow from two others and a number."""
+    key = jax.random.wrap_key_data(words, impl="threefry2x32")
+    return jax.random.key_data(jax.random.fold_in(key, number))
+
+
+def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
+    value = values[tensor] if tensor in values else tensor.op.attrs["value"]
+    known = isinstance(value, (np.ndarray, np.generic))
+    return (np if known else jax.numpy).asarray(value, tensor.dtype.numpy_dtype)
+
+
 def _shared_pulls(ops: Sequence[Operation]) -> dict[str, tuple[int, ...]]:
     """The inputs by which operations of the segment are differentiated within it, by name."""
     here = {op.name for op in ops}
@@ -153,7 +252,10 @@ def _pull(
 ) -> list[Any]:
     outputs, pull, positions = shared
     incoming = inputs[op.attrs["inputs"] :]
-    results = pull(gradients.output_gradients(outputs, op.attrs["given"], incoming))
+    given = gradients.given_positions(
+        op.attrs["forward_type"], op.attrs["forward_attrs"], op.attrs["given"]
+    )
+    results = pull(gradients.output_gradients(outputs, given, incoming))
     by_position = dict(zip(positions, results, strict=True))
     return [by_position[position] for position in op.attrs["wanted"]]
 

@@ -166,7 +166,7 @@ def _prune(
 
 def _place(op: Operation) -> Place:
     row = registry.lookup(op.type)
-    if row.where == "host" or any(t.dtype.on_host for t in (*op.inputs, *op.outputs)):
+    if row.place(op.attrs) == "host" or any(t.dtype.on_host for t in (*op.inputs, *op.outputs)):
         return "host"
     return "device"
 
@@ -211,6 +211,7 @@ def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) ->
     for op in ops:
         row = registry.lookup(op.type)
         static_positions = row.static_positions(op.attrs)
+        updates = row.updated_positions(op.attrs)
         before: list[tuple[Operation, bool]] = []
         for position, tensor in enumerate(op.inputs):
             if tensor.dtype is resource:
@@ -227,7 +228,7 @@ def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) ->
                 continue
             if handle in last_write:
                 before.append((last_write[handle], False))
-            if position in row.updates:
+            if position in updates:
                 before.extend((reader, False) for reader in since_write.pop(handle, ()))
                 last_write[handle] = op
             else:
@@ -277,12 +278,13 @@ def _connect(
         writes: dict[str, None] = {}
         for op in segment.ops:
             row = registry.lookup(op.type)
+            updates = row.updated_positions(op.attrs)
             for position, tensor in enumerate(op.inputs):
                 if tensor.dtype is resource:
                     name = tensor.op.name
                     if position not in row.overwrites and name not in writes:
                         reads[name] = None
-                    if position in row.updates:
+                    if position in updates:
                         writes[name] = None
                 elif tensor in fed or _is_large_constant(tensor, segment):
                     inputs[tensor] = None

@@ -46,6 +46,7 @@ class Case(NamedTuple):
     expected: Any = None
 
 
+Place: TypeAlias = Literal["device", "host"]
 Infer: TypeAlias = Callable[[Sequence[Tensor], Mapping[str, Any]], Sequence[Spec]]
 Gradient: TypeAlias = Callable[..., Sequence[Any]]
 
@@ -58,7 +59,8 @@ class OpDef:
         type: the op type.
         kernel: `kernel(*inputs, **attrs)`, giving an array or a tuple of arrays, one for each
             output.
-        where: 'device' (pure JAX) or 'host' (NumPy and Python).
+        where: 'device' (pure JAX) or 'host' (NumPy and Python); or a function of the attributes
+            giving one, where the attributes hold functions (then the host runs `numpy_kernel`).
         infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel
             abstractly.
         gradient: 'auto' (`jax.vjp` of the kernel), 'same' (the output's gradient as it is, so that
@@ -70,7 +72,7 @@ class OpDef:
             compiles (or a function of the attributes giving them).
         known_from_shape: whether the outputs depend on the inputs' shapes alone.
         updates: positions of variable handles for which the kernel gives new values, before its
-            outputs.
+            outputs (or a function of the attributes giving them).
         overwrites: those of `updates` whose old value the kernel does not take (it is given None).
         random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
         context: whether a host kernel takes `context` (the session's resources) by keyword.
@@ -82,13 +84,13 @@ class OpDef:
 
     type: str
     kernel: Callable[..., Any]
-    where: Literal["device", "host"] = "device"
+    where: Place | Callable[[Mapping[str, Any]], Place] = "device"
     infer: Infer | None = None
     gradient: Literal["auto", "same"] | Gradient | None = "auto"
     numpy_kernel: Callable[..., Any] | None = None
     static: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
     known_from_shape: bool = False
-    updates: tuple[int, ...] = ()
+    updates: tuple[int, ...] | Callable[[Mapping[str, Any]], tuple[int, ...]] = ()
     overwrites: tuple[int, ...] = ()
     random: bool = False
     context: bool = False
@@ -99,6 +101,14 @@ class OpDef:
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""
         return self.static(attrs) if callable(self.static) else self.static
+
+    def updated_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
+        """`updates` for an operation with these attributes."""
+        return self.updates(attrs) if callable(self.updates) else self.updates
+
+    def place(self, attrs: Mapping[str, Any]) -> Place:
+        """`where` for an operation with these attributes."""
+        return self.where(attrs) if callable(self.where) else self.where
 
     @property
     def foldable(self) -> bool:
@@ -158,7 +168,9 @@ def apply(
     if row.accepts and inputs[0].dtype.kind not in row.accepts:
         raise _not_accepted(row, inputs[0], name)
     outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
-    graph = inputs[0].graph if inputs else get_default_graph()
+    graph = get_default_graph()
+    if inputs and not graph.reaches(inputs[0].graph):
+        graph = inputs[0].graph
     return graph.create_op(op_type, inputs, outputs, attrs, name)
 
 

@@ -28,14 +28,12 @@ LATER = {
     "as_string": ("as_string(i)",),
     "boolean_mask": ("boolean_mask(x, p)",),
     "check_numerics": ("check_numerics_that_fails",),
-    "cond": ("cond", "cond_with_different_types"),
     "einsum": ("einsum",),
     "eye": ("eye(2)",),
     "gather_nd": ("gather_nd(x, [[0, 1]])",),
     "layers.conv2d": ("layers",),
     "layers.max_pooling2d": ("layers",),
     "linspace": ("linspace",),
-    "map_fn": ("map_fn",),
     "matrix_inverse": ("matrix_inverse(x)",),
     "nn.avg_pool": ("nn.avg_pool",),
     "nn.conv2d": ("nn.conv2d",),
@@ -54,7 +52,6 @@ LATER = {
     "tensordot": ("tensordot(x, x, 1)",),
     "unique": ("unique(i)",),
     "unsorted_segment_sum": ("unsorted_segment_sum(x, ...)",),
-    "while_loop": ("while_loop", "while_loop_that_changes_its_shape"),
 }
 WAITING = {snippet for snippets in LATER.values() for snippet in snippets}
 

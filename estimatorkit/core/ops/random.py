@@ -15,11 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, float32, int64
+from estimatorkit.core.dtypes import as_dtype, float32, int64, uint32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -247,3 +248,25 @@ def multinomial(
         raise TypeError(explain("multinomial: num_samples must be an int", received=num_samples))
     attrs = {"num_samples": int(num_samples), "dtype": as_dtype(output_dtype or int64)}
     return _random("Multinomial", {"logits": logits}, attrs, seed, name)
+
+
+register(
+    "RandomWords",
+    lambda *, key: jax.random.key_data(key),
+    infer=fixed(uint32, TensorShape([2])),
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [Case(())],
+)
+
+
+def random_words(seed: tuple[int, int] | None = None, name: str | None = None) -> Tensor:
+    """Two random uint32 words a run, from which the draws inside a function follow.
+
+    Args:
+        seed: the graph's and the op's seed; by default those of an op without one of its own.
+        name: the operation's name.
+    """
+    chosen = get_seed(None) if seed is None else seed
+    return registry.output("RandomWords", (), {"_seed": chosen}, name)

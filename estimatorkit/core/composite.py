@@ -1,0 +1,45 @@
+"""Values made of several tensors, taken apart and put together: sparse tensors, `IndexedSlices`,
+tensor arrays.
+
+A class is composite if it has `_components()`, giving its tensors, and takes them in the same order
+when it is made (or has `_with_components(tensors)`). Control flow, functions and sessions know no
+more of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimatorkit.core import nest
+
+
+def is_composite(value: Any) -> bool:
+    """Whether `value` stands for several tensors."""
+    return hasattr(value, "_components")
+
+
+def with_components(value: Any, tensors: Sequence[Any]) -> Any:
+    """A value like `value` made of other tensors."""
+    make = getattr(value, "_with_components", None)
+    return type(value)(*tensors) if make is None else make(tensors)
+
+
+def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The leaves of a nested structure, composites as their parts.
+
+    Returns:
+        The leaves, and a function that makes the structure of other leaves.
+    """
+    whole = nest.flatten(structure)
+    parts = [list(leaf._components()) if is_composite(leaf) else [leaf] for leaf in whole]
+
+    def rebuild(leaves: Sequence[Any]) -> Any:
+        rest = iter(leaves)
+        values = [
+            with_components(leaf, [next(rest) for _ in own]) if is_composite(leaf) else next(rest)
+            for leaf, own in zip(whole, parts, strict=True)
+        ]
+        return nest.pack_sequence_as(structure, values)
+
+    return [leaf for own in parts for leaf in own], rebuild

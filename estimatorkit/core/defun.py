@@ -1,0 +1,165 @@
+"""`Defun`: a Python function as one operation, called many times, traced and compiled once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimatorkit.core import nest
+from estimatorkit.core.composite import expand
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import explain
+from estimatorkit.core.function_graph import GraphFunction, trace
+from estimatorkit.core.function_ops import make_function_op
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Operation, Tensor
+
+
+class Defun:
+    """Decorator: the function's calls become single operations (`tf.function.Defun`).
+
+    Args:
+        *input_types: the dtypes of its arguments; those of the first call where none are given.
+        func_name: the operations' name; the function's own by default.
+        grad_func: a `Defun` that takes the arguments and the gradients of the results, and gives
+            the gradients of the arguments.
+        python_grad_func: a function of the operation and the gradients of its outputs, giving the
+            gradients of its inputs.
+        out_names, shape_func, noinline: accepted for TensorFlow's signature (shapes are inferred).
+
+    The function is traced once for each combination of its arguments' dtypes and static shapes, and
+    differentiated as a whole unless a gradient is given.
+    """
+
+    def __init__(self, *input_types: Any, **keywords: Any) -> None:
+        known = {
+            *("func_name", "grad_func", "python_grad_func", "out_names", "shape_func"),
+            *("noinline", "separate_compiled_gradients"),
+        }
+        unknown = sorted(set(keywords) - known)
+        if unknown:
+            raise TypeError(f"Defun got unexpected keyword arguments {unknown}.")
+        self._input_types = [as_dtype(each) for each in input_types]
+        self._keywords = keywords
+
+    def __call__(self, function: Callable[..., Any]) -> DefinedFunction:
+        """The function as one that makes an operation of each call.
+
+        Raises:
+            TypeError: it is not callable or takes keyword arguments.
+            ValueError: it takes another number of arguments than there are input types.
+        """
+        if not callable(function):
+            raise TypeError(f"func {function} must be callable")
+        parameters = inspect.signature(function).parameters.values()
+        kinds = {parameter.kind for parameter in parameters}
+        if inspect.Parameter.VAR_KEYWORD in kinds:
+            raise ValueError("Functions with keyword arguments not supported.")
+        fixed = inspect.Parameter.VAR_POSITIONAL not in kinds
+        if self._input_types and fixed and len(parameters) != len(self._input_types):
+            raise ValueError(
+                explain(
+                    f"The function {function.__name__!r} has the wrong number of arguments",
+                    expected=f"{len(self._input_types)}, one for each input type",
+                    received=len(parameters),
+                )
+            )
+        return DefinedFunction(function, self._input_types, self._keywords)
+
+
+class DefinedFunction:
+    """A function whose calls are operations; made by `Defun`."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        input_types: Sequence[DType],
+        keywords: dict[str, Any],
+    ) -> None:
+        self._function = function
+        self._types = list(input_types)
+        self.name: str = keywords.get("func_name") or function.__name__
+        self._gradient = _gradient_of(keywords)
+        self._traced: dict[Any, GraphFunction] = {}
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+
+    @property
+    def declared_input_types(self) -> list[DType]:
+        """The dtypes of the arguments, as declared."""
+        return list(self._types)
+
+    @property
+    def functions(self) -> list[GraphFunction]:
+        """What was traced, one for each combination of dtypes and shapes."""
+        return list(self._traced.values())
+
+    def __call__(self, *arguments: Any, name: str | None = None) -> Any:
+        """Adds a call to the default graph.
+
+        Raises:
+            ValueError: the number of arguments differs from that of the input types.
+            TypeError: an argument has another dtype.
+        """
+        types: Sequence[Any] = self._types or [None] * len(arguments)
+        if len(types) != len(arguments):
+            raise ValueError(
+                explain(
+                    f"Expected number of arguments: {len(types)}, received: {len(arguments)}",
+                    hint=f"the signature is {self.name}"
+                    f"({', '.join(each.name for each in self._types)})",
+                )
+            )
+        tensors = [
+            convert_to_tensor(value, dtype) for value, dtype in zip(arguments, types, strict=True)
+        ]
+        function = self._trace(tensors)
+        attrs = {} if self._gradient is None else {"_gradient_function": self._gradient}
+        op = make_function_op(
+            "Call", tensors, [function], [range(len(tensors))], attrs, name or self.name
+        )
+        _, rebuild = expand(function.structure)
+        if function.structure is None:
+            return op
+        return rebuild(op.outputs)
+
+    def _trace(self, tensors: Sequence[Tensor]) -> GraphFunction:
+        graph = get_default_graph()
+        shapes = tuple(tensor.shape.dims for tensor in tensors)
+        key = (graph, tuple(tensor.dtype for tensor in tensors), shapes)
+        found = self._traced.get(key)
+        if found is None:
+            found = self._traced[key] = trace(
+                self._function, tensors, convert=lambda returned: _results(returned)
+            )
+        return found
+
+
+def _results(returned: Any) -> Any:
+    return nest.map_structure(
+        lambda leaf: leaf if isinstance(leaf, Operation) else convert_to_tensor(leaf), returned
+    )
+
+
+def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:
+    python, defined = keywords.get("python_grad_func"), keywords.get("grad_func")
+    if python is not None and defined is not None:
+        raise ValueError("Gradient defined twice: give grad_func or python_grad_func.")
+    if python is not None:
+        chosen: Callable[..., Any] = python
+        return chosen
+    if defined is None:
+        return None
+
+    def gradient(op: Operation, *incoming: Tensor) -> list[Any]:
+        count = op.attrs["leading"]
+        results = defined(*op.inputs[:count], *incoming)
+        found = list(results) if isinstance(results, (list, tuple)) else [results]
+        return [*found, *[None] * (len(op.inputs) - count)]
+
+    return gradient
+
+
+__all__ = ["DefinedFunction", "Defun"]

@@ -1,0 +1,278 @@
+"""Functions as graphs: `FunctionGraph`, which captures tensors of the graphs around it, and
+`GraphFunction`, a finished body with its inputs and outputs.
+
+`cond`, `while_loop`, `map_fn`, `Defun` and custom gradients trace Python functions into these.
+A body is a graph of its own; what it takes from outside becomes an input of the operation that
+holds it, so that gradients, placement and state need no special case. Variables made inside belong
+to the outermost graph, collections and seeds are shared with it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+
+from estimatorkit.core import registry
+from estimatorkit.core.composite import expand
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.ops.array import identity, placeholder
+from estimatorkit.core.tensor import Operation, Tensor, as_operation
+
+
+class FunctionGraph(Graph):
+    """The graph of a function's body.
+
+    Args:
+        outer: the graph in which the function is used.
+
+    Attributes:
+        captures: for each tensor of an outer graph that the body uses what stands for it inside.
+        outer_control: operations of outer graphs that must run before the body.
+    """
+
+    def __init__(self, outer: Graph) -> None:
+        super().__init__()
+        self.outer = outer
+        self.captures: dict[Tensor, Tensor] = {}
+        self.outer_control: list[Operation] = []
+        self.seed = outer.seed
+        self._collections = outer._collections
+        self._scopes.name = outer.get_name_scope()
+
+    @property
+    def outermost(self) -> Graph:
+        """The graph that holds the variables."""
+        return self.outer.outermost
+
+    @property
+    def variable_store(self) -> Any:
+        """The outermost graph's: variables are shared by name across functions."""
+        return self.outer.variable_store
+
+    @variable_store.setter
+    def variable_store(self, store: Any) -> None:
+        if store is not None:
+            self.outer.variable_store = store
+
+    def reaches(self, graph: Graph) -> bool:
+        """Whether `graph` is this one or one around it."""
+        return graph is self or self.outer.reaches(graph)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands in the body for a tensor of a graph around it.
+
+        Raises:
+            ValueError: the tensor's graph is not around this one.
+        """
+        found = self.captures.get(tensor)
+        if found is None:
+            if tensor.op.type == "Const":  # its value stays known inside
+                op = self.create_op(
+                    "Const", (), [(tensor.dtype, tensor.shape)], tensor.op.attrs, "Const"
+                )
+                return op.outputs[0]
+            if tensor.graph is not self.outer:
+                tensor = self.outer.capture(tensor)
+                if tensor.op.type == "Const":
+                    return self.capture(tensor)
+            found = self.captures.get(tensor)
+        if found is None:
+            found = self.captures[tensor] = self.add_input(tensor)
+        return found
+
+    def add_input(self, like: Tensor) -> Tensor:
+        """An input of the body for values like `like`: a variable's handle for a handle."""
+        with self.as_default(), self.control_dependencies(None), self.name_scope(None):
+            if like.dtype is resource:
+                attrs = {name: like.op.attrs[name] for name in ("dtype", "shape")}
+                return registry.output("VarHandleOp", (), attrs, like.op.name)
+            return placeholder(like.dtype, like.shape, f"{like.op.name}_{like.value_index}")
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`, of the body or of a graph around it."""
+        if name in self._by_name:
+            return self._by_name[name]
+        return self.outer.get_operation_by_name(name)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """As in a graph; operations of graphs around come before the whole body."""
+        if control_inputs is not None:
+            given = list(map(as_operation, control_inputs))
+            self.outer_control.extend(op for op in given if op.graph is not self)
+            control_inputs = [op for op in given if op.graph is self]
+        with super().control_dependencies(control_inputs):
+            yield
+
+    @contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Inside, operations join the outermost graph and get no control inputs."""
+        outermost = self.outermost
+        with outermost.as_default(), outermost.init_scope():
+            yield
+
+    def __repr__(self) -> str:
+        return f"<FunctionGraph of {len(self._ops)} operations>"
+
+
+class GraphFunction:
+    """A traced function: a graph with its inputs and outputs.
+
+    Attributes:
+        graph: its own graph.
+        arguments: the inputs that the caller gives.
+        captured: tensors of the graph in which it was traced that it also takes, in order.
+        inputs: `arguments`, then what stands inside for `captured` (handles of variables among
+            them).
+        outputs: the tensors it gives.
+        structure: what the Python function returned, tensors in place of leaves.
+        ops: the operations that its outputs need, in the order in which they run.
+        traces: how often JAX traced it as a whole (`jitted`).
+    """
+
+    def __init__(
+        self,
+        graph: FunctionGraph,
+        arguments: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        structure: Any,
+    ) -> None:
+        self.graph = graph
+        self.arguments = tuple(arguments)
+        self.outputs = tuple(outputs)
+        self.structure = structure
+        self.traces = 0
+        self._jitted: Callable[..., Any] | None = None
+        self.ops = _needed(self.outputs)
+        used = {tensor for op in self.ops for tensor in op.inputs} | set(self.outputs)
+        kept = [(outer, inner) for outer, inner in graph.captures.items() if inner in used]
+        self.captured = tuple(outer for outer, _ in kept)
+        self.inputs = (*self.arguments, *(inner for _, inner in kept))
+
+    # -- what an operation that holds it must know, by position among `inputs`
+
+    @functools.cached_property
+    def updated(self) -> tuple[int, ...]:
+        """The handles whose variables it changes."""
+        changed = {
+            op.inputs[position]
+            for op in self.ops
+            for position in registry.lookup(op.type).updated_positions(op.attrs)
+        }
+        return tuple(at for at, tensor in enumerate(self.inputs) if tensor in changed)
+
+    @functools.cached_property
+    def static(self) -> tuple[int, ...]:
+        """The inputs whose values XLA must know to compile the body."""
+        needed: set[Tensor] = set()
+        for op in self.ops:
+            for position in registry.lookup(op.type).static_positions(op.attrs):
+                _add_sources(op.inputs[position], needed)
+        return tuple(at for at, tensor in enumerate(self.inputs) if tensor in needed)
+
+    @functools.cached_property
+    def is_random(self) -> bool:
+        """Whether it draws random numbers."""
+        return any(registry.lookup(op.type).random for op in self.ops)
+
+    @functools.cached_property
+    def on_host(self) -> bool:
+        """Whether something in it can only run on the host."""
+        tensors = (*self.inputs, *self.outputs)
+        return any(tensor.dtype.on_host for tensor in tensors) or any(
+            registry.lookup(op.type).place(op.attrs) == "host"
+            or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
+            for op in self.ops
+        )
+
+    def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`call(function, inputs, key)` as a JAX function of `(inputs, key)`, made once."""
+        if self._jitted is None:
+
+            def run(inputs: Sequence[Any], key: Any) -> Any:
+                self.traces += 1
+                return call(self, inputs, key)
+
+            self._jitted = jax.jit(run)
+        return self._jitted
+
+    @functools.cached_property
+    def seed(self) -> tuple[int, int] | None:
+        """The seed of its first random operation that has one."""
+        seeds = [op.attrs.get("_seed") for op in self.ops if "_seed" in op.attrs]
+        return next((seed for seed in seeds if seed is not None), None)
+
+    def __repr__(self) -> str:
+        return f"<GraphFunction of {len(self.ops)} operations>"
+
+
+def _needed(outputs: Sequence[Tensor]) -> list[Operation]:
+    needed: set[Operation] = set()
+    pending = [tensor.op for tensor in outputs]
+    while pending:
+        op = pending.pop()
+        if op not in needed:
+            needed.add(op)
+            pending.extend(tensor.op for tensor in op.inputs)
+            pending.extend(op.control_inputs)
+    ordered = sorted(needed, key=lambda op: op.index)
+    return [op for op in ordered if op.type not in ("Const", "VarHandleOp", "Placeholder")]
+
+
+def _add_sources(tensor: Tensor, found: set[Tensor]) -> None:
+    """The tensors without inputs from which a value that must be known follows."""
+    if tensor in found:
+        return
+    found.add(tensor)
+    row = registry.lookup(tensor.op.type)
+    if not row.known_from_shape:
+        for each in tensor.op.inputs:
+            _add_sources(each, found)
+
+
+def trace(
+    function: Callable[..., Any],
+    arguments: Sequence[Tensor],
+    rebuild: Callable[[Sequence[Tensor]], Sequence[Any]] = lambda tensors: tensors,
+    convert: Callable[[Any], Any] | None = None,
+) -> GraphFunction:
+    """Runs a Python function once, on inputs of a new graph inside the default graph.
+
+    Args:
+        function: what to run; it may use tensors and variables of the graphs around it.
+        arguments: tensors that tell dtype and shape of each input (of any graph).
+        rebuild: makes the function's positional arguments of the inputs.
+        convert: applied to what the function returned, inside the graph.
+
+    Returns:
+        The function as a graph; its outputs are the leaves of what was returned, composite values
+        (sparse tensors, tensor arrays) as their parts. An operation that was returned becomes a
+        bool that is there when the operation has run.
+    """
+    outer = get_default_graph()
+    graph = FunctionGraph(outer)
+    inputs = [graph.add_input(each) for each in arguments]
+    with graph.as_default():
+        returned = function(*rebuild(inputs))
+        if convert is not None:
+            returned = convert(returned)
+        leaves, _ = expand(returned)
+        outputs = [_as_output(graph, leaf) for leaf in leaves]
+    return GraphFunction(graph, inputs, outputs, returned)
+
+
+def _as_output(graph: FunctionGraph, leaf: Any) -> Tensor:
+    from estimatorkit.core.conversion import constant, convert_to_tensor
+
+    if isinstance(leaf, Operation):
+        with graph.control_dependencies([leaf]):
+            return identity(constant(True))
+    tensor = convert_to_tensor(leaf)
+    if tensor.graph is not graph:  # an output that the body does not compute
+        return identity(tensor)
+    return tensor

@@ -1,0 +1,476 @@
+"""Operations that hold functions: `If`, `While`, `Scan`, `Call`.
+
+Each keeps its functions as attributes and takes what they capture as inputs. On the device the
+bodies are interpreted inside XLA's own control flow, and JAX differentiates the whole. Where a body
+has something that only the host can do (strings, Python, shapes that change), the same operation
+runs on the host and its bodies as plans of their own. The public functions are in `control_flow`,
+`higher_order` and `defun`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from estimatorkit.core import registry
+from estimatorkit.core.errors import explain
+from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.host_functions import host_function
+from estimatorkit.core.loops import while_loop
+from estimatorkit.core.lower import call_function, split_key
+from estimatorkit.core.ops.random import random_words
+from estimatorkit.core.registry import Place, Spec
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+
+ELEMENT = -1
+"""In `positions`: a function's input that is no input of the operation (an element of a scan)."""
+
+
+def make_function_op(
+    op_type: str,
+    leading: Sequence[Tensor],
+    functions: Sequence[GraphFunction],
+    arguments: Sequence[Sequence[int]],
+    attrs: Mapping[str, Any],
+    name: str | None = None,
+) -> Operation:
+    """Adds an operation that holds functions to the default graph.
+
+    Args:
+        op_type: its type.
+        leading: its first inputs; what the functions capture is put after them.
+        functions: traced in the default graph.
+        arguments: for each function the position in `leading` of each of its arguments, or
+            `ELEMENT`.
+        attrs: attributes besides `functions`, `positions` and `keyed`.
+        name: its name.
+    """
+    inputs = list(leading)
+    first_captured = len(inputs)
+    place: dict[Tensor, int] = {}
+    positions = []
+    for function, given in zip(functions, arguments, strict=True):
+        for tensor in function.captured:
+            if tensor not in place:
+                place[tensor] = len(inputs)
+                inputs.append(tensor)
+        positions.append((*given, *(place[tensor] for tensor in function.captured)))
+    keyed = any(function.is_random for function in functions)
+    if keyed:
+        seeds = (function.seed for function in functions)
+        inputs.append(random_words(next((seed for seed in seeds if seed is not None), None)))
+    held = {
+        "functions": tuple(functions),
+        "positions": tuple(positions),
+        "keyed": keyed,
+        "leading": first_captured,
+        **attrs,
+    }
+    graph = get_default_graph()
+    before = [op for function in functions for op in function.graph.outer_control]
+    with graph.control_dependencies(before):
+        return registry.apply(op_type, inputs, held, name)
+
+
+def _known_inputs(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    """The inputs of the operation whose values its functions need to be compiled."""
+    found = {
+        positions[at]
+        for function, positions in zip(attrs["functions"], attrs["positions"], strict=True)
+        for at in function.static
+    }
+    return tuple(sorted(found - {ELEMENT}))
+
+
+def _changed(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    """The inputs of the operation that are handles of variables which its functions change."""
+    found = {
+        positions[at]
+        for function, positions in zip(attrs["functions"], attrs["positions"], strict=True)
+        for at in function.updated
+    }
+    return tuple(sorted(found))
+
+
+def _place(attrs: Mapping[str, Any]) -> Place:
+    if attrs.get("on_host") or any(function.on_host for function in attrs["functions"]):
+        return "host"
+    return "device"
+
+
+def _loop_place(attrs: Mapping[str, Any]) -> Place:
+    """As `_place`; XLA cannot compile a body whose shapes follow from what the loop computes."""
+    computed = {ELEMENT, *range(attrs["leading"])}
+    for function, positions in zip(attrs["functions"], attrs["positions"], strict=True):
+        if any(positions[at] in computed for at in function.static):
+            return "host"
+    return _place(attrs)
+
+
+def _loop_known_inputs(attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(at for at in _known_inputs(attrs) if at >= attrs["leading"])
+
+
+class _Call:
+    """Runs the functions of an operation on its inputs: `call(number, inputs)`."""
+
+    def __init__(
+        self,
+        functions: Sequence[GraphFunction],
+        positions: Sequence[Sequence[int]],
+        run: Callable[..., tuple[list[Any], list[Any]]],
+    ) -> None:
+        self._functions = functions
+        self._positions = positions
+        self._run = run
+        self.changed = _changed({"functions": functions, "positions": positions})
+
+    def __call__(
+        self,
+        number: int,
+        inputs: Sequence[Any],
+        key: Any = None,
+        elements: Sequence[Any] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """The new values at `changed` positions, and the outputs."""
+        rest = iter(elements)
+        given = [next(rest) if at == ELEMENT else inputs[at] for at in self._positions[number]]
+        changed, outputs = self._run(self._functions[number], given, key)
+        own = [self._positions[number][at] for at in self._functions[number].updated]
+        new = dict(zip(own, changed, strict=True))
+        return [new.get(at, inputs[at]) for at in self.changed], outputs
+
+
+def _known(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+# -- If
+
+
+def _if(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    keyed: bool,
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, call_function)
+    key = inputs[-1] if keyed else None
+    if _known(inputs[0]):
+        changed, outputs = call(0 if bool(inputs[0]) else 1, inputs, key)
+        return [*changed, *outputs]
+    traced = [at for at, value in enumerate(inputs) if not _known(value)]
+
+    def branch(number: int) -> Callable[[Sequence[Any]], list[Any]]:
+        def run(values: Sequence[Any]) -> list[Any]:
+            every = list(inputs)
+            for at, value in zip(traced, values, strict=True):
+                every[at] = value
+            changed, outputs = call(number, every, every[-1] if keyed else None)
+            return [jnp.asarray(value) for value in (*changed, *outputs)]
+
+        return run
+
+    result: list[Any] = lax.cond(inputs[0], branch(0), branch(1), [inputs[at] for at in traced])
+    return result
+
+
+def _if_on_host(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    context: Any,
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, host_function(context))
+    changed, outputs = call(0 if bool(inputs[0]) else 1, inputs)
+    return [*changed, *outputs]
+
+
+def _infer_if(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    one, other = attrs["functions"]
+    return [
+        Spec(a.dtype, common_shape(a.shape, b.shape))
+        for a, b in zip(one.outputs, other.outputs, strict=True)
+    ]
+
+
+def common_shape(one: TensorShape, other: TensorShape) -> TensorShape:
+    """What two shapes have in common: dimensions that differ are unknown."""
+    if one.dims is None or other.dims is None or len(one.dims) != len(other.dims):
+        return UNKNOWN
+    return TensorShape([a if a == b else None for a, b in zip(one.dims, other.dims, strict=True)])
+
+
+# -- While
+
+
+def _while(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    keyed: bool,
+    leading: int,
+    arrays: Sequence[int],
+    recomputed: Sequence[bool],
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, call_function)
+    changed = call.changed
+    variables = [output.dtype.numpy_dtype for output in functions[1].outputs]
+    carried = [*range(leading), *changed]
+    constant = [at for at, value in enumerate(inputs) if at not in carried and not _known(value)]
+
+    def whole(constants: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        every = list(inputs)
+        for at, value in zip((*carried, *constant), (*values, *constants), strict=True):
+            every[at] = value
+        return every
+
+    def condition(constants: Any, values: Any) -> Any:
+        _, (holds,) = call(0, whole(constants, values[1:]), key_of(constants, values))
+        return jnp.asarray(holds)
+
+    def key_of(constants: Any, values: Any) -> Any:
+        return split_key(constants[-1], values[0]) if keyed else None
+
+    def body(constants: Any, values: Any) -> Any:
+        new, outputs = call(1, whole(constants, values[1:]), key_of(constants, values))
+        return tuple(map(jnp.asarray, (values[0] + 1, *outputs, *new)))
+
+    constants = [jnp.asarray(inputs[at]) for at in constant]
+    if keyed and len(inputs) - 1 not in constant:
+        raise AssertionError("the random words of a loop are drawn in each run")
+    start = [
+        jnp.zeros((), jnp.int32),
+        *(jnp.asarray(inputs[at], dtype) for at, dtype in enumerate(variables)),
+        *(jnp.asarray(inputs[at]) for at in changed),
+    ]
+    start = _with_arrays_allocated(body, constants, start, arrays)
+    flags = (False, *recomputed, *(False for _ in changed))
+    end = while_loop(condition, body, constants, start, flags)
+    return [*end[1 + leading :], *end[1 : 1 + leading]]
+
+
+def _with_arrays_allocated(
+    body: Callable[..., Any], constants: Sequence[Any], start: list[Any], arrays: Sequence[int]
+) -> list[Any]:
+    """Tensor arrays whose elements' shape was not known get it from the first write."""
+    if not any(_is_unset(start[1 + at]) for at in arrays):
+        return start
+    after = jax.eval_shape(body, tuple(constants), tuple(start))
+    return [
+        jnp.zeros(like.shape, value.dtype) if at - 1 in arrays and _is_unset(value) else value
+        for at, (value, like) in enumerate(zip(start, after, strict=True))
+    ]
+
+
+def _is_unset(value: Any) -> bool:
+    return bool(value.ndim == 2 and value.shape[1] == 0)
+
+
+def _while_on_host(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    leading: int,
+    context: Any,
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, host_function(context))
+    every = list(inputs)
+    while bool(call(0, every)[1][0]):
+        _raise_if_cancelled(context)
+        new, outputs = call(1, every)
+        every[:leading] = outputs
+        for at, value in zip(call.changed, new, strict=True):
+            every[at] = value
+    return [*(every[at] for at in call.changed), *every[:leading]]
+
+
+def _raise_if_cancelled(context: Any) -> None:
+    check = getattr(context, "raise_if_cancelled", None)
+    if check is not None:
+        check()
+
+
+def _infer_while(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    body = attrs["functions"][1]
+    return [
+        Spec(output.dtype, common_shape(output.shape, argument.shape))
+        if at not in attrs["arrays"]
+        else Spec(output.dtype, output.shape)
+        for at, (output, argument) in enumerate(zip(body.outputs, body.arguments, strict=True))
+    ]
+
+
+# -- Scan
+
+
+def _scan(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    keyed: bool,
+    leading: int,
+    carried: int,
+    length: int | None,
+    reverse: bool,
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, call_function)
+    dtypes = [output.dtype.numpy_dtype for output in functions[0].outputs]
+
+    def step(values: Any, elements: Any) -> Any:
+        number, *current = values
+        every = [*current[:carried], *([None] * (leading - carried)), *inputs[leading:]]
+        for at, value in zip(call.changed, current[carried:], strict=True):
+            every[at] = value
+        key = split_key(inputs[-1], number) if keyed else None
+        new, outputs = call(0, every, key, elements)
+        outputs = [jnp.asarray(value, dtype) for value, dtype in zip(outputs, dtypes, strict=True)]
+        after = (number + 1, *outputs[:carried], *map(jnp.asarray, new))
+        return after, tuple(outputs[carried:])
+
+    start = (
+        jnp.zeros((), jnp.int32),
+        *(
+            jnp.asarray(value, dtype)
+            for value, dtype in zip(inputs[:carried], dtypes, strict=False)
+        ),
+        *(jnp.asarray(inputs[at]) for at in call.changed),
+    )
+    elements = tuple(jnp.asarray(value) for value in inputs[carried:leading])
+    end, stacked = lax.scan(step, start, elements, length=length, reverse=reverse)
+    return [*end[1 + carried :], *end[1 : 1 + carried], *stacked]
+
+
+def _scan_on_host(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    leading: int,
+    carried: int,
+    length: int | None,
+    reverse: bool,
+    context: Any,
+    **_: Any,
+) -> list[Any]:
+    call = _Call(functions, positions, host_function(context))
+    every = list(inputs)
+    columns = inputs[carried:leading]
+    count = len(columns[0]) if columns else int(length or 0)
+    rows: list[list[Any]] = []
+    for at in reversed(range(count)) if reverse else range(count):
+        _raise_if_cancelled(context)
+        new, outputs = call(0, every, None, [column[at] for column in columns])
+        every[:carried] = outputs[:carried]
+        for position, value in zip(call.changed, new, strict=True):
+            every[position] = value
+        rows.append(outputs[carried:])
+    if reverse:
+        rows.reverse()
+    stacked = [
+        _stacked([row[at] for row in rows], output)
+        for at, output in enumerate(functions[0].outputs[carried:])
+    ]
+    return [*(every[at] for at in call.changed), *every[:carried], *stacked]
+
+
+def _stacked(values: Sequence[Any], like: Tensor) -> Any:
+    dtype = like.dtype.numpy_dtype
+    if not values:
+        return np.zeros((0, *(dim or 0 for dim in like.shape.dims or ())), dtype)
+    arrays = [np.asarray(value, dtype) for value in values]
+    if len({array.shape for array in arrays}) > 1:
+        raise ValueError(
+            explain(
+                "the results of the elements cannot be stacked",
+                expected="one shape for all elements",
+                received=sorted({array.shape for array in arrays}),
+            )
+        )
+    return np.stack(arrays)
+
+
+def _infer_scan(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    body, carried = attrs["functions"][0], attrs["carried"]
+    columns = inputs[carried : attrs["leading"]]
+    count = attrs["length"]
+    for column in columns:
+        if column.shape.rank is not None and column.shape[0] is not None:
+            count = column.shape[0]
+    return [
+        *(
+            Spec(output.dtype, common_shape(output.shape, argument.shape))
+            for output, argument in zip(body.outputs[:carried], body.arguments, strict=False)
+        ),
+        *(
+            Spec(output.dtype, TensorShape([count]).concatenate(output.shape))
+            for output in body.outputs[carried:]
+        ),
+    ]
+
+
+# -- Call
+
+
+def _call(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    keyed: bool,
+    **_: Any,
+) -> list[Any]:
+    (function,) = functions
+    given = [inputs[at] for at in positions[0]]
+    key = inputs[-1] if keyed else None
+    if any(_known(given[at]) for at in function.static):
+        changed, outputs = call_function(function, given, key)
+    else:  # traced once, however often it is called
+        changed, outputs = function.jitted(call_function)(given, key)
+    own = [positions[0][at] for at in function.updated]
+    new = dict(zip(own, changed, strict=True))
+    return [*(new[at] for at in sorted(new)), *outputs]
+
+
+def _call_on_host(
+    *inputs: Any,
+    functions: Sequence[GraphFunction],
+    positions: Sequence[Sequence[int]],
+    context: Any,
+    **_: Any,
+) -> list[Any]:
+    changed, outputs = _Call(functions, positions, host_function(context))(0, inputs)
+    return [*changed, *outputs]
+
+
+def _infer_call(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    return [Spec(output.dtype, output.shape) for output in attrs["functions"][0].outputs]
+
+
+for _type, _kernel, _twin, _infer, _where, _static in (
+    ("If", _if, _if_on_host, _infer_if, _place, _known_inputs),
+    ("While", _while, _while_on_host, _infer_while, _loop_place, _loop_known_inputs),
+    ("Scan", _scan, _scan_on_host, _infer_scan, _loop_place, _loop_known_inputs),
+    ("Call", _call, _call_on_host, _infer_call, _place, _known_inputs),
+):
+    registry.register(
+        _type,
+        _kernel,
+        where=_where,
+        infer=_infer,
+        numpy_kernel=_twin,
+        static=_static,
+        updates=_changed,
+        context=True,
+        pure=False,
+    )
