@@ -21,6 +21,7 @@ import numpy as np
 from estimatorkit.core.errors import FailedPreconditionError, explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
+from estimatorkit.core.placement import DEFAULT, Placer, device_named
 from estimatorkit.core.plan import Plan, Segment
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
@@ -35,10 +36,14 @@ class State:
         resources: host objects by name (iterators, ...).
         compilations: how often XLA compiled, by what.
         lock: held while state changes.
+        placer: gives operations their devices.
+        several_devices: whether values may be on another device than the default one.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, placer: Placer | None = None) -> None:
         self.graph = graph
+        self.placer = placer or Placer()
+        self.several_devices = False
         self.values: dict[str, Any] = {}
         self.resources: dict[Any, Any] = {}
         self.compilations: Counter[str] = Counter()
@@ -47,7 +52,7 @@ class State:
 
     def for_function(self, graph: Graph) -> State:
         """The state of a function's body: variables of its own, the same host objects."""
-        inner = State(graph)
+        inner = State(graph, self.placer)
         inner.resources = self.resources
         inner.compilations = self.compilations
         inner._making = self._making
@@ -125,6 +130,8 @@ class CompiledSegment:
         )
         with self._context():
             self._constants = large_constants(segment)
+        self._device = device_named(segment.device)
+        state.several_devices = state.several_devices or segment.device != DEFAULT
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
@@ -137,6 +144,8 @@ class CompiledSegment:
         with state.lock, self._context():
             kept = state.take(self._kept)
             donated = state.take(self._donated)
+            if state.several_devices:
+                inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
             outputs, changed = executable(inputs, kept, donated)
             state.values.update(zip(self._changed, changed, strict=True))
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
@@ -181,8 +190,10 @@ class HostSegment:
         kept = set(segment.outputs) | set(segment.inputs)
         self._last_use: dict[Any, list[Tensor]] = {}
         seen: set[Tensor] = set()
+        resolve = segment.rewriting.resolve
         for op in reversed(segment.ops):
-            fresh = [t for t in (*op.inputs, *op.outputs) if t not in seen and t not in kept]
+            used = (*map(resolve, op.inputs), *op.outputs)
+            fresh = [t for t in used if t not in seen and t not in kept]
             seen.update(fresh)
             self._last_use[op] = list(dict.fromkeys(fresh))
 
@@ -193,7 +204,13 @@ class HostSegment:
         names = self._segment.reads
         variables = dict(zip(names, state.take(names), strict=True))  # of strings
         interpret(
-            self._segment.ops, local, variables, host=True, context=state, last_use=self._last_use
+            self._segment.ops,
+            local,
+            variables,
+            host=True,
+            context=state,
+            last_use=self._last_use,
+            rewriting=self._segment.rewriting,
         )
         state.values.update((name, variables[name]) for name in self._segment.writes)
         for tensor in self._segment.outputs:
@@ -206,11 +223,12 @@ class PlanRunner:
     def __init__(self, plan: Plan, state: State) -> None:
         self.plan = plan
         self._feeds = plan.feeds
-        self._fetches = plan.fetches
+        self._fetches = plan.results
+        known = {tensor: plan.rewriting.value(tensor) for tensor in self._fetches}
         self._constants = {
-            tensor: tensor.op.attrs["value"]
-            for tensor in plan.fetches
-            if tensor.op.type == "Const" and tensor not in plan.feeds
+            tensor: value
+            for tensor, value in known.items()
+            if value is not None and tensor not in plan.feeds
         }
         self._steps: list[Callable[[dict[Tensor, Any]], None]] = [
             CompiledSegment(segment, state, segment_name(segment))

@@ -1,7 +1,7 @@
-"""Functions as graphs: `trace` runs a Python function on placeholders, in a graph of its own.
+"""Functions of elements, mapped over blocks of them: what datasets do with `map` and `filter`.
 
-A `GraphFunction` is that graph with its inputs and outputs. Datasets map them over blocks of
-elements.
+`trace` runs a Python function on placeholders, in a graph of its own, and gives a `MappedFunction`.
+(Functions that are parts of a graph are in `function_graph`.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.x64 import x64
 
 
-class GraphFunction:
+class MappedFunction:
     """A function as a graph.
 
     Attributes:
@@ -63,7 +63,8 @@ class GraphFunction:
             return function(inputs, ())[0]
 
         mapped = jax.jit(jax.vmap(of_one))
-        places = [segment.outputs.index(t) if t in segment.outputs else None for t in self.outputs]
+        results = self.plan.results
+        places = [segment.outputs.index(t) if t in segment.outputs else None for t in results]
         if None in places:  # an output that is an input or a constant
             return None
 
@@ -101,7 +102,7 @@ class GraphFunction:
         return [result[:count] for result in self._mapped(padded)]
 
 
-def trace(function: Callable[[Any], Any], structure: Any) -> GraphFunction:
+def trace(function: Callable[[Any], Any], structure: Any) -> MappedFunction:
     """Runs `function` once on placeholders.
 
     Args:
@@ -120,4 +121,4 @@ def trace(function: Callable[[Any], Any], structure: Any) -> GraphFunction:
         inputs = [placeholder(spec.dtype, spec.shape, f"arg{i}") for i, spec in enumerate(specs)]
         returned = function(nest.pack_sequence_as(structure, inputs, lists_are_leaves=True))
         result = nest.map_structure(convert_to_tensor, returned, lists_are_leaves=True)
-    return GraphFunction(graph, inputs, result)
+    return MappedFunction(graph, inputs, result)

@@ -27,7 +27,8 @@ class HostFunction:
         tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]
         outputs = list(dict.fromkeys(function.outputs))
         self._order = [outputs.index(tensor) for tensor in function.outputs]
-        self._runner = PlanRunner(make_plan(function.graph, outputs, [], tensors), self._state)
+        plan = make_plan(function.graph, outputs, [], tensors, state.placer)
+        self._runner = PlanRunner(plan, self._state)
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Runs the body.

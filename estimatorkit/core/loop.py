@@ -79,12 +79,13 @@ class StepLoop:
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
-        self.plan = make_plan(graph, self._every, targets, [])
-        self._after_plan = make_plan(graph, self._after, [], [])
+        self.plan = make_plan(graph, self._every, targets, [], state.placer)
+        self._after_plan = make_plan(graph, self._after, [], [], state.placer)
         shape = _LoopShape.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:
-            self._compiled = _CompiledLoop(shape, state, self._every, self._after, name)
+            results = self.plan.results, self._after_plan.results
+            self._compiled = _CompiledLoop(shape, state, *results, name)
             self._source = None if shape.get_next is None else source
             self._get_next = shape.get_next
         else:
@@ -173,7 +174,7 @@ class _LoopShape:
             if before[0].place != "host" or len(before[0].ops) != 1:
                 return None
             get_next = before[0].ops[0]
-            fetched = [tensor for tensor in plan.fetches if tensor.op is get_next]
+            fetched = [tensor for tensor in plan.results if tensor.op is get_next]
             if get_next.type != "IteratorGetNext" or any(t.dtype.on_host for t in fetched):
                 return None
         if len(after.segments) > 1:
@@ -270,7 +271,7 @@ class _CompiledLoop:
             values = {**steady, **dict(zip(self._changed, current, strict=True))}
             given, new = function(inputs, [values[name] for name in names])
             by_tensor.update(zip(outputs, given, strict=True))
-            return [_value(tensor, by_tensor) for tensor in self._every], new
+            return [self._value(tensor, by_tensor) for tensor in self._every], new
 
         fetched, _ = jax.eval_shape(step, 0, changed)
         kept_every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in fetched]
@@ -297,10 +298,11 @@ class _CompiledLoop:
             function = segment_function(self._after, {})
             given, _ = function([], [values[name] for name in state_names(self._after)])
             by_tensor = dict(zip(self._after.outputs, given, strict=True))
-        return [_value(tensor, by_tensor) for tensor in self._after_tensors]
+        return [self._value(tensor, by_tensor) for tensor in self._after_tensors]
 
-
-def _value(tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
-    if tensor in computed:
-        return computed[tensor]
-    return jax.numpy.asarray(tensor.op.attrs["value"])  # a constant belongs to no segment
+    def _value(self, tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
+        if tensor in computed:
+            return computed[tensor]
+        after = None if self._after is None else self._after.rewriting.value(tensor)
+        known = self._step.rewriting.value(tensor)  # a constant belongs to no segment
+        return jax.numpy.asarray(after if known is None else known)

@@ -19,7 +19,10 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.plan import Segment
+from estimatorkit.core.rewriting import Rewriting
 from estimatorkit.core.tensor import Operation, Tensor
+
+_AS_WRITTEN = Rewriting()
 
 _REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
 """What kernels raise on values they cannot take; reported with the op and the user's line."""
@@ -40,6 +43,7 @@ def interpret(
     context: Any = None,
     last_use: Mapping[Operation, Sequence[Tensor]] | None = None,
     differentiable: bool = False,
+    rewriting: Rewriting = _AS_WRITTEN,
 ) -> None:
     """Runs operations in order.
 
@@ -52,23 +56,24 @@ def interpret(
         last_use: tensors to forget after an operation.
         differentiable: JAX may differentiate the whole (the body of a function): gradients that are
             not those of the kernels must be part of it.
+        rewriting: what stands in for operations that do not run.
 
     Raises:
         InvalidArgumentError: a kernel refused its inputs.
     """
-    shared = {} if host else _shared_pulls(ops)
+    shared = {} if host else _shared_pulls(ops, rewriting)
     pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
     outputs: Sequence[Any]
     for op in ops:
         row = registry.lookup(op.type)
         attrs = op.kernel_attrs
         inputs = [
-            _input(op, position, tensor, row, values, state)
+            _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
             for position, tensor in enumerate(op.inputs)
         ]
         try:
-            if op.type == "VectorJacobianProduct" and op.attrs["_forward"] in pulls:
-                outputs = _pull(op, inputs, pulls[op.attrs["_forward"]])
+            if op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in pulls:
+                outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
             elif op.name in shared:
                 given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
                 pulls[op.name] = (given, pull, shared[op.name])
@@ -93,17 +98,17 @@ def interpret(
 
 
 def _input(
-    op: Operation,
     position: int,
     tensor: Tensor,
     row: registry.OpDef,
     values: dict[Tensor, Any],
     state: dict[str, Any],
+    rewriting: Rewriting,
 ) -> Any:
     if tensor.dtype is resource:
         return None if position in row.overwrites else state[tensor.op.name]
     value = values.get(tensor)
-    return tensor.op.attrs["value"] if value is None else value
+    return rewriting.value(tensor) if value is None else value
 
 
 def _run_kernel(
@@ -134,7 +139,7 @@ def _run_kernel(
         state[op.name] = word.at[2].add(np.uint32(1))
         result = row.kernel(*inputs, **attrs, key=random_key(word))
     else:
-        result = registry.fold(row, inputs, attrs)
+        result = registry.fold(row, inputs, attrs, op.outputs)
         if result is not None:
             results = result if isinstance(result, (tuple, list)) else (result,)
             return [
@@ -237,13 +242,19 @@ def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
     return (np if known else jax.numpy).asarray(value, tensor.dtype.numpy_dtype)
 
 
-def _shared_pulls(ops: Sequence[Operation]) -> dict[str, tuple[int, ...]]:
+def _forward_of(op: Operation, rewriting: Rewriting) -> str:
+    """The name of the operation that runs as the forward one of a backward operation."""
+    name: str = op.attrs["_forward"]
+    return rewriting.same_name.get(name, name)
+
+
+def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, tuple[int, ...]]:
     """The inputs by which operations of the segment are differentiated within it, by name."""
     here = {op.name for op in ops}
     wanted: dict[str, set[int]] = {}
     for op in ops:
-        if op.type == "VectorJacobianProduct" and op.attrs["_forward"] in here:
-            wanted.setdefault(op.attrs["_forward"], set()).update(op.attrs["wanted"])
+        if op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in here:
+            wanted.setdefault(_forward_of(op, rewriting), set()).update(op.attrs["wanted"])
     return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
 
 
@@ -297,7 +308,7 @@ def segment_function(
         values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
         values.update(static_values)
         current = dict(zip(names, state, strict=True))
-        interpret(segment.ops, values, current, host=False)
+        interpret(segment.ops, values, current, host=False, rewriting=segment.rewriting)
         return (
             [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
             [current[name] for name in changed_names(segment)],

@@ -1,26 +1,30 @@
-"""From fetches and feeds to a plan: prune, place, order, cut into segments.
+"""From fetches and feeds to a plan: prune, fold and share, place, order, cut into segments.
 `print(plan.describe())` shows it.
 
-A *segment* is a group of operations of one place (the device, or the host) that run as one: a
-device segment becomes one XLA call. Every operation gets a level such that an edge between places
-always leads to a higher level; operations of one place and level form a segment, so there is never
-a cycle between segments. Levels are pushed as late as possible, so that a training step is one host
-segment (the input) and one device segment.
+A *segment* is a group of operations of one place (a device, or the host) that run as one: a device
+segment becomes one XLA call. Every operation gets a level such that an edge between places always
+leads to a higher level; operations of one place and level form a segment, so there is never a cycle
+between segments, and those of one level can run at the same time. With one device, levels are
+pushed as late as possible, so that a training step is one host segment (the input) and one device
+segment; with several, nothing is put off, so that no device waits longer than it must.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TypeAlias
 
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Place
+from estimatorkit.core.rewriting import Rewriting, rewrite
 from estimatorkit.core.tensor import Operation, Tensor
 
-Place = Literal["device", "host"]
+Location: TypeAlias = tuple[Place, str]
+"""A place, and the device's name ('' for the default one, and for the host)."""
 
 _NEVER_RUN = ("Const", "VarHandleOp")
 """Constants are values and handles are names: they belong to no segment."""
@@ -42,10 +46,14 @@ class Segment:
         reads: variables whose value is needed at the start.
         writes: variables that get a new value.
         random: operations whose random counters move on.
+        device: the device's name, '' for the default one (and on the host).
+        rewriting: what stands in for operations that do not run.
     """
 
     place: Place
     ops: list[Operation]
+    device: str
+    rewriting: Rewriting
     inputs: list[Tensor] = field(default_factory=list)
     static_inputs: list[Tensor] = field(default_factory=list)
     outputs: list[Tensor] = field(default_factory=list)
@@ -70,32 +78,66 @@ class Plan:
         feeds: the tensors given.
         segments: in an order that respects all edges.
         pruned: how many operations of the graph do not run.
+        rewriting: what stands in for operations that are needed and do not run.
     """
 
     fetches: tuple[Tensor, ...]
     feeds: tuple[Tensor, ...]
     segments: tuple[Segment, ...]
     pruned: int
+    rewriting: Rewriting
+
+    @property
+    def results(self) -> list[Tensor]:
+        """What is computed for each fetch: itself, or the tensor that stands in for it."""
+        return [
+            tensor if tensor in self.feeds else self.rewriting.resolve(tensor)
+            for tensor in self.fetches
+        ]
 
     def describe(self) -> str:
-        """The plan as text: each segment with its operations, what it receives, sends, changes."""
+        """The plan as text: what is left out and why, then each segment with its operations, what
+        it receives, sends and changes.
+        """
+        running = sum(len(segment.ops) for segment in self.segments)
+        folded = list(dict.fromkeys(tensor.op for tensor in self.rewriting.known))
+        shared = {one.op: other.op for one, other in self.rewriting.same.items()}
         lines = [
-            f"plan: {sum(len(segment.ops) for segment in self.segments)} operations in "
-            f"{len(self.segments)} segments, {self.pruned} of the graph not needed"
+            f"plan: {running} operations in {len(self.segments)} segments, "
+            f"{self.pruned} of the graph not needed, {len(folded)} folded, {len(shared)} shared"
         ]
+        lines.extend(f"  folded: {op} (its value is known)" for op in folded)
+        lines.extend(f"  shared: {op} (the same as {other.name})" for op, other in shared.items())
+        senders = {tensor: segment for segment in self.segments for tensor in segment.outputs}
         for number, segment in enumerate(self.segments):
             what = "one XLA call" if segment.place == "device" else "NumPy and Python"
-            lines.append(f"segment {number} on the {segment.place} ({what})")
+            lines.append(f"segment {number} on the {_where(segment)} ({what})")
             for label, names in (
-                ("receives", [tensor.name for tensor in segment.inputs]),
+                ("receives", [_received(tensor, segment, senders) for tensor in segment.inputs]),
                 ("reads", segment.reads),
                 ("writes", segment.writes),
-                ("sends", [tensor.name for tensor in segment.outputs]),
+                ("sends", [self._sent(tensor, segment) for tensor in segment.outputs]),
             ):
                 if names:
                     lines.append(f"  {label}: {', '.join(names)}")
             lines.extend(f"    {op}" for op in segment.ops)
         return "\n".join(lines)
+
+    def _sent(self, tensor: Tensor, segment: Segment) -> str:
+        to = [each for each in self.segments if tensor in each.inputs]
+        others = list(dict.fromkeys(_where(each) for each in to if _where(each) != _where(segment)))
+        return f"Send({tensor.name} to {', '.join(others)})" if others else tensor.name
+
+
+def _where(segment: Segment) -> str:
+    return f"{segment.place} {segment.device}".rstrip()
+
+
+def _received(tensor: Tensor, segment: Segment, senders: dict[Tensor, Segment]) -> str:
+    sender = senders.get(tensor)
+    if sender is None or _where(sender) == _where(segment):
+        return tensor.name
+    return f"Recv({tensor.name} from {_where(sender)})"
 
 
 def make_plan(
@@ -103,6 +145,8 @@ def make_plan(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
     feeds: Sequence[Tensor],
+    placer: Callable[[Operation], str] = lambda op: "",
+    optimize: bool = True,
 ) -> Plan:
     """Plans a run.
 
@@ -111,38 +155,55 @@ def make_plan(
         fetches: tensors whose values are wanted.
         targets: operations that are to run.
         feeds: tensors whose values are given.
+        placer: gives the name of each operation's device, '' for the default one.
+        optimize: fold operations of constants, and run equal ones once.
 
     Raises:
         InvalidArgumentError: a placeholder that is needed is not fed.
     """
     fed = set(feeds)
-    ops = _prune(fetches, targets, fed)
-    places = {op: _place(op) for op in ops}
-    static = _StaticValues(fed, places)
-    edges = _edges(ops, fed, static)
+    needed = _prune(fetches, targets, fed)
+    rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
+    ops = _prune(fetches, targets, fed, rewriting) if optimize else needed
+    places = {op: _location(op, placer) for op in ops}
+    static = _StaticValues(fed, places, rewriting)
+    edges = _edges(ops, fed, static, rewriting)
     levels = _levels(ops, places, edges)
-    groups: dict[tuple[int, Place], list[Operation]] = {}
+    groups: dict[tuple[int, Location], list[Operation]] = {}
     for op in ops:
         groups.setdefault((levels[op], places[op]), []).append(op)
-    segments = [Segment(place, groups[level, place]) for level, place in sorted(groups)]
-    _connect(segments, fetches, fed, static)
-    return Plan(
-        tuple(fetches), tuple(feeds), tuple(segments), len(graph.get_operations()) - len(ops)
-    )
+    # Devices first within a level: their calls return before the work is done, the host's do not.
+    segments = [
+        Segment(place, groups[level, (place, device)], device, rewriting)
+        for level, (place, device) in sorted(groups)
+    ]
+    _connect(segments, fetches, fed, static, rewriting)
+    unused = len(graph.get_operations()) - len(needed)
+    return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting)
 
 
 def _prune(
-    fetches: Sequence[Tensor], targets: Sequence[Operation], fed: set[Tensor]
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    fed: set[Tensor],
+    rewriting: Rewriting | None = None,
 ) -> list[Operation]:
     """The operations that must run, in the order of their making."""
+    rewriting = rewriting or Rewriting()
     needed: set[Operation] = set()
-    pending = [tensor.op for tensor in fetches if tensor not in fed] + list(targets)
+    constants: set[Operation] = set()
+
+    def makers(tensors: Sequence[Tensor]) -> list[Operation]:
+        resolved = [rewriting.resolve(tensor) for tensor in tensors if tensor not in fed]
+        return [tensor.op for tensor in resolved if tensor not in rewriting.known]
+
+    pending = [*makers(fetches), *targets]
     while pending:
         op = pending.pop()
-        if op in needed or op.type in _NEVER_RUN:
+        if op in needed or op in constants:
             continue
-        needed.add(op)
-        pending.extend(tensor.op for tensor in op.inputs if tensor not in fed)
+        (constants if op.type in _NEVER_RUN else needed).add(op)
+        pending.extend(makers(op.inputs))
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
         if op.type == "Placeholder":
@@ -164,26 +225,32 @@ def _prune(
     return sorted(needed, key=lambda op: op.index)
 
 
-def _place(op: Operation) -> Place:
+def _location(op: Operation, placer: Callable[[Operation], str]) -> Location:
     row = registry.lookup(op.type)
     if row.place(op.attrs) == "host" or any(t.dtype.on_host for t in (*op.inputs, *op.outputs)):
-        return "host"
-    return "device"
+        return "host", ""
+    return "device", placer(op)
 
 
 class _StaticValues:
     """Which values can be known when XLA compiles, and from which segment inputs they follow."""
 
-    def __init__(self, fed: set[Tensor], places: dict[Operation, Place]) -> None:
+    def __init__(
+        self, fed: set[Tensor], places: dict[Operation, Location], rewriting: Rewriting
+    ) -> None:
         self._fed = fed
         self._places = places
+        self._rewriting = rewriting
         self.from_outside: set[Tensor] = set()
         """Tensors that a segment must be given as values, not as traced arrays."""
 
     def resolve(self, tensor: Tensor) -> bool:
         """Whether the value follows at compile time; notes the tensors that it follows from."""
+        tensor = self._rewriting.resolve(tensor)
         op = tensor.op
-        if tensor in self._fed or self._places.get(op) == "host":
+        if tensor in self._rewriting.known:
+            return True
+        if tensor in self._fed or self._places.get(op) == ("host", ""):
             # Sizes and axes only: compiled-in data would be a compilation for each new value.
             if not tensor.dtype.is_integer or (tensor.shape.rank or 0) > 1:
                 return False
@@ -203,7 +270,9 @@ _Edges = dict[Operation, list[tuple[Operation, bool]]]
 """For each operation its predecessors; True where a value must be known to compile it."""
 
 
-def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) -> _Edges:
+def _edges(
+    ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues, rewriting: Rewriting
+) -> _Edges:
     chosen = set(ops)
     edges: _Edges = {}
     last_write: dict[Tensor, Operation] = {}
@@ -217,10 +286,14 @@ def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) ->
             if tensor.dtype is resource:
                 continue
             known = position not in static_positions or static.resolve(tensor)
+            tensor = rewriting.resolve(tensor)
             if not known:
                 static.from_outside.add(tensor)
             if tensor not in fed and tensor.op in chosen:
                 before.append((tensor.op, not known))
+            if tensor.op.type == "Const":
+                others = tensor.op.control_inputs
+                before.extend((other, False) for other in others if other in chosen)
         before.extend((other, False) for other in op.control_inputs if other in chosen)
         # Reads and writes of one variable keep the order of their making.
         for position, handle in enumerate(op.inputs):
@@ -238,7 +311,7 @@ def _edges(ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues) ->
 
 
 def _levels(
-    ops: Sequence[Operation], places: dict[Operation, Place], edges: _Edges
+    ops: Sequence[Operation], places: dict[Operation, Location], edges: _Edges
 ) -> dict[Operation, int]:
     levels: dict[Operation, int] = {}
     after: dict[Operation, list[tuple[Operation, bool]]] = {op: [] for op in ops}
@@ -249,7 +322,9 @@ def _levels(
             level = max(level, levels[earlier] + step)
             after[earlier].append((op, crosses))
         levels[op] = level
-    last: dict[Place, int] = {}
+    if len({device for place, device in places.values() if place == "device"}) > 1:
+        return levels
+    last: dict[Location, int] = {}
     for op in ops:
         last[places[op]] = max(last.get(places[op], 0), levels[op])
     for op in reversed(ops):  # as late as possible
@@ -268,6 +343,7 @@ def _connect(
     fetches: Sequence[Tensor],
     fed: set[Tensor],
     static: _StaticValues,
+    rewriting: Rewriting,
 ) -> None:
     """Fills in what each segment takes, gives, reads and writes."""
     home = {op: segment for segment in segments for op in segment.ops}
@@ -279,7 +355,7 @@ def _connect(
         for op in segment.ops:
             row = registry.lookup(op.type)
             updates = row.updated_positions(op.attrs)
-            for position, tensor in enumerate(op.inputs):
+            for position, tensor in enumerate(map(rewriting.resolve, op.inputs)):
                 if tensor.dtype is resource:
                     name = tensor.op.name
                     if position not in row.overwrites and name not in writes:
@@ -297,7 +373,7 @@ def _connect(
         segment.static_inputs = [tensor for tensor in inputs if tensor in static.from_outside]
         segment.reads = list(reads)
         segment.writes = list(writes)
-    for tensor in fetches:
+    for tensor in map(rewriting.resolve, fetches):
         if tensor not in fed and tensor.op in home:
             wanted[home[tensor.op]][tensor] = None
     for segment in segments:

@@ -335,7 +335,14 @@ class _Frozen(NamedTuple):
     shape: tuple[int, ...]
 
 
+def as_key(attrs: Mapping[str, Any]) -> Any:
+    """Attributes as a value that can be hashed, if what they hold can."""
+    return _frozen(dict(attrs))
+
+
 def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return ("objects", tuple(value.flat), value.shape)
     if isinstance(value, np.ndarray):
         return _Frozen(value.tobytes(), value.dtype.str, value.shape)
     if isinstance(value, dict):
@@ -361,16 +368,24 @@ _FOLD_LIMIT = 4096
 """Elements; above it a value is left to XLA (folding is for shapes, sizes and axes)."""
 
 
-def fold(row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any | None:
+def fold(
+    row: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
+) -> Any | None:
     """The op's outputs where they can be had without XLA, else None.
 
-    `inputs` are NumPy arrays where known and anything with a `shape` otherwise.
+    Args:
+        row: the op's row.
+        inputs: NumPy arrays where known and anything with a `shape` otherwise.
+        attrs: the op's attributes.
+        outputs: the operation's tensors: large ones are left to XLA.
     """
     if row.numpy_kernel is None or not row.foldable:
         return None
     if not row.known_from_shape and not all(
         isinstance(value, np.ndarray) and value.size <= _FOLD_LIMIT for value in inputs
     ):
+        return None
+    if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
     with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
         return row.numpy_kernel(*inputs, **attrs)
@@ -400,7 +415,7 @@ def constant_value(tensor: Tensor) -> Any | None:
         inputs = [constant_value(source) for source in tensor.op.inputs]
         if any(value is None for value in inputs):
             return None
-    result = fold(row, inputs, tensor.op.kernel_attrs)
+    result = fold(row, inputs, tensor.op.kernel_attrs, tensor.op.outputs)
     if result is None:
         return None
     chosen = result[tensor.value_index] if isinstance(result, (tuple, list)) else result

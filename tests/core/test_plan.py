@@ -51,8 +51,8 @@ def check(plan: Plan) -> None:
             done.add(op)
         available.update(segment.outputs)
         assert set(segment.static_inputs) <= set(segment.inputs)
-    for tensor in plan.fetches:
-        assert tensor in available or tensor.op.type == "Const"
+    for tensor in plan.results:
+        assert tensor in available or plan.rewriting.value(tensor) is not None
 
 
 CONSTANTS = ("Const", "VarHandleOp")

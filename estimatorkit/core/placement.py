@@ -1,0 +1,109 @@
+"""From the device that an operation asks for to one that this process has.
+
+JAX's devices are named as TensorFlow's: '/device:CPU:0', '/device:GPU:1'. An operation that asks
+for none runs on the default device (the first GPU or TPU, else the CPU), one that takes a variable
+where the variable lives. With soft placement, a device that is not there is the default one.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.tensor import Operation
+
+_TYPES = {"cuda": "GPU", "rocm": "GPU"}
+
+DEFAULT = ""
+"""The name that plans have for the default device."""
+
+
+@functools.cache
+def available() -> dict[str, Any]:
+    """The devices of this process by name, the default one first.
+
+    JAX starts here: the number of CPU devices cannot change afterwards.
+    """
+    return {
+        f"/device:{_TYPES.get(device.platform, device.platform.upper())}:{number}": device
+        for devices in (jax.local_devices(), jax.local_devices(backend="cpu"))
+        for number, device in enumerate(devices)
+    }
+
+
+def device_named(name: str) -> Any:
+    """JAX's device for a plan's name."""
+    return next(iter(available().values())) if name == DEFAULT else available()[name]
+
+
+def set_cpu_devices(count: int) -> None:
+    """Asks for several CPU devices; they share the cores.
+
+    Raises:
+        RuntimeError: JAX has started with another number.
+    """
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError as error:
+        present = len(jax.local_devices(backend="cpu"))
+        if present < count:
+            raise RuntimeError(
+                explain(
+                    "the number of CPU devices cannot change once JAX has started",
+                    expected=f"{count} CPU devices",
+                    received=f"{present}",
+                    hint="make the session that asks for them before anything is run, or set the "
+                    f"environment variable JAX_NUM_CPU_DEVICES={count}",
+                )
+            ) from error
+
+
+class Placer:
+    """Gives each operation its device.
+
+    Args:
+        soft: take the default device where one that is asked for is not there.
+        log: print where each operation goes, to standard error.
+    """
+
+    def __init__(self, soft: bool = True, log: bool = False) -> None:
+        self.soft = soft
+        self.log = log
+
+    def __call__(self, op: Operation) -> str:
+        """The device's name, `DEFAULT` for the default one.
+
+        Raises:
+            InvalidArgumentError: the device is not there, and placement is not soft.
+        """
+        handle = next((tensor for tensor in op.inputs if tensor.dtype is resource), None)
+        asked = op.device if handle is None else handle.op.device
+        if not asked:
+            return DEFAULT
+        spec = DeviceSpec.from_string(asked)
+        if spec.device_type is None:
+            return DEFAULT
+        name = f"/device:{spec.device_type}:{spec.device_index or 0}"
+        names = available()
+        if name == next(iter(names)):
+            return DEFAULT
+        if name in names:
+            return name
+        if self.soft:
+            return DEFAULT
+        raise InvalidArgumentError(
+            None,
+            op,
+            explain(
+                f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
+                f"{asked} but available devices are [ {', '.join(names)} ]. Make sure the device "
+                "specification refers to a valid device",
+                made_at=op.source,
+                hint="use ConfigProto(allow_soft_placement=True)",
+            ),
+        )

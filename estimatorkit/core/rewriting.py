@@ -1,0 +1,100 @@
+"""What a plan does not run: operations whose value is known, and those that equal another one.
+
+XLA would fold and share too, but only within a segment, after Python has traced every operation,
+and out of sight; `Plan.describe` shows what was done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.tensor import Operation, Tensor
+
+
+@dataclass(eq=False)
+class Rewriting:
+    """What stands in for operations that do not run.
+
+    Attributes:
+        known: values of tensors that follow from constants.
+        same: for each tensor of an operation that equals an earlier one the tensor of that one.
+        same_name: the names of these operations.
+    """
+
+    known: dict[Tensor, Any] = field(default_factory=dict)
+    same: dict[Tensor, Tensor] = field(default_factory=dict)
+    same_name: dict[str, str] = field(default_factory=dict)
+
+    def resolve(self, tensor: Tensor) -> Tensor:
+        """The tensor that is computed in place of `tensor`."""
+        return self.same.get(tensor, tensor)
+
+    def value(self, tensor: Tensor) -> Any | None:
+        """The value of `tensor` where it is known, else None."""
+        tensor = self.resolve(tensor)
+        return tensor.op.attrs["value"] if tensor.op.type == "Const" else self.known.get(tensor)
+
+
+def rewrite(ops: Sequence[Operation], fed: set[Tensor], fetched: set[Tensor]) -> Rewriting:
+    """Finds what need not run.
+
+    Args:
+        ops: the operations that are needed, in order.
+        fed: tensors whose values are given.
+        fetched: tensors whose values are asked for.
+    """
+    result = Rewriting()
+    seen: dict[Any, Operation] = {}
+    for op in ops:
+        row = registry.lookup(op.type)
+        if not row.pure or op.control_inputs or not op.outputs:
+            continue
+        if any(output in fed for output in op.outputs):
+            continue
+        inputs = [result.resolve(tensor) for tensor in op.inputs]
+        if _fold(op, row, inputs, fed, result):
+            continue
+        key = (op.type, tuple(map(id, inputs)), op.device, _attributes(op))
+        earlier = seen.setdefault(key, op)
+        if earlier is not op:
+            result.same.update(zip(op.outputs, earlier.outputs, strict=True))
+            result.same_name[op.name] = earlier.name
+    return result
+
+
+def _fold(
+    op: Operation,
+    row: registry.OpDef,
+    inputs: Sequence[Tensor],
+    fed: set[Tensor],
+    result: Rewriting,
+) -> bool:
+    """Computes an operation of constants, if it is one."""
+    if not inputs or not row.foldable or row.known_from_shape or any(t in fed for t in inputs):
+        return False
+    values = [result.value(tensor) for tensor in inputs]
+    if any(value is None or value.dtype == object for value in values):
+        return False
+    found = registry.fold(row, values, op.kernel_attrs, op.outputs)
+    if found is None:
+        return False
+    outputs = found if isinstance(found, (tuple, list)) else (found,)
+    for tensor, value in zip(op.outputs, outputs, strict=True):
+        result.known[tensor] = np.asarray(value, tensor.dtype.numpy_dtype)
+    return True
+
+
+def _attributes(op: Operation) -> Any:
+    """The attributes as a key; functions and gradients of the user's own count as different."""
+    held = {name: value for name, value in op.attrs.items() if name != "_forward"}
+    key = registry.as_key(held)
+    try:
+        hash(key)
+    except TypeError:
+        return id(op)
+    return key
