@@ -19,6 +19,7 @@ _PLACES: dict[str, str] = {
     # Namespaces
     "data": "estimatorkit.data",
     "datasets": "estimatorkit.data.datasets",
+    "debugging": "estimatorkit.debugging",
     "errors": f"{_CORE}.errors",
     "estimator": "estimatorkit.estimator",
     "function": "estimatorkit.function",
@@ -117,6 +118,22 @@ _PLACES: dict[str, str] = {
     **names(
         f"{_CORE}.ops.random",
         *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
+    ),
+    **names(
+        f"{_CORE}.ops.debug",
+        *("Assert", "Print", "add_check_numerics_ops", "check_numerics", "timestamp"),
+        *("verify_tensor_all_finite",),
+        print="print_",
+    ),
+    **names(f"{_CORE}.ops.py_func", "numpy_function", "py_func", "py_function"),
+    **names(
+        f"{_CORE}.ops.checks",
+        *("assert_equal", "assert_greater", "assert_greater_equal", "assert_integer"),
+        *("assert_less", "assert_less_equal", "assert_near", "assert_negative"),
+        *("assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive"),
+        *("assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in"),
+        *("assert_same_float_dtype", "assert_scalar", "assert_type", "is_non_decreasing"),
+        *("is_numeric_tensor", "is_strictly_increasing"),
     ),
     **names(
         f"{_CORE}.ops.queues",

@@ -24,10 +24,8 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "graph.json").read_t
 
 # Names that later releases bring, each with the snippets that wait for it.
 LATER = {
-    "Assert": ("assert_that_fails",),
     "as_string": ("as_string(i)",),
     "boolean_mask": ("boolean_mask(x, p)",),
-    "check_numerics": ("check_numerics_that_fails",),
     "einsum": ("einsum",),
     "eye": ("eye(2)",),
     "gather_nd": ("gather_nd(x, [[0, 1]])",),
@@ -43,7 +41,6 @@ LATER = {
     "nn.top_k": ("nn.top_k(x)",),
     "nn.xw_plus_b": ("nn.xw_plus_b",),
     "norm": ("norm(x)",),
-    "py_func": ("py_func",),
     "segment_sum": ("segment_sum(x, ...)",),
     "string_join": ("string_join([s, s])",),
     "string_to_hash_bucket_fast": ("string_to_hash_bucket_fast(s)",),

@@ -39,6 +39,8 @@ ELSEWHERE = {
     "Placeholder": "test_session.py",  # fed, never run
     "VarHandleOp": "test_variables.py",  # looked up, never run
     "VarIsInitializedOp": "test_variables.py",  # asks the session
+    **dict.fromkeys(("Print", "PrintV2", "PyFunc", "PyFuncStateless"), "test_debug.py"),
+    "Timestamp": "test_debug.py",  # another value each time
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
 }
 

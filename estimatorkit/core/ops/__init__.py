@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from estimatorkit.core.ops import (
     array,
+    checks,
+    debug,
     elementwise,
     filling,
     indexing,
     joining,
     linalg,
     nn,
+    py_func,
     queues,
     random,
     reduce,
@@ -22,12 +25,15 @@ from estimatorkit.core.ops import (
 
 __all__ = [
     "array",
+    "checks",
+    "debug",
     "elementwise",
     "filling",
     "indexing",
     "joining",
     "linalg",
     "nn",
+    "py_func",
     "queues",
     "random",
     "reduce",
