@@ -31,6 +31,7 @@ _PLACES: dict[str, str] = {
     "nest": f"{_CORE}.nest",
     "nn": f"{_CORE}.ops.nn",
     "queue": "estimatorkit.queue",
+    "summary": "estimatorkit.summary",
     "train": "estimatorkit.train",
     # Graphs and sessions
     **names(
@@ -143,6 +144,9 @@ _PLACES: dict[str, str] = {
         "estimatorkit.train.clip",
         *("clip_by_global_norm", "clip_by_norm", "global_norm"),
     ),
+    # Summaries, and TensorBoard's protos
+    **names("tensorboard.compat.proto.event_pb2", "Event", "SessionLog"),
+    **names("tensorboard.compat.proto.summary_pb2", "Summary", "SummaryMetadata"),
     # Data
     **names("estimatorkit.data.dataset", "Dataset"),
     **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),

@@ -45,7 +45,6 @@ LATER = {
     "string_join": ("string_join([s, s])",),
     "string_to_hash_bucket_fast": ("string_to_hash_bucket_fast(s)",),
     "string_to_number": ("string_to_number(s)",),
-    "summary": ("summary.scalar('loss', ...)", "summary.histogram('h', x)"),
     "tensordot": ("tensordot(x, x, 1)",),
     "unique": ("unique(i)",),
     "unsorted_segment_sum": ("unsorted_segment_sum(x, ...)",),

@@ -21,6 +21,7 @@ from estimatorkit.core.ops import (
     random,
     reduce,
     state,
+    summary,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "random",
     "reduce",
     "state",
+    "summary",
 ]

@@ -1,0 +1,345 @@
+"""Graphs as `GraphDef` protos, and back.
+
+`graph_def_of` writes a graph: names, op types, inputs, devices, attributes (`attr_values` says how)
+and the functions that operations hold (`graphdef_functions`). `import_graph_def` reads such a graph
+back as it was, and graphs that TensorFlow wrote through a table of op types
+(`graphdef_tensorflow`). Protos are TensorBoard's own, imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from estimatorkit.core import attr_values, registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graphdef_functions import FunctionReader, FunctionWriter
+from estimatorkit.core.tensor import Operation, Tensor
+
+FORMAT = 1
+"""The version of what is written here, `versions.producer`."""
+
+_SHAPES = "_output_shapes"
+
+
+# -- writing
+
+
+def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    """A graph as a `GraphDef`.
+
+    Args:
+        graph: the graph.
+        from_version: only operations made since the graph had this version.
+        add_shapes: whether each node tells its outputs' static shapes (`_output_shapes`).
+    """
+    return graph_def_of_operations(graph.get_operations()[from_version or 0 :], add_shapes)
+
+
+def graph_def_of_operations(operations: Iterable[Operation], add_shapes: bool = False) -> Any:
+    """Operations as a `GraphDef` (see `graph_def_of`)."""
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.versions_pb2 import VersionDef
+
+    made = GraphDef(versions=VersionDef(producer=FORMAT))
+    functions = FunctionWriter(made.library, _node_def)
+    made.node.extend(_node_def(op, functions, add_shapes) for op in operations)
+    return made
+
+
+def node_def_of(op: Operation) -> Any:
+    """An operation as a `NodeDef`; functions that it holds are given by name only."""
+    from tensorboard.compat.proto.function_pb2 import FunctionDefLibrary
+
+    return _node_def(op, FunctionWriter(FunctionDefLibrary(), _node_def))
+
+
+def _node_def(op: Operation, functions: FunctionWriter, add_shapes: bool = False) -> Any:
+    """Attributes that are notes (their names start with `_`) are written if they are plain data."""
+    from tensorboard.compat.proto.attr_value_pb2 import AttrValue
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
+    node = NodeDef(name=op.name, op=op.type, device=op.device)
+    node.input.extend(_input_name(tensor) for tensor in op.inputs)
+    node.input.extend(f"^{control.name}" for control in op.control_inputs)
+    for key, value in op.attrs.items():
+        if not key.startswith("_") or attr_values.is_plain(value):
+            node.attr[key].CopyFrom(attr_values.encode(functions.named(op, value)))
+    if add_shapes and op.outputs:
+        shapes = [attr_values.shape_proto(output.shape) for output in op.outputs]
+        node.attr[_SHAPES].CopyFrom(AttrValue(list=AttrValue.ListValue(shape=shapes)))
+    return node
+
+
+def _input_name(tensor: Tensor) -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+# -- reading
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Tensor | Operation] | None:
+    """Adds the operations of a `GraphDef` to the default graph.
+
+    Args:
+        graph_def: a graph that this package or TensorFlow wrote.
+        input_map: tensors to be taken in place of the graph's own, by name ('x:0', or 'x').
+        return_elements: names of operations ('y') and tensors ('y:0') to be returned.
+        name: the name scope; 'import' by default, '' for none.
+        op_dict, producer_op_list: accepted for TensorFlow's signature.
+
+    Returns:
+        What `return_elements` names, or None.
+
+    Raises:
+        TypeError: `graph_def` is no `GraphDef`.
+        ValueError: op types are unknown (all are named); an input, a key of `input_map` or a
+            returned element is not there; a name is taken.
+    """
+    if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
+        raise TypeError(
+            explain(
+                "graph_def must be a GraphDef proto",
+                received=repr(graph_def)[:200],
+                hint="GraphDef.FromString(data) reads a file's bytes",
+            )
+        )
+    graph = get_default_graph()
+    scope = _scope_for(graph, "import" if name is None else name)
+    nodes = list(graph_def.node)
+    if is_from_tensorflow(nodes):
+        from estimatorkit.core.graphdef_tensorflow import node_maker
+
+        make = node_maker(graph_def)
+    else:
+        if graph_def.versions.producer > FORMAT:
+            raise ValueError(
+                f"the graph is of format {graph_def.versions.producer}; this version reads up to "
+                f"{FORMAT}."
+            )
+        make = _OwnNodes(nodes, graph_def.library, scope).make
+    reader = _Reader(graph, nodes, make, scope, input_map)
+    with graph.name_scope(None):
+        reader.read()
+    return None if return_elements is None else [reader.element(each) for each in return_elements]
+
+
+def _scope_for(graph: Graph, name: str) -> str:
+    if name:
+        with graph.name_scope(name) as scope:
+            return scope
+    current = graph.get_name_scope()
+    return f"{current}/" if current else ""
+
+
+class _Reader:
+    """Adds the nodes of one `GraphDef`, or of one function's body, to a graph.
+
+    Args:
+        graph: the graph.
+        nodes: `NodeDef`s.
+        make: makes the operation of a node, given its inputs and full name, and gives its outputs.
+        scope: put before the names; ends in '/' where it is not empty.
+        input_map: what is taken in place of some tensors.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: Iterable[Any],
+        make: Callable[[Any, list[Tensor], str], Sequence[Tensor]],
+        scope: str = "",
+        input_map: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._graph, self._make, self._scope = graph, make, scope
+        self._nodes = {node.name: node for node in nodes}
+        self._given = {_full_name(key): value for key, value in (input_map or {}).items()}
+        self._used: set[str] = set()
+        self._outputs: dict[str, Sequence[Tensor]] = {}
+        self._operations: dict[str, Operation] = {}
+
+    def read(self) -> None:
+        """Adds all nodes, each after its inputs."""
+        taken = {op.name for op in self._graph.get_operations()}
+        for node in _in_order(self._nodes, self._given):
+            full_name = self._scope + node.name
+            if full_name in taken:
+                raise ValueError(
+                    explain(
+                        f"Node name '{full_name}' already exists in the Graph",
+                        hint="import under a name scope: import_graph_def(..., name='imported')",
+                    )
+                )
+            self._graph.unique_name(full_name)  # so that later operations get another
+            self._add(node, full_name)
+        unused = sorted(set(self._given) - self._used)
+        if unused:
+            raise ValueError(f"Attempted to map inputs that were not found in graph_def: {unused}")
+
+    def _add(self, node: Any, full_name: str) -> None:
+        inputs = [self._input(each) for each in node.input if not each.startswith("^")]
+        controls = [self._input(each) for each in node.input if each.startswith("^")]
+        with ExitStack() as stack:
+            stack.enter_context(self._graph.control_dependencies(None))
+            stack.enter_context(self._graph.control_dependencies(controls))
+            if node.device:
+                stack.enter_context(self._graph.device(node.device))
+            outputs = self._make(node, inputs, full_name)
+        self._outputs[node.name] = outputs
+        self._operations[node.name] = self._graph.get_operation_by_name(full_name)
+        shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
+        for tensor, shape in zip(outputs, shapes, strict=False):
+            tensor.set_shape(attr_values.shape_value(shape))
+
+    def _input(self, name: str) -> Any:
+        key = _full_name(name)
+        if key in self._given:
+            self._used.add(key)
+            given = self._given[key]
+            return given if key.startswith("^") else convert_to_tensor(given)
+        return self.element(key.removeprefix("^"))
+
+    def element(self, name: str) -> Any:
+        """The operation ('a') or tensor ('a:0') that a name in the `GraphDef` means.
+
+        Raises:
+            ValueError: there is none.
+        """
+        node, colon, index = name.partition(":")
+        outputs = self._outputs.get(node)
+        if outputs is None or (colon and not (index.isdigit() and int(index) < len(outputs))):
+            hint = did_you_mean(node, self._nodes)
+            raise ValueError(explain(f"{name!r} not found in graph_def", hint=hint))
+        return outputs[int(index)] if colon else self._operations[node]
+
+
+def _full_name(name: str) -> str:
+    """'x' as an input means 'x:0'; '^x' is an operation."""
+    return name if ":" in name or name.startswith("^") else f"{name}:0"
+
+
+def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
+    """The nodes in their order, but each after its inputs.
+
+    Raises:
+        ValueError: an input is not there, or depends on itself.
+    """
+    ordered: list[Any] = []
+    state: dict[str, bool] = {}  # False while the inputs are visited
+    for start in nodes:
+        pending = [start]
+        while pending:
+            name = pending[-1]
+            if state.get(name):
+                pending.pop()
+                continue
+            sources = [
+                _full_name(each).removeprefix("^").partition(":")[0]
+                for each in nodes[name].input
+                if _full_name(each) not in given
+            ]
+            waiting = [each for each in sources if not state.get(each)]
+            if not waiting:
+                state[name] = True
+                ordered.append(nodes[pending.pop()])
+                continue
+            for each in waiting:
+                if each not in nodes:
+                    raise ValueError(
+                        explain(
+                            f"graph_def is invalid at node {name!r}: input {each!r} not found",
+                            hint=did_you_mean(each, nodes),
+                        )
+                    )
+                if state.get(each) is False:
+                    raise ValueError(f"graph_def has a cycle through {each!r} and {name!r}.")
+            state[name] = False
+            pending.extend(reversed(waiting))
+    return ordered
+
+
+# -- nodes that this package wrote
+
+
+def is_from_tensorflow(nodes: Iterable[Any]) -> bool:
+    """Whether TensorFlow wrote these nodes: they tell their element type, `T`, where ours do not.
+
+    Nothing else is asked, so that graphs edited by a script (whose `versions` are lost) are
+    recognised. Graphs of placeholders alone are the same in both.
+    """
+    return any("T" in node.attr or (node.op == "Const" and "dtype" in node.attr) for node in nodes)
+
+
+class _OwnNodes:
+    """Makes the operations of nodes that this package wrote.
+
+    Args:
+        nodes: all of the graph.
+        library: the functions that they hold.
+        scope: put before names of operations that attributes hold.
+    """
+
+    def __init__(self, nodes: Iterable[Any], library: Any, scope: str) -> None:
+        self._names = {node.name for node in nodes}
+        self._scope = scope
+        bodies = [node for function in library.function for node in function.node_def]
+        unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
+        if unknown:
+            raise ValueError(
+                explain(
+                    f"op types are not registered: {', '.join(sorted(unknown))}",
+                    hint="was the graph written by a newer version of this package?",
+                )
+            )
+        self._functions = FunctionReader(library, self._read_body)
+
+    def _read_body(self, graph: Graph, nodes: Iterable[Any]) -> Callable[[str], Tensor]:
+        reader = _Reader(graph, nodes, self.make)
+        reader.read()
+        return reader.element
+
+    def make(self, node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:
+        """The outputs of the operation of a node."""
+        attrs = self._functions.restored(self._attrs(node), inputs)
+        return registry.apply(node.op, inputs, attrs, f"{full_name}/").outputs
+
+    def _attrs(self, node: Any) -> dict[str, Any]:
+        attrs = {}
+        for key, value in node.attr.items():
+            if key == _SHAPES:
+                continue
+            try:
+                attrs[key] = attr_values.decode(value)
+            except (ValueError, KeyError) as error:
+                raise ValueError(
+                    explain(f"attribute {key!r} of node {node.name!r} is malformed", received=error)
+                ) from error
+            lost = attr_values.in_memory(attrs[key])
+            if lost is not None:
+                raise ValueError(
+                    explain(
+                        f"node {node.name!r} ({node.op}) needs what only the process that wrote it "
+                        "had",
+                        received=f"{key} = {lost}",
+                        hint="make this part of the graph anew",
+                    )
+                )
+        if registry.lookup(node.op).context or "_forward" in attrs:
+            return {key: self._renamed(value) for key, value in attrs.items()}
+        return attrs
+
+    def _renamed(self, value: Any) -> Any:
+        """Names of other operations (of queues, tables, ...) follow them under the scope."""
+        if isinstance(value, str) and value in self._names:
+            return self._scope + value
+        return tuple(map(self._renamed, value)) if type(value) is tuple else value

@@ -1,0 +1,298 @@
+"""Values as serialized `Summary` protos: numbers, histograms, pictures, sounds, tensors, and sets.
+
+Each function takes arrays and gives bytes. Protos are TensorBoard's own (the package
+`tensorboard`); they and Pillow are imported on first use. Bucket limits, the scaling of pictures
+and the rounding of sounds are TensorFlow's, so that runs written by either can be compared.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import wave
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def scalar(values: Any, tag: str) -> bytes:
+    """One number (`simple_value`, float32).
+
+    Raises:
+        ValueError: `values` is no scalar.
+    """
+    shape = np.shape(values)
+    if shape:
+        raise ValueError(
+            f"tags and values are not the same shape: [] != {list(shape)} (tag '{tag}')"
+        )
+    return _serialized(tag=tag, simple_value=_as_float(values))
+
+
+def _as_float(value: Any) -> float:
+    with np.errstate(over="ignore"):  # beyond float32 is infinite, as in TensorFlow
+        return float(np.asarray(value).astype(np.float32))
+
+
+def _serialized(**value: Any) -> bytes:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    data: bytes = Summary(value=[Summary.Value(**value)]).SerializeToString()
+    return data
+
+
+# -- histograms
+
+
+@functools.cache
+def bucket_limits() -> NDArray[np.float64]:
+    """The upper limits of the buckets: 0, then from 1e-12 each 1.1 times the one before; negative
+    ones mirror them. (776 on either side; the products are accumulated as TensorFlow does.)
+    """
+    positive = []
+    limit = 1e-12
+    while limit < 1e20:
+        positive.append(limit)
+        limit *= 1.1
+    positive.append(_LARGEST)
+    return np.array([*(-each for each in reversed(positive)), 0.0, *positive])
+
+
+def histogram(values: Any, tag: str) -> bytes:
+    """How values are distributed.
+
+    Raises:
+        ValueError: one is NaN or infinite.
+    """
+    from tensorboard.compat.proto.histogram_pb2 import HistogramProto
+
+    numbers = np.asarray(values).astype(np.float64).reshape(-1)
+    if np.isnan(numbers).any():
+        raise ValueError(f"Nan in summary histogram for: {tag}")
+    if np.isinf(numbers).any():
+        raise ValueError(f"Infinity in Histogram for: {tag}")
+    limits = bucket_limits()
+    places = np.minimum(np.searchsorted(limits, numbers, side="right"), len(limits) - 1)
+    counts = np.bincount(places, minlength=len(limits))
+    filled = np.flatnonzero(counts)
+    # A run of empty buckets is one bucket: only the last of it is kept.
+    before = filled[(filled > 0) & ~np.isin(filled - 1, filled)] - 1
+    trailing = [len(limits) - 1] if not len(filled) or filled[-1] < len(limits) - 1 else []
+    kept = np.unique(np.concatenate([filled, before, np.array(trailing, filled.dtype)]))
+    proto = HistogramProto(
+        min=numbers.min(initial=_LARGEST),
+        max=numbers.max(initial=-_LARGEST),
+        num=numbers.size,
+        sum=numbers.sum(),
+        sum_squares=np.square(numbers).sum(),
+        bucket_limit=limits[kept],
+        bucket=counts[kept],
+    )
+    return _serialized(tag=tag, histo=proto)
+
+
+# -- pictures
+
+
+def image(tensor: Any, tag: str, max_outputs: int, bad_color: tuple[int, ...]) -> bytes:
+    """Pictures as PNG (see `summary.image`).
+
+    Raises:
+        ValueError: the shape is not (batch, height, width, 1, 3 or 4), or the values are neither
+            uint8 nor floating.
+    """
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    pictures = np.asarray(tensor)
+    if pictures.ndim != 4 or pictures.shape[-1] not in (1, 3, 4):
+        raise ValueError(
+            f"Tensor must be 4-D with last dim 1, 3, or 4, not {list(pictures.shape)} "
+            f"(image {tag!r})"
+        )
+    if pictures.dtype != np.uint8:
+        if pictures.dtype.kind in "iub":
+            raise ValueError(
+                f"the images of {tag!r} are {pictures.dtype}; use uint8, or cast to float32"
+            )
+        pictures = (
+            np.stack(
+                [_as_bytes(each, bad_color) for each in pictures[:max_outputs].astype(np.float32)]
+            )
+            if len(pictures)
+            else pictures
+        )
+    height, width, channels = pictures.shape[1:]
+    values = [
+        Summary.Value(
+            tag=each_tag,
+            image=Summary.Image(
+                height=height,
+                width=width,
+                colorspace=channels,
+                encoded_image_string=png(picture),
+            ),
+        )
+        for each_tag, picture in zip(
+            _tags(tag, "image", max_outputs, len(pictures)), pictures, strict=False
+        )
+    ]
+    data: bytes = Summary(value=values).SerializeToString()
+    return data
+
+
+def _tags(tag: str, kind: str, max_outputs: int, batch: int) -> list[str]:
+    if max_outputs == 1:
+        return [f"{tag}/{kind}"][:batch]
+    return [f"{tag}/{kind}/{number}" for number in range(min(max_outputs, batch))]
+
+
+def _as_bytes(picture: NDArray[np.float32], bad_color: tuple[int, ...]) -> NDArray[np.uint8]:
+    """A floating picture (height, width, channels) scaled to bytes."""
+    finite = np.isfinite(picture).all(-1)
+    good = picture[finite]
+    low, high = good.min(initial=0.0), good.max(initial=0.0)
+    if low < 0:
+        largest, room, offset = max(-low, high), 127.0, 128.0
+    else:
+        largest, room, offset = high, 255.0, 0.0
+    scale = np.float32(0.0 if largest < 1e-6 else room / np.float32(largest))
+    result = np.empty(picture.shape, np.uint8)
+    result[:] = np.array(bad_color[: picture.shape[-1]], np.uint8)
+    result[finite] = (good * scale + np.float32(offset)).astype(np.uint8)
+    return result
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    """A picture (height, width, 1, 3 or 4 channels) as the bytes of a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    pixels = picture[..., 0] if picture.shape[-1] == 1 else picture
+    Image.fromarray(np.ascontiguousarray(pixels)).save(file, "PNG")
+    return file.getvalue()
+
+
+# -- sounds
+
+
+def audio(tensor: Any, sample_rate: Any, tag: str, max_outputs: int) -> bytes:
+    """Sounds as WAV (see `summary.audio`).
+
+    Raises:
+        ValueError: the shape is not (batch, frames) or (batch, frames, channels), or the rate is
+            not positive.
+    """
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    sounds, rate = np.asarray(tensor, np.float32), float(sample_rate)
+    if sounds.ndim not in (2, 3):
+        raise ValueError(f"Tensor must be 3-D or 2-D, got: {list(sounds.shape)} (audio {tag!r})")
+    if not rate > 0:
+        raise ValueError(f"sample_rate must be > 0, got {rate} (audio {tag!r})")
+    sounds = sounds.reshape(*sounds.shape[:2], -1)
+    values = [
+        Summary.Value(
+            tag=each_tag,
+            audio=Summary.Audio(
+                sample_rate=rate,
+                num_channels=sound.shape[1],
+                length_frames=len(sound),
+                encoded_audio_string=wav(sound, int(rate)),
+                content_type="audio/wav",
+            ),
+        )
+        for each_tag, sound in zip(
+            _tags(tag, "audio", max_outputs, len(sounds)), sounds, strict=False
+        )
+    ]
+    data: bytes = Summary(value=values).SerializeToString()
+    return data
+
+
+def wav(sound: NDArray[np.float32], rate: int) -> bytes:
+    """A sound (frames, channels) in [-1, 1] as the bytes of a 16-bit WAV file."""
+    scaled = np.nan_to_num(sound) * np.float32(1 << 15)
+    # Halves away from zero, as C rounds.
+    rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
+    samples = np.clip(rounded, -(1 << 15), (1 << 15) - 1).astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(sound.shape[1])
+        writer.setsampwidth(2)
+        writer.setframerate(rate)
+        writer.writeframes(samples.tobytes())
+    return file.getvalue()
+
+
+# -- tensors
+
+
+def tensor(value: Any, tag: str, metadata: bytes) -> bytes:
+    """A tensor as it is, with a serialized `SummaryMetadata`."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+    from tensorboard.util.tensor_util import make_tensor_proto
+
+    return _serialized(
+        tag=tag,
+        tensor=make_tensor_proto(np.asarray(value)),
+        metadata=SummaryMetadata.FromString(metadata),
+    )
+
+
+def metadata(given: Any, display_name: str | None, description: str | None) -> bytes:
+    """A serialized `SummaryMetadata`: the one given, with a name and a description put in."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    result = SummaryMetadata()
+    if given is not None:
+        result.CopyFrom(given)
+    if display_name is not None:
+        result.display_name = display_name
+    if description is not None:
+        result.summary_description = description
+    data: bytes = result.SerializeToString()
+    return data
+
+
+def plugin_metadata(plugin_name: str) -> bytes:
+    """A serialized `SummaryMetadata` that names a TensorBoard plugin."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    plugin = SummaryMetadata.PluginData(plugin_name=plugin_name)
+    data: bytes = SummaryMetadata(plugin_data=plugin).SerializeToString()
+    return data
+
+
+def description(node_def: Any) -> Any:
+    """The `SummaryDescription` that a TensorSummary node holds as JSON."""
+    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from tensorboard.compat.proto.summary_pb2 import SummaryDescription
+
+    return json_format.Parse(node_def.attr["description"].s, SummaryDescription())
+
+
+# -- sets
+
+
+def merge(*inputs: Any) -> bytes:
+    """All the values of serialized summaries.
+
+    Raises:
+        ValueError: two have the same tag.
+    """
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    result = Summary()
+    seen: set[str] = set()
+    for each in inputs:
+        for data in np.asarray(each, object).flat:
+            for value in Summary.FromString(data).value:
+                if value.tag in seen:
+                    raise ValueError(f"Duplicate tag {value.tag} found in summary inputs")
+                seen.add(value.tag)
+                result.value.append(value)
+    merged: bytes = result.SerializeToString()
+    return merged
