@@ -427,6 +427,18 @@ class Graph:
         """Whether no more operations may join."""
         return self._finalized
 
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""
+        from estimatorkit.core.graphdef import graph_def_of
+
+        return graph_def_of(self, from_version, add_shapes)
+
+    def to_dot(self) -> str:
+        """The graph in the DOT language, for Graphviz."""
+        from estimatorkit.core.graph_dot import dot_of
+
+        return dot_of(self)
+
     def __str__(self) -> str:
         return "\n".join(map(str, self._ops))
 

@@ -292,6 +292,13 @@ class Operation:
         """The attributes without the notes."""
         return {name: value for name, value in self.attrs.items() if name[0] != "_"}
 
+    @property
+    def node_def(self) -> Any:
+        """The operation as a `NodeDef` proto."""
+        from estimatorkit.core.graphdef import node_def_of
+
+        return node_def_of(self)
+
     def get_attr(self, name: str) -> Any:
         """The attribute called `name`.
 
