@@ -10,20 +10,27 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import jax
 import numpy as np
 
-from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    explain,
+)
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
-from estimatorkit.core.placement import DEFAULT, Placer, device_named
+from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.core.plan import Plan, Segment
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.timeline import Trace
 from estimatorkit.core.x64 import x64
 
 
@@ -38,12 +45,15 @@ class State:
         lock: held while state changes.
         placer: gives operations their devices.
         several_devices: whether values may be on another device than the default one.
+        cancelled: set when the session closes; what blocks looks at it.
     """
 
     def __init__(self, graph: Graph, placer: Placer | None = None) -> None:
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False
+        self.cancelled = threading.Event()
+        self._run = threading.local()
         self.values: dict[str, Any] = {}
         self.resources: dict[Any, Any] = {}
         self.compilations: Counter[str] = Counter()
@@ -56,7 +66,32 @@ class State:
         inner.resources = self.resources
         inner.compilations = self.compilations
         inner._making = self._making
+        inner.cancelled = self.cancelled
+        inner._run = self._run
         return inner
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Inside, what blocks in this thread ends after so many seconds (0: never)."""
+        outer = getattr(self._run, "deadline", None)
+        self._run.deadline = time.monotonic() + seconds if seconds else outer
+        try:
+            yield
+        finally:
+            self._run.deadline = outer
+
+    def raise_if_cancelled(self) -> None:
+        """What an operation that waits calls every now and then.
+
+        Raises:
+            CancelledError: the session was closed.
+            DeadlineExceededError: the run's time is over.
+        """
+        if self.cancelled.is_set():
+            raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+        deadline = getattr(self._run, "deadline", None)
+        if deadline is not None and time.monotonic() > deadline:
+            raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
 
     def resource(self, name: Any, make: Callable[[], Any]) -> Any:
         """The host object called `name` (or that of a function), made by `make` on first use."""
@@ -237,17 +272,26 @@ class PlanRunner:
             for segment in plan.segments
         ]
 
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """The values of the plan's fetches, as NumPy arrays (scalars for 0-d).
 
         Args:
             feeds: the values of the plan's feeds, in order.
+            trace: measures each segment.
         """
         values: dict[Tensor, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
-        for step in self._steps:
-            step(values)
+        if trace is None:
+            for step in self._steps:
+                step(values)
+        else:
+            for segment, step in zip(self.plan.segments, self._steps, strict=True):
+                where = "host" if segment.place == "host" else segment.device or default_name()
+                types = Counter(op.type for op in segment.ops)
+                label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+                with trace.span(segment_name(segment), where, label, values):
+                    step(values)
         return [to_numpy(values[tensor], tensor) for tensor in self._fetches]
 
 

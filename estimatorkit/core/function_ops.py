@@ -288,18 +288,12 @@ def _while_on_host(
     call = _Call(functions, positions, host_function(context))
     every = list(inputs)
     while bool(call(0, every)[1][0]):
-        _raise_if_cancelled(context)
+        context.raise_if_cancelled()
         new, outputs = call(1, every)
         every[:leading] = outputs
         for at, value in zip(call.changed, new, strict=True):
             every[at] = value
     return [*(every[at] for at in call.changed), *every[:leading]]
-
-
-def _raise_if_cancelled(context: Any) -> None:
-    check = getattr(context, "raise_if_cancelled", None)
-    if check is not None:
-        check()
 
 
 def _infer_while(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -370,7 +364,7 @@ def _scan_on_host(
     count = len(columns[0]) if columns else int(length or 0)
     rows: list[list[Any]] = []
     for at in reversed(range(count)) if reverse else range(count):
-        _raise_if_cancelled(context)
+        context.raise_if_cancelled()
         new, outputs = call(0, every, None, [column[at] for column in columns])
         every[:carried] = outputs[:carried]
         for position, value in zip(call.changed, new, strict=True):

@@ -130,3 +130,30 @@ def assert_same_structure(first: Any, second: Any, *, lists_are_leaves: bool = F
         )
     for one, other in zip(_children(first), _children(second), strict=True):
         assert_same_structure(one, other, lists_are_leaves=lists_are_leaves)
+
+
+def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
+    """What stands in `deep` in place of the leaves of `shallow`, from left to right.
+
+    Raises:
+        ValueError: `deep` has not the structure of `shallow`.
+    """
+    if not is_nested(shallow):
+        return [deep]
+    if not is_nested(deep) and not hasattr(deep, "__len__"):
+        raise ValueError(
+            explain("a nested structure is expected", expected=shallow, received=repr(deep)[:200])
+        )
+    if isinstance(shallow, Mapping):
+        parts = [(shallow[key], deep[key]) for key in _sorted_keys(shallow)]
+    else:
+        if len(shallow) != len(deep):
+            raise ValueError(
+                explain(
+                    "the two structures differ in length",
+                    expected=len(shallow),
+                    received=len(deep),
+                )
+            )
+        parts = list(zip(shallow, deep, strict=True))
+    return [leaf for one, other in parts for leaf in flatten_up_to(one, other)]

@@ -8,6 +8,8 @@ where the variable lives. With soft placement, a device that is not there is the
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -36,6 +38,11 @@ def available() -> dict[str, Any]:
     }
 
 
+def default_name() -> str:
+    """The default device's own name."""
+    return next(iter(available()))
+
+
 def device_named(name: str) -> Any:
     """JAX's device for a plan's name."""
     return next(iter(available().values())) if name == DEFAULT else available()[name]
@@ -48,7 +55,7 @@ def set_cpu_devices(count: int) -> None:
         RuntimeError: JAX has started with another number.
     """
     try:
-        jax.config.update("jax_num_cpu_devices", count)
+        jax.config.update("jax_num_cpu_devices", count)  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         present = len(jax.local_devices(backend="cpu"))
         if present < count:
@@ -74,6 +81,16 @@ class Placer:
     def __init__(self, soft: bool = True, log: bool = False) -> None:
         self.soft = soft
         self.log = log
+
+    def report(self, ops: Iterable[Operation]) -> None:
+        """Prints where operations go, as TensorFlow's `log_device_placement` does."""
+        if self.log:
+            for op in ops:
+                where = self(op) or default_name()
+                print(
+                    f"{op.name}: ({op.type}): /job:localhost/replica:0/task:0{where}",
+                    file=sys.stderr,
+                )
 
     def __call__(self, op: Operation) -> str:
         """The device's name, `DEFAULT` for the default one.

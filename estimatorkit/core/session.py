@@ -7,20 +7,21 @@ convert the feeds, call the segments and convert the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-import jax
 import numpy as np
 
-from estimatorkit.core import nest
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.plan import Plan, make_plan
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.partial_run import PartialRun
+from estimatorkit.core.placement import available
+from estimatorkit.core.plan import Plan
+from estimatorkit.core.prepared_run import Feeds, Fetches, PreparedRun, structure_key
+from estimatorkit.core.session_config import read_config
+from estimatorkit.core.timeline import Trace
 
 
 class Session:
@@ -29,7 +30,7 @@ class Session:
     Args:
         target: '' for this process (others come with clusters).
         graph: the graph; the default graph by default.
-        config: accepted for TensorFlow's signature.
+        config: a `ConfigProto` (see `session_config` for the fields that mean something here).
 
     As a context manager it is the default session (and its graph the default graph) inside the
     block, and is closed at its end.
@@ -46,8 +47,9 @@ class Session:
             )
         self.graph = get_default_graph() if graph is None else graph
         self.config = config
-        self.state = State(self.graph)
-        self._runs: dict[Any, _Run] = {}
+        self._options = read_config(config)
+        self.state = State(self.graph, self._options.placer)
+        self._runs: dict[Any, PreparedRun] = {}
         self._closed = False
         self._entered: list[Any] = []
 
@@ -71,7 +73,8 @@ class Session:
             fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts
                 of these, nested as wished.
             feed_dict: values that stand in for tensors, by tensor or name.
-            options, run_metadata: accepted for TensorFlow's signature.
+            options: `RunOptions`: `timeout_in_ms`, and `trace_level` to measure the segments.
+            run_metadata: a `RunMetadata` that gets the times of a measured run (`Timeline`).
 
         Returns:
             Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
@@ -93,46 +96,35 @@ class Session:
             run = self._runs.get(key)
         except TypeError:  # a nested structure cannot be a key as it is
             run = None
-            key = (_structure_key(fetches), *(feed_dict or ()))
+            key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
         if run is None:
             run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        return run(feed_dict)
+        if options is None and run_metadata is None and not self._options.timeout:
+            return run(feed_dict)
+        return self._traced(run, feed_dict, options, run_metadata)
 
-    def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Run:
+    def _traced(
+        self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
+    ) -> Any:
+        """A run with a deadline, or with its segments measured."""
+        timeout = getattr(options, "timeout_in_ms", 0) / 1000
+        trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
+        with self.state.deadline(timeout or self._options.timeout):
+            results = run(feed_dict, trace)
+        if trace is not None:
+            metadata.Clear()
+            trace.fill(metadata)
+        return results
+
+    def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> PreparedRun:
         if not self.graph.get_operations():
             raise RuntimeError(
                 "The Session graph is empty. Add operations to the graph before calling run()."
             )
-        leaves = [self._fetch(leaf) for leaf in nest.flatten(fetches)]
-        feeds = [self._feed(key) for key in feed_keys]
-        tensors = list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Tensor)))
-        targets = [leaf for leaf in leaves if isinstance(leaf, Operation)]
-        plan = make_plan(self.graph, tensors, targets, feeds)
-        positions = [tensors.index(leaf) if isinstance(leaf, Tensor) else None for leaf in leaves]
-        return _Run(PlanRunner(plan, self.state), feed_keys, feeds, fetches, positions)
-
-    def _fetch(self, leaf: Any) -> Tensor | Operation:
-        try:
-            return _value_of(self.graph.as_graph_element(leaf))
-        except TypeError as error:
-            raise TypeError(
-                f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
-                f"or Tensor. ({error})"
-            ) from error
-        except (KeyError, ValueError) as error:
-            raise ValueError(
-                f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error})"
-            ) from error
-
-    def _feed(self, key: Any) -> Tensor:
-        try:
-            found = self.graph.as_graph_element(key, allow_operation=False)
-        except (TypeError, ValueError, KeyError) as error:
-            raise type(error)(f"Cannot interpret feed_dict key as Tensor: {error}") from error
-        return cast(Tensor, _value_of(found))
+        return PreparedRun(self.graph, self.state, fetches, feed_keys, self._options.optimize)
 
     def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan:
         """What a run of `fetches` with these feeds would do; print its `describe()`."""
@@ -141,16 +133,64 @@ class Session:
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs `fetches` without `run`'s look-up."""
+        """A function of the values of `feed_list` that runs `fetches` without `run`'s look-up.
+
+        Args:
+            fetches: as for `run`.
+            feed_list: the keys of the feeds, in the order in which their values are given.
+            accept_options: whether the function takes `options` and `run_metadata` by keyword.
+        """
         keys = tuple(feed_list or ())
         run = self._prepare(fetches, keys)
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
-            return run(dict(zip(keys, values, strict=True)))
+            feeds = dict(zip(keys, values, strict=True))
+            if accept_options and (options is not None or run_metadata is not None):
+                return self._traced(run, feeds, options, run_metadata)
+            return run(feeds)
 
         return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
+        """Begins a run in parts.
+
+        Args:
+            fetches: all that the parts will fetch.
+            feeds: all tensors that they will feed.
+
+        Returns:
+            The handle that `partial_run` takes.
+        """
+        wanted = Fetches(self.graph, fetches)
+        given = Feeds(self.graph, tuple(feeds or ()))
+        return PartialRun(
+            wanted.tensors,
+            wanted.targets,
+            given.tensors,
+            lambda plan, values: PlanRunner(plan, self.state).run(values),
+        )
+
+    def partial_run(
+        self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Runs the next part of a run begun by `partial_run_setup`: nothing runs twice.
+
+        Raises:
+            ValueError: a fetch or a feed was not announced, or is fed a second time.
+        """
+        wanted = Fetches(self.graph, fetches)
+        given = Feeds(self.graph, tuple(feed_dict or ()))
+        values = given.convert(list((feed_dict or {}).values()))
+        found = handle(
+            wanted.tensors, wanted.targets, dict(zip(given.tensors, values, strict=True))
+        )
+        return wanted.pack(found)
+
+    def list_devices(self) -> list[str]:
+        """The names of this process's devices, the default one first."""
+        return list(available())
 
     def load_variable(self, variable: Any, value: Any) -> None:
         """Puts a value into a variable.
@@ -181,6 +221,7 @@ class Session:
         """Ends the session and gives its memory back. Closing twice is no error."""
         if not self._closed:
             self._closed = True
+            self.state.cancelled.set()
             self._runs.clear()
             self.state.values.clear()
             for held in self.state.resources.values():
@@ -229,111 +270,6 @@ class InteractiveSession(Session):
                 self._graph_context.__exit__(None, None, None)
             self._default.__exit__(None, None, None)
         super().close()
-
-
-class _Run:
-    """A prepared run: converts feeds, runs the plan, packs the results."""
-
-    def __init__(
-        self,
-        runner: PlanRunner,
-        feed_keys: tuple[Any, ...],
-        feeds: Sequence[Tensor],
-        fetches: Any,
-        positions: Sequence[int | None],
-    ) -> None:
-        self.runner = runner
-        self._feeds = list(zip(feed_keys, feeds, strict=True))
-        self._converters = [_FeedConverter(tensor) for tensor in feeds]
-        self._fetches = fetches
-        self._positions = positions
-        # The two usual forms, a single fetch and a flat list, are packed without walking the
-        # structure.
-        self._single = not nest.is_nested(fetches) and positions[0] is not None
-        self._flat_list = (
-            type(fetches) is list
-            and len(nest.flatten(fetches)) == len(fetches)
-            and not any(nest.is_nested(each) for each in fetches)
-        )
-
-    def __call__(self, feed_dict: Mapping[Any, Any] | None) -> Any:
-        values: list[Any] = []
-        if feed_dict:
-            values = [
-                convert(value)
-                for convert, value in zip(self._converters, feed_dict.values(), strict=True)
-            ]
-        results = self.runner.run(values)
-        if self._single:
-            return results[0]
-        leaves = [None if position is None else results[position] for position in self._positions]
-        if self._flat_list:
-            return leaves
-        return nest.pack_sequence_as(self._fetches, leaves)
-
-
-class _FeedConverter:
-    """Makes an array of a fed value and checks its shape, unless it is that of the value before."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor = tensor
-        self._dtype = tensor.dtype.numpy_dtype
-        self._is_string = tensor.dtype is string
-        self._seen: tuple[int, ...] | None = None
-
-    def __call__(self, value: Any) -> Any:
-        array = (
-            value
-            if isinstance(value, jax.Array) and value.dtype == self._dtype
-            else self._array(value)
-        )
-        if array.shape != self._seen:
-            if not self._tensor.shape.is_compatible_with(array.shape):
-                raise ValueError(
-                    explain(
-                        f"Cannot feed value of shape {array.shape} for Tensor "
-                        f"{self._tensor.name!r}, which has shape {str(self._tensor.shape)!r}",
-                        made_at=self._tensor.op.source,
-                    )
-                )
-            self._seen = array.shape
-        return array
-
-    def _array(self, value: Any) -> Any:
-        if self._is_string:
-            return as_array(value, string)
-        if isinstance(value, (Tensor, Operation)):
-            raise TypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
-                f"Python scalars, strings, lists and numpy arrays. Got {value}."
-            )
-        try:
-            return np.asarray(value, self._dtype)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                explain(
-                    f"Cannot feed this value for Tensor {self._tensor.name!r}: {error}",
-                    expected=f"{self._tensor.dtype.name} of shape {self._tensor.shape}",
-                    received=repr(value)[:200],
-                    made_at=self._tensor.op.source,
-                )
-            ) from error
-
-
-def _value_of(element: Tensor | Operation) -> Tensor | Operation:
-    """The element, or, for a variable's handle ('w:0'), the variable's value ('w/read:0')."""
-    if isinstance(element, Tensor) and element.dtype is resource:
-        return element.graph.get_tensor_by_name(f"{element.op.name}/read:0")
-    return element
-
-
-def _structure_key(fetches: Any) -> Any:
-    """A hashable stand-in for a nested structure of fetches."""
-    if isinstance(fetches, Mapping):
-        return (type(fetches), *((key, _structure_key(value)) for key, value in fetches.items()))
-    if isinstance(fetches, (list, tuple)):
-        return (type(fetches), *map(_structure_key, fetches))
-    return fetches
 
 
 __all__ = ["InteractiveSession", "Session", "get_default_session"]

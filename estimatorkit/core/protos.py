@@ -1,0 +1,19 @@
+"""Protocol buffers of TensorFlow's Python API, as the package `tensorboard` has them."""
+
+from __future__ import annotations
+
+from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto
+from tensorboard.compat.proto.config_pb2 import GPUOptions as GPUOptions
+from tensorboard.compat.proto.config_pb2 import GraphOptions as GraphOptions
+from tensorboard.compat.proto.config_pb2 import OptimizerOptions as OptimizerOptions
+from tensorboard.compat.proto.config_pb2 import RunMetadata as RunMetadata
+from tensorboard.compat.proto.config_pb2 import RunOptions as RunOptions
+from tensorboard.compat.proto.event_pb2 import Event as Event
+from tensorboard.compat.proto.event_pb2 import SessionLog as SessionLog
+from tensorboard.compat.proto.graph_pb2 import GraphDef as GraphDef
+from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef
+from tensorboard.compat.proto.node_def_pb2 import NodeDef as NodeDef
+from tensorboard.compat.proto.rewriter_config_pb2 import RewriterConfig as RewriterConfig
+from tensorboard.compat.proto.summary_pb2 import HistogramProto as HistogramProto
+from tensorboard.compat.proto.summary_pb2 import Summary as Summary
+from tensorboard.compat.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
