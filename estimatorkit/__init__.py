@@ -63,10 +63,21 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
-        *("Variable", "assign", "assign_add", "assign_sub", "global_variables"),
-        *("global_variables_initializer", "is_variable_initialized", "local_variables"),
-        *("local_variables_initializer", "tables_initializer", "trainable_variables"),
-        "variables_initializer",
+        *("Variable", "all_variables", "assert_variables_initialized", "assign", "assign_add"),
+        *("assign_sub", "global_variables", "global_variables_initializer"),
+        *("is_variable_initialized", "local_variables", "local_variables_initializer"),
+        *("model_variables", "moving_average_variables", "report_uninitialized_variables"),
+        *("tables_initializer", "trainable_variables", "variables_initializer"),
+        initialize_all_tables="tables_initializer",
+        initialize_all_variables="global_variables_initializer",
+        initialize_local_variables="local_variables_initializer",
+        initialize_variables="variables_initializer",
+    ),
+    **names(
+        f"{_CORE}.variable_updates",
+        *("count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min"),
+        *("scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub"),
+        "scatter_update",
     ),
     **names(
         f"{_CORE}.variable_scope",

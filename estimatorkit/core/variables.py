@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from estimatorkit.core import registry
+from estimatorkit.core import registry, variable_updates
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype
@@ -20,7 +20,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Tensor
 
 
@@ -39,6 +39,9 @@ class Variable(Operators):
         dtype: its dtype; that of `initial_value` by default.
         expected_shape: a shape that `initial_value` must have.
         constraint: a function that optimizers apply to the value after each update.
+        use_resource, synchronization, aggregation: accepted for TensorFlow's signature; every
+            variable is a resource variable.
+        shape: the static shape, where it is to be less known than that of `initial_value`.
 
     Raises:
         ValueError: the initial value has another shape, or none is given.
@@ -55,6 +58,10 @@ class Variable(Operators):
         dtype: Any = None,
         expected_shape: Any = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
     ) -> None:
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
@@ -68,9 +75,12 @@ class Variable(Operators):
             self.initial_value: Tensor = convert_to_tensor(value, wanted, "initial_value")
             if expected_shape is not None:
                 self.initial_value.shape.assert_is_compatible_with(expected_shape)
-            shape = self.initial_value.shape if validate_shape else TensorShape(None)
+            static = self.initial_value.shape if validate_shape else TensorShape(None)
+            if shape is not None:
+                static.assert_is_compatible_with(shape)
+                static = as_shape(shape)
             self.dtype: DType = self.initial_value.dtype
-            attrs = {"dtype": self.dtype, "shape": shape}
+            attrs = {"dtype": self.dtype, "shape": static}
             self._handle = registry.output("VarHandleOp", (), attrs, scope)
             self.initializer: Operation = make(
                 "AssignVariableOp",
@@ -80,7 +90,7 @@ class Variable(Operators):
             self._snapshot = self._read("read")
         self.trainable = trainable
         self.constraint = constraint
-        self._shape = shape
+        self._shape = static
         names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
             names.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -159,8 +169,28 @@ class Variable(Operators):
         return self._read("read")
 
     def initialized_value(self) -> Tensor:
-        """The initial value (for initializing another variable from it)."""
-        return self.initial_value
+        """The value in the session, or the initial value where it has none yet.
+
+        For initializing another variable from this one.
+        """
+        attrs = {"variable": self.op.name}
+        return make("InitializedValue", {"initial_value": self.initial_value}, attrs)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Its rows at `indices` (see `gather`)."""
+        from estimatorkit.core.ops.indexing import gather
+
+        return gather(self._as_tensor(), indices, name=name)
+
+    @property
+    def synchronization(self) -> None:
+        """None: there is one copy."""
+        return None
+
+    @property
+    def aggregation(self) -> None:
+        """None: there is one copy."""
+        return None
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""
@@ -211,6 +241,78 @@ class Variable(Operators):
     ) -> Tensor:
         """An operation that subtracts `delta`; its output is the new value."""
         return _assign("AssignSubVariableOp", self, delta, name or "AssignSub")
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value before an operation that adds 1; see the function `count_up_to`."""
+        return variable_updates.count_up_to(self, limit)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that sets rows to those of `IndexedSlices`; its output is the new value."""
+        return variable_updates.scatter(
+            "Update", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that adds rows; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Add", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that subtracts rows; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Sub", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that multiplies rows; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Mul", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that divides rows; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Div", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that lowers rows to those given; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Min", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that raises rows to those given; see `scatter_update`."""
+        return variable_updates.scatter(
+            "Max", self, sparse_delta.indices, sparse_delta.values, name
+        )
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """An operation that sets slices; see the function `scatter_nd_update`."""
+        return variable_updates.scatter("NdUpdate", self, indices, updates, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """An operation that adds slices; see the function `scatter_nd_update`."""
+        return variable_updates.scatter("NdAdd", self, indices, updates, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """An operation that subtracts slices; see the function `scatter_nd_update`."""
+        return variable_updates.scatter("NdSub", self, indices, updates, name)
 
 
 def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
@@ -267,7 +369,11 @@ def assign_sub(
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
-    """The variables that checkpoints hold."""
+    """The variables that checkpoints hold.
+
+    Args:
+        scope: a regular expression; only those whose name it matches.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -279,6 +385,21 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 def trainable_variables(scope: str | None = None) -> list[Variable]:
     """The variables that optimizers change by default."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """The variables in the collection MODEL_VARIABLES."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """The variables that have moving averages."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def all_variables() -> list[Variable]:
+    """`global_variables()` by its older name."""
+    return global_variables()
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
@@ -307,3 +428,28 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 def is_variable_initialized(variable: Variable) -> Tensor:
     """A bool tensor: whether the variable has a value in the session."""
     return make("VarIsInitializedOp", {}, {"variable": variable.op.name})
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables without a value in the session: a vector of strings.
+
+    Args:
+        var_list: the variables asked about; the global and local ones by default.
+        name: the operation's name.
+    """
+    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
+    names = tuple(variable.op.name for variable in variables)
+    return make("ReportUninitializedVariables", {}, {"variables": names}, name)
+
+
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation:
+    """An operation that raises `FailedPreconditionError` where a variable has no value yet.
+
+    Args:
+        var_list: the variables asked about; the global and local ones by default.
+    """
+    variables = [*global_variables(), *local_variables()] if var_list is None else var_list
+    names = tuple(variable.op.name for variable in variables)
+    return registry.apply("AssertVariablesInitialized", (), {"variables": names})

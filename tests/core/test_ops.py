@@ -39,6 +39,10 @@ ELSEWHERE = {
     "Placeholder": "test_session.py",  # fed, never run
     "VarHandleOp": "test_variables.py",  # looked up, never run
     "VarIsInitializedOp": "test_variables.py",  # asks the session
+    **dict.fromkeys(  # so do these
+        ("AssertVariablesInitialized", "CountUpTo", "InitializedValue"), "test_variables.py"
+    ),
+    "ReportUninitializedVariables": "test_variables.py",
     **dict.fromkeys(("Print", "PrintV2", "PyFunc", "PyFuncStateless"), "test_debug.py"),
     "Timestamp": "test_debug.py",  # another value each time
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
+import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, float64, int32, int64
@@ -192,7 +194,6 @@ def test_identity_and_names() -> None:
     assert v.op.name == "v"
     assert v.op.type == "VarHandleOp"
     assert repr(v) == "<tf.Variable 'v:0' shape=() dtype=float32>"
-    assert v.initial_value is v.initialized_value()
 
 
 def test_collections_of_variables() -> None:
@@ -403,3 +404,131 @@ def test_a_variable_of_strings_is_read_and_assigned_on_the_host() -> None:
         assert session.run(variable).tolist() == [b"a", b"b"]
         assert session.run(assign).tolist() == [b"x", b"y"]
         assert session.run(variable).tolist() == [b"x", b"y"]
+
+
+# -- changing parts
+
+
+def table(values: Any = (1.0, 2.0, 3.0, 4.0)) -> Variable:
+    return Variable(np.array(values, np.float32), name="table")
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (tf.scatter_update, [1.0, 10.0, 3.0, 20.0]),
+        (tf.scatter_add, [1.0, 12.0, 3.0, 24.0]),
+        (tf.scatter_sub, [1.0, -8.0, 3.0, -16.0]),
+        (tf.scatter_mul, [1.0, 20.0, 3.0, 80.0]),
+        (tf.scatter_div, [1.0, 0.2, 3.0, 0.2]),
+        (tf.scatter_min, [1.0, 2.0, 3.0, 4.0]),
+        (tf.scatter_max, [1.0, 10.0, 3.0, 20.0]),
+    ],
+)
+def test_functions_that_change_rows(function: Any, expected: list[float]) -> None:
+    v = table()
+    changed = function(v, [1, 3], [10.0, 20.0])
+    assert changed.name == f"Scatter{function.__name__.removeprefix('scatter_').title()}:0"
+    method = getattr(v, function.__name__)(
+        tf.IndexedSlices(constant([10.0, 20.0]), constant([1, 3]))
+    )
+    session = initialized()
+    np.testing.assert_allclose(session.run(changed), expected, rtol=1e-6)
+    np.testing.assert_allclose(session.run(v), expected, rtol=1e-6)
+    session.run(v.initializer)
+    np.testing.assert_allclose(session.run(method), expected, rtol=1e-6)
+
+
+def test_slices_at_points() -> None:
+    v = Variable(np.zeros([2, 3], np.float32))
+    session = initialized()
+    session.run(tf.scatter_nd_update(v, [[0, 1], [1, 2]], [1.0, 2.0]))
+    session.run(v.scatter_nd_add([[1]], [[10.0, 10.0, 10.0]]))
+    session.run(tf.scatter_nd_sub(v, [[0, 0]], 5.0))
+    np.testing.assert_array_equal(session.run(v), [[-5, 1, 0], [10, 10, 12]])
+    np.testing.assert_array_equal(session.run(v.sparse_read([1])), [[10, 10, 12]])
+
+
+def test_integers_are_divided_as_integers() -> None:
+    v = Variable([7, -7, 7])
+    session = initialized()
+    assert session.run(tf.scatter_div(v, [0, 1], [2, 2])).tolist() == [3, -3, 7]
+
+
+def test_updates_that_do_not_fit() -> None:
+    v = table()
+    with pytest.raises(ValueError, match="do not fit their indices"):
+        tf.scatter_update(v, [0, 1], [1.0])
+    with pytest.raises(ValueError, match="do not fit their indices"):
+        tf.scatter_nd_update(v, [[0], [1]], [1.0])
+    with pytest.raises(TypeError, match="must hold integers"):
+        tf.scatter_update(v, [0.5], [1.0])
+
+
+def test_counting_up_to_a_limit() -> None:
+    v = Variable(np.int64(0))
+    count = v.count_up_to(3)
+    assert (count.name, count.dtype) == ("CountUpTo:0", int64)
+    session = initialized()
+    assert [session.run(count) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(errors.OutOfRangeError, match="Reached limit of 3"):
+        session.run(count)
+    assert session.run(v) == 3
+
+
+def test_threads_count_together() -> None:
+    v = Variable(0)
+    count = tf.count_up_to(v, 40)
+    session = initialized()
+    with ThreadPoolExecutor(4) as threads:
+        counted = list(threads.map(lambda _: session.run(count), range(40)))
+    assert sorted(counted) == list(range(40))
+
+
+# -- what has a value: ReportUninitializedVariables, AssertVariablesInitialized, InitializedValue
+
+
+def test_uninitialized_variables_are_reported() -> None:
+    a, b = Variable(1.0, name="a"), Variable(2.0, name="b", collections=[GraphKeys.LOCAL_VARIABLES])
+    report, check = tf.report_uninitialized_variables(), tf.assert_variables_initialized()
+    session = Session()
+    assert session.run(report).tolist() == [b"a", b"b"]
+    with pytest.raises(errors.FailedPreconditionError, match="uninitialized value a"):
+        session.run(check)
+    session.run(a.initializer)
+    assert session.run(report).tolist() == [b"b"]
+    assert session.run(tf.report_uninitialized_variables([a])).tolist() == []
+    session.run(b.initializer)
+    session.run(check)
+
+
+def test_a_variable_initialized_from_another() -> None:
+    a = Variable(1.0)
+    b = Variable(a.initialized_value() * 2.0)
+    session = Session()
+    session.run(variables_initializer([a, b]))
+    assert session.run([a, b]) == [1.0, 2.0]
+    session.run(a.assign(5.0))
+    session.run(b.initializer)
+    assert session.run(b) == 10.0
+
+
+def test_older_names() -> None:
+    v = Variable(1.0, use_resource=True)
+    tf.add_to_collection(GraphKeys.MODEL_VARIABLES, v)
+    assert tf.all_variables() == tf.model_variables() == [v]
+    assert tf.moving_average_variables() == []
+    session = Session()
+    session.run([tf.initialize_all_variables(), tf.initialize_local_variables()])
+    session.run(tf.initialize_variables([v]))
+    assert session.run(v) == 1.0
+
+
+def test_a_shape_less_known() -> None:
+    v = Variable([1.0, 2.0], shape=[None])
+    assert v.shape.as_list() == [None]
+    session = initialized()
+    session.run(v.assign([1.0, 2.0, 3.0]))
+    assert session.run(v).tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="incompatible"):
+        Variable([1.0, 2.0], shape=[3])

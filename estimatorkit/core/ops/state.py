@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.dtypes import bool_, resource
-from estimatorkit.core.registry import Case, Spec, fixed, register
+from estimatorkit.core.dtypes import bool_, resource, string
+from estimatorkit.core.errors import (
+    FailedPreconditionError,
+    OutOfRangeError,
+    UnimplementedError,
+    explain,
+)
+from estimatorkit.core.registry import Case, Spec, fixed, register, same_as_input
+from estimatorkit.core.shapes import TensorShape
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
 _ROWS = np.array([2, 0, 2], np.int32)
-_NEW = np.array([[0.5, 1.0], [-1.0, 2.0], [0.25, 0.0]], np.float32)
+_NEW = np.array([[0.5, 1.0], [-1.0, 2.0], [0.25, 4.0]], np.float32)
 
 
 def _no_run(dtype: Any, shape: Any) -> Any:
@@ -70,12 +79,21 @@ for _type, _function in (
     )
 
 
-def _scattered(name: str) -> Any:
+def _scattered(function: Any) -> Any:
     def kernel(old: Any, indices: Any, updates: Any) -> Any:
-        new = getattr(old.at[indices], name)(updates)
+        new = function(old, indices, updates)
         return new, new
 
     return kernel
+
+
+def _method(name: str) -> Any:
+    return lambda old, at, updates: getattr(old.at[at], name)(updates)
+
+
+def _divide(old: Any, at: Any, updates: Any) -> Any:
+    """Division in the variable's dtype: integers are truncated, as TensorFlow's."""
+    return jax.lax.div(old, jnp.ones_like(old).at[at].multiply(updates))
 
 
 def _expected(function: Any) -> Any:
@@ -85,14 +103,18 @@ def _expected(function: Any) -> Any:
     return result, result
 
 
-for _type, _name, _python in (
-    ("ResourceScatterUpdate", "set", lambda old, new: new),
-    ("ResourceScatterAdd", "add", lambda old, new: old + new),
-    ("ResourceScatterSub", "subtract", lambda old, new: old - new),
+for _type, _change, _python in (
+    ("ResourceScatterUpdate", _method("set"), lambda old, new: new),
+    ("ResourceScatterAdd", _method("add"), lambda old, new: old + new),
+    ("ResourceScatterSub", _method("subtract"), lambda old, new: old - new),
+    ("ResourceScatterMul", _method("multiply"), lambda old, new: old * new),
+    ("ResourceScatterDiv", _divide, lambda old, new: old / new),
+    ("ResourceScatterMin", _method("min"), np.minimum),
+    ("ResourceScatterMax", _method("max"), np.maximum),
 ):
     register(
         _type,
-        _scattered(_name),
+        _scattered(_change),
         infer=of_handle,
         gradient=None,
         updates=(0,),
@@ -100,11 +122,151 @@ for _type, _name, _python in (
         cases=lambda python=_python: [Case((_VALUE, _ROWS, _NEW), {}, _expected(python))],
     )
 
+
+def _at_points(function: Any) -> Any:
+    """As `function`, where the last axis of the indices counts dimensions."""
+
+    def change(old: Any, indices: Any, updates: Any) -> Any:
+        return function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
+
+    return change
+
+
+_POINTS = np.array([[2, 1], [0, 0]], np.int32)
+_AT_POINTS = np.array([0.5, -1.0], np.float32)
+
+
+def _expected_at_points(function: Any) -> Any:
+    result = _VALUE.copy()
+    at = tuple(_POINTS.T)
+    result[at] = function(result[at], _AT_POINTS)
+    return result, result
+
+
+for _type, _name, _python in (
+    ("ResourceScatterNdUpdate", "set", lambda old, new: new),
+    ("ResourceScatterNdAdd", "add", lambda old, new: old + new),
+    ("ResourceScatterNdSub", "subtract", lambda old, new: old - new),
+    ("ResourceScatterNdMin", "min", np.minimum),
+    ("ResourceScatterNdMax", "max", np.maximum),
+):
+    register(
+        _type,
+        _scattered(_at_points(_method(_name))),
+        infer=of_handle,
+        gradient=None,
+        updates=(0,),
+        pure=False,
+        cases=lambda python=_python: [
+            Case((_VALUE, _POINTS, _AT_POINTS), {}, _expected_at_points(python)),
+            Case((_VALUE, _ROWS[:2, None], _NEW[:2]), {}, _expected_rows(python)),
+        ],
+    )
+
+
+def _expected_rows(function: Any) -> Any:
+    result = _VALUE.copy()
+    result[_ROWS[:2]] = function(result[_ROWS[:2]], _NEW[:2])
+    return result, result
+
+
+# -- asking the session
+
 register(
     "VarIsInitializedOp",
     lambda *, context, variable: np.asarray(context.variables.is_initialized(variable)),
     where="host",
     infer=fixed(bool_),
+    gradient=None,
+    context=True,
+    pure=False,
+)
+
+
+def _uninitialized(context: Any, variables: tuple[str, ...]) -> list[str]:
+    return [name for name in variables if not context.variables.is_initialized(name)]
+
+
+def _report_uninitialized(*, context: Any, variables: tuple[str, ...]) -> Any:
+    return np.array([name.encode() for name in _uninitialized(context, variables)], object)
+
+
+def _assert_initialized(*, context: Any, variables: tuple[str, ...]) -> list[Any]:
+    missing = _uninitialized(context, variables)
+    if missing:
+        raise FailedPreconditionError(
+            None,
+            None,
+            explain(
+                f"Attempting to use uninitialized value {missing[0]}",
+                received=f"no value yet for {', '.join(missing)}",
+                hint="run global_variables_initializer() or restore a checkpoint first",
+            ),
+        )
+    return []
+
+
+register(
+    "ReportUninitializedVariables",
+    _report_uninitialized,
+    where="host",
+    infer=fixed(string, TensorShape([None])),
+    gradient=None,
+    context=True,
+    pure=False,
+)
+register(
+    "AssertVariablesInitialized",
+    _assert_initialized,
+    where="host",
+    infer=lambda inputs, attrs: [],
+    gradient=None,
+    context=True,
+    pure=False,
+)
+
+
+def _initialized_value(initial: Any, *, context: Any, variable: str) -> Any:
+    with context.lock:  # a run that changes it gives its memory away
+        value = context.values.get(variable)
+        return initial if value is None else np.array(value)
+
+
+register(
+    "InitializedValue",
+    _initialized_value,
+    where="host",
+    infer=same_as_input(),
+    gradient=None,
+    context=True,
+    pure=False,
+)
+
+
+def _count_up_to(before: Any, *, context: Any, variable: str, limit: int) -> Any:
+    """Counts in one step, so that threads count together; `before` may be of another's step."""
+    if context.graph.outermost is not context.graph:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"{variable} cannot count within a function (cond, while_loop, map_fn)",
+                hint="count outside, or use assign_add",
+            ),
+        )
+    with context.lock:
+        value = np.array(context.values[variable])
+        if value >= limit:
+            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+        context.values[variable] = value + value.dtype.type(1)
+    return value
+
+
+register(
+    "CountUpTo",
+    _count_up_to,
+    where="host",
+    infer=of_handle,
     gradient=None,
     context=True,
     pure=False,

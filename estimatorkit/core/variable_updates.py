@@ -1,0 +1,147 @@
+"""Changing parts of variables: the `scatter_` functions, and `count_up_to`.
+
+All are one function, `scatter`, on the rows that `ops.state` registers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from estimatorkit.core.variables import Variable
+
+
+def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str | None) -> Tensor:
+    """An operation that changes the parts of a variable that `indices` say.
+
+    Raises:
+        TypeError: the indices are no integers, or the updates have another dtype.
+        ValueError: the updates have another shape.
+    """
+    with get_default_graph().name_scope(name or f"Scatter{kind}") as scope:
+        at = as_index_tensor(indices, "indices")
+        values = convert_to_tensor(updates, variable.dtype, "updates")
+        whole, chosen = variable.shape, at.shape
+        if whole.rank is not None and chosen.rank is not None and values.shape.rank != 0:
+            if kind.startswith("Nd"):
+                expected = chosen[:-1].concatenate(whole[chosen[-1] :]) if chosen[-1] else None
+            else:
+                expected = chosen.concatenate(whole[1:])
+            if expected is not None and not values.shape.is_compatible_with(expected):
+                raise ValueError(
+                    explain(
+                        f"the updates of {variable.name} do not fit their indices",
+                        expected=f"shape {expected}: a slice for each index, or a scalar",
+                        received=f"shape {values.shape}, indices of shape {chosen}",
+                        made_at=variable.op.source,
+                    )
+                )
+        inputs = {"ref": variable.handle, "indices": at, "updates": values}
+        return make(f"ResourceScatter{kind}", inputs, name=scope)
+
+
+def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
+    """The value of an integer variable before an operation that adds 1 to it.
+
+    Runs in several threads count together. The operation raises `OutOfRangeError` once the value
+    has reached `limit`.
+    """
+    attrs = {"variable": ref.op.name, "limit": int(limit)}
+    return make("CountUpTo", {"ref": ref.handle}, attrs, name)
+
+
+def scatter_update(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """An operation that sets rows of a variable: `ref[indices[i]] = updates[i]`.
+
+    Args:
+        ref: the variable.
+        indices: int32 or int64, of any shape.
+        updates: `indices.shape + ref.shape[1:]`, or a scalar.
+        use_locking: accepted for TensorFlow's signature.
+        name: the operation's name.
+
+    Returns:
+        The new value of the variable.
+    """
+    return scatter("Update", ref, indices, updates, name)
+
+
+def scatter_add(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] += updates[i]`; equal indices add up. See `scatter_update`."""
+    return scatter("Add", ref, indices, updates, name)
+
+
+def scatter_sub(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] -= updates[i]`; equal indices add up. See `scatter_update`."""
+    return scatter("Sub", ref, indices, updates, name)
+
+
+def scatter_mul(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] *= updates[i]`. See `scatter_update`."""
+    return scatter("Mul", ref, indices, updates, name)
+
+
+def scatter_div(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] /= updates[i]`. See `scatter_update`."""
+    return scatter("Div", ref, indices, updates, name)
+
+
+def scatter_min(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] = minimum(ref[indices[i]], updates[i])`. See `scatter_update`."""
+    return scatter("Min", ref, indices, updates, name)
+
+
+def scatter_max(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[indices[i]] = maximum(ref[indices[i]], updates[i])`. See `scatter_update`."""
+    return scatter("Max", ref, indices, updates, name)
+
+
+def scatter_nd_update(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """An operation that sets slices of a variable: `ref[tuple(indices[i])] = updates[i]`.
+
+    Args:
+        ref: the variable.
+        indices: int32 or int64 `(..., k)`: k indices for each slice.
+        updates: `indices.shape[:-1] + ref.shape[k:]`, or a scalar.
+        use_locking: accepted for TensorFlow's signature.
+        name: the operation's name.
+
+    Returns:
+        The new value of the variable.
+    """
+    return scatter("NdUpdate", ref, indices, updates, name)
+
+
+def scatter_nd_add(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[tuple(indices[i])] += updates[i]`. See `scatter_nd_update`."""
+    return scatter("NdAdd", ref, indices, updates, name)
+
+
+def scatter_nd_sub(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Tensor:
+    """`ref[tuple(indices[i])] -= updates[i]`. See `scatter_nd_update`."""
+    return scatter("NdSub", ref, indices, updates, name)
