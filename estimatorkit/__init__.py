@@ -49,6 +49,13 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.control_flow", "case", "cond", "switch_case", "while_loop"),
     **names(f"{_CORE}.higher_order", "foldl", "foldr", "map_fn", "scan"),
     **names(f"{_CORE}.tensor_array", "TensorArray"),
+    **names(f"{_CORE}.jax_functions", "jax_function"),
+    **names(
+        f"{_CORE}.protos",
+        *("ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto"),
+        *("MetaGraphDef", "NodeDef", "OptimizerOptions", "RunMetadata", "RunOptions"),
+        *("SessionLog", "Summary", "SummaryMetadata"),
+    ),
     **names(f"{_CORE}.indexed_slices", "IndexedSlices"),
     **names(f"{_CORE}.shapes", "TensorShape"),
     **names(f"{_CORE}.conversion", "constant", "convert_to_tensor"),

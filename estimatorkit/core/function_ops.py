@@ -17,20 +17,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core import registry
+from estimatorkit.core import host_gradients, registry
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.host_functions import host_function
+from estimatorkit.core.host_functions import ELEMENT, host_function
 from estimatorkit.core.loops import while_loop
 from estimatorkit.core.lower import call_function, split_key
 from estimatorkit.core.ops.random import random_words
 from estimatorkit.core.registry import Place, Spec
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
-
-ELEMENT = -1
-"""In `positions`: a function's input that is no input of the operation (an element of a scan)."""
 
 
 def make_function_op(
@@ -451,11 +448,12 @@ def _infer_call(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
     return [Spec(output.dtype, output.shape) for output in attrs["functions"][0].outputs]
 
 
-for _type, _kernel, _twin, _infer, _where, _static in (
-    ("If", _if, _if_on_host, _infer_if, _place, _known_inputs),
-    ("While", _while, _while_on_host, _infer_while, _loop_place, _loop_known_inputs),
-    ("Scan", _scan, _scan_on_host, _infer_scan, _loop_place, _loop_known_inputs),
-    ("Call", _call, _call_on_host, _infer_call, _place, _known_inputs),
+_loop = (_loop_place, _loop_known_inputs)
+for _type, _kernel, _twin, _vjp, _infer, (_where, _static) in (
+    ("If", _if, _if_on_host, host_gradients.branches, _infer_if, (_place, _known_inputs)),
+    ("While", _while, _while_on_host, host_gradients.steps, _infer_while, _loop),
+    ("Scan", _scan, _scan_on_host, host_gradients.elements, _infer_scan, _loop),
+    ("Call", _call, _call_on_host, host_gradients.branches, _infer_call, (_place, _known_inputs)),
 ):
     registry.register(
         _type,
@@ -463,6 +461,7 @@ for _type, _kernel, _twin, _infer, _where, _static in (
         where=_where,
         infer=_infer,
         numpy_kernel=_twin,
+        host_vjp=_vjp,
         static=_static,
         updates=_changed,
         context=True,

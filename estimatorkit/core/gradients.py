@@ -9,6 +9,7 @@ twice (`lower`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import jax
@@ -45,8 +46,9 @@ def gradients(
         xs: a tensor, a variable, or a list of these.
         grad_ys: what flows into each y; ones by default.
         name: the name scope of the backward operations.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for TensorFlow's
-            signature.
+        colocate_gradients_with_ops: accepted for TensorFlow's signature; a backward operation is
+            always where its forward one is, if that asked for a device.
+        gate_gradients, aggregation_method: accepted for TensorFlow's signature.
         stop_gradients: tensors through which nothing flows back.
         unconnected_gradients: "none" or "zero": what stands for an x that no y depends on.
 
@@ -161,7 +163,9 @@ def _flow_back(
         for output, gradient in zip(op.outputs, incoming, strict=True):
             if gradient is not None:
                 flowing[output] = [gradient]
-        for position, gradient in zip(wanted, _backward(op, incoming, wanted), strict=True):
+        with nullcontext() if not op.device else graph.device(op.device):  # where the op is
+            found = _backward(op, incoming, wanted)
+        for position, gradient in zip(wanted, found, strict=True):
             if gradient is not None:
                 flowing.setdefault(op.inputs[position], []).append(gradient)
 
@@ -377,6 +381,7 @@ def vjp(
         "wanted": wanted,
         "given": given,
         "inputs": len(op.inputs),
+        "outputs": len(op.outputs),
         # Only the kernel's own gradient can share its run with it.
         "_forward": op.name if forward_type in (None, op.type) else "",
     }
@@ -453,11 +458,30 @@ def _kernel(
     wanted: tuple[int, ...],
     given: tuple[int, ...],
     inputs: int,
+    outputs: int,
 ) -> tuple[Any, ...]:
-    outputs, pull = pull_back(forward_type, forward_attrs, arguments[:inputs], wanted)
+    given_outputs, pull = pull_back(forward_type, forward_attrs, arguments[:inputs], wanted)
     at = given_positions(forward_type, forward_attrs, given)
-    result: tuple[Any, ...] = pull(output_gradients(outputs, at, arguments[inputs:]))
+    result: tuple[Any, ...] = pull(output_gradients(given_outputs, at, arguments[inputs:]))
     return result
+
+
+def _on_host(
+    *arguments: Any,
+    forward_type: str,
+    forward_attrs: Mapping[str, Any],
+    wanted: tuple[int, ...],
+    given: tuple[int, ...],
+    inputs: int,
+    outputs: int,
+    context: Any,
+) -> Sequence[Any]:
+    row = registry.lookup(forward_type)
+    if row.host_vjp is None:
+        raise ValueError(f"{forward_type} has no gradient on the host")
+    by_position = dict(zip(given, arguments[inputs:], strict=True))
+    incoming = [by_position.get(position) for position in range(outputs)]
+    return row.host_vjp(forward_attrs, arguments[:inputs], incoming, wanted, context)
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -474,6 +498,10 @@ registry.register(
     "VectorJacobianProduct",
     _kernel,
     infer=_infer,
+    where=lambda attrs: registry.lookup(attrs["forward_type"]).place(attrs["forward_attrs"]),
+    numpy_kernel=_on_host,
+    context=True,
+    pure=True,
     static=lambda attrs: registry.lookup(attrs["forward_type"]).static_positions(
         attrs["forward_attrs"]
     ),
@@ -486,6 +514,7 @@ registry.register(
                 "wanted": (0,),
                 "given": (0,),
                 "inputs": 1,
+                "outputs": 1,
                 "_forward": "",
             },
             np.array([3.0, -4.0], np.float32),

@@ -13,6 +13,10 @@ from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.plan import make_plan
 
 
+ELEMENT = -1
+"""In `positions`: a function's input that is no input of the operation (an element of a scan)."""
+
+
 class HostFunction:
     """A function's body, ready to run in a session.
 

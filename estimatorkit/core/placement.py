@@ -81,11 +81,15 @@ class Placer:
     def __init__(self, soft: bool = True, log: bool = False) -> None:
         self.soft = soft
         self.log = log
+        self._reported: set[Operation] = set()
 
     def report(self, ops: Iterable[Operation]) -> None:
         """Prints where operations go, as TensorFlow's `log_device_placement` does."""
         if self.log:
             for op in ops:
+                if op in self._reported:
+                    continue
+                self._reported.add(op)
                 where = self(op) or default_name()
                 print(
                     f"{op.name}: ({op.type}): /job:localhost/replica:0/task:0{where}",

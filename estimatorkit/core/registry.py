@@ -80,6 +80,8 @@ class OpDef:
         accepts: the kinds of dtypes that the first input may have, one letter each: `f` floating,
             `c` complex, `i` integer, `b` bool, `s` string; all kinds where it is empty.
         cases: examples; the tests demand at least one.
+        host_vjp: what stands for `jax.vjp` where `numpy_kernel` runs an op that holds functions:
+            `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
     """
 
     type: str
@@ -97,6 +99,7 @@ class OpDef:
     pure: bool = True
     accepts: str = ""
     cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
+    host_vjp: Callable[..., Sequence[Any]] | None = None
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""
@@ -243,7 +246,7 @@ class _Refused(Exception):
 
 # Two sizes with many divisors, so that reshapes and strides by common factors work; never equal to
 # a real one.
-_SIZES = (720720, 1441440)
+SIZES = (720720, 1441440)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -282,8 +285,8 @@ def _infer(
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     try:
-        first = evaluate(_SIZES[0])
-        second = evaluate(_SIZES[1]) if unknown else first
+        first = evaluate(SIZES[0])
+        second = evaluate(SIZES[1]) if unknown else first
     except (TypeError, ValueError) as error:
         if unknown:
             return _infer_unknown_rank(row, specs, attrs)

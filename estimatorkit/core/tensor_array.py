@@ -79,6 +79,21 @@ def _scatter_on_host(array: Any, indices: Any, values: Any, dynamic: bool) -> An
     return array
 
 
+def _write_vjp(
+    attrs: Any, inputs: Sequence[Any], incoming: Sequence[Any], wanted: Sequence[int], context: Any
+) -> list[Any]:
+    """Of writing (one or several) elements on the host, where the array may have grown."""
+    array, at, _ = inputs
+    rest = np.array(incoming[0])
+    written = rest[at]
+    rest[at] = 0
+    before = np.zeros(np.shape(array), rest.dtype)
+    if before.shape[1:] == rest.shape[1:]:
+        before[:] = rest[: len(before)]
+    found = {0: before, 2: written}
+    return [found[position] for position in wanted]
+
+
 def _infer_empty(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     size = constant_value(inputs[0])
     shape = attrs["element_shape"]
@@ -128,6 +143,7 @@ register(
     "TensorArrayWrite",
     _write,
     numpy_kernel=_write_on_host,
+    host_vjp=_write_vjp,
     infer=_infer_write,
     where=_place,
     cases=lambda: [
@@ -138,6 +154,7 @@ register(
     "TensorArrayScatter",
     _scatter,
     numpy_kernel=_scatter_on_host,
+    host_vjp=_write_vjp,
     infer=_infer_scatter,
     where=_place,
     cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int32), -_SAMPLE[:2]), {"dynamic": False})],
