@@ -154,9 +154,10 @@ _PLACES: dict[str, str] = {
         *("assert_same_float_dtype", "assert_scalar", "assert_type", "is_non_decreasing"),
         *("is_numeric_tensor", "is_strictly_increasing"),
     ),
+    **names(f"{_CORE}.ops.queues", "QueueBase"),
     **names(
-        f"{_CORE}.ops.queues",
-        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"),
+        f"{_CORE}.ops.queue_kinds",
+        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
     ),
     **names(
         "estimatorkit.train.clip",

@@ -6,10 +6,13 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_PLACES = names(
-    "estimatorkit.core.ops.queues",
-    *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"),
-)
+_PLACES = {
+    **names("estimatorkit.core.ops.queues", "QueueBase"),
+    **names(
+        "estimatorkit.core.ops.queue_kinds",
+        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
+    ),
+}
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
 

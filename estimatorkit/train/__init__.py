@@ -34,6 +34,13 @@ _PLACES = {
     ),
     "queue_runner": "estimatorkit.train.queue_runner",
     **names(
+        "estimatorkit.train.input_producers",
+        *("batch", "batch_join", "input_producer", "limit_epochs", "match_filenames_once"),
+        *("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),
+        *("range_input_producer", "shuffle_batch", "shuffle_batch_join"),
+        *("slice_input_producer", "string_input_producer"),
+    ),
+    **names(
         "estimatorkit.core.checkpoint",
         *("checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"),
     ),

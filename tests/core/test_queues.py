@@ -10,22 +10,21 @@ import numpy as np
 import pytest
 
 from estimatorkit.core import errors
-from estimatorkit.core.dtypes import float32, int32, int64, string
+from estimatorkit.core.dtypes import bool_, float32, int32, int64, string
 from estimatorkit.core.graph import Graph, set_random_seed
 from estimatorkit.core.ops.array import placeholder
-from estimatorkit.core.ops.queues import (
+from estimatorkit.core.ops.queue_kinds import (
     FIFOQueue,
     PaddingFIFOQueue,
     PriorityQueue,
-    QueueBase,
     RandomShuffleQueue,
-    host_queue,
 )
+from estimatorkit.core.ops.queues import QueueBase, host_queue
 from estimatorkit.core.session import Session
 
 # The types that no single call can show (see test_ops.py): FIFOQueueV2, RandomShuffleQueueV2,
 # PaddingFIFOQueueV2, PriorityQueueV2, QueueEnqueueV2, QueueEnqueueManyV2, QueueDequeueV2,
-# QueueDequeueManyV2, QueueCloseV2, QueueSizeV2, QueueIsClosedV2.
+# QueueDequeueManyV2, QueueCloseV2, QueueSizeV2, QueueIsClosedV2, QueueEnqueueWhere.
 
 
 @pytest.fixture(autouse=True)
@@ -184,6 +183,18 @@ def test_a_queue_chosen_by_an_index(session: Session) -> None:
     assert session.run(chosen.dequeue_many(1), {index: 1}).tolist() == [5]
     with pytest.raises(TypeError, match="do not have matching component dtypes"):
         QueueBase.from_list(index, [queues[0], FIFOQueue(3, float32)])
+
+
+def test_elements_that_are_not_kept(session: Session) -> None:
+    queue = FIFOQueue(9, int32, [()])
+    keep, several = placeholder(bool_, []), placeholder(bool_, [None])
+    single = queue.enqueue_where(keep, 1, many=False)
+    session.run(single, {keep: False})
+    session.run(single, {keep: True})
+    session.run(queue.enqueue_where(keep, [[2, 3]], many=True), {keep: True})
+    session.run(queue.enqueue_where(several, [[4, 5, 6]], many=True), {several: [1, 0, 1]})
+    session.run(queue.enqueue_where(None, [[7]], many=True))
+    assert contents(session, queue) == [1, 2, 3, 4, 6, 7]
 
 
 def test_queues_of_one_shared_name_are_one(session: Session) -> None:

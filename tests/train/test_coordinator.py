@@ -15,7 +15,7 @@ from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.elementwise import cast
-from estimatorkit.core.ops.queues import FIFOQueue
+from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.session import Session
 from estimatorkit.train.coordinator import Coordinator, LooperThread
 from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner, start_queue_runners

@@ -1,10 +1,10 @@
-"""Queues in graphs: `FIFOQueue`, `RandomShuffleQueue`, `PaddingFIFOQueue`, `PriorityQueue`.
+"""Queues in graphs: the operations on them, and `QueueBase`, which makes these.
 
 A queue is a handle in the graph, an operation whose attributes say what the queue is; its elements
 live in the session (`queue_resource.HostQueue`), under the handle's name or `shared_name`. The
 operations that put and take run on the host and name the queue in an attribute. One that waits
 holds up its own `session.run` only; several queues chosen by an index (`QueueBase.from_list`) are
-several names.
+several names. The kinds of queues are in `queue_kinds`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import DType, as_dtype, bool_, int32, int64
+from estimatorkit.core.dtypes import DType, bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.random import get_seed
 from estimatorkit.core.queue_resource import Element, HostQueue, QueueSpec, component
 from estimatorkit.core.registry import Spec, apply, constant_value, fixed, register
-from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
@@ -66,13 +65,26 @@ def _enqueue(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
 
 def _enqueue_many(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
     queue, rest = _chosen(values, queues, context)
-    columns = [component(value) for value in rest]
+    queue.enqueue(_rows(rest), context)
+    return []
+
+
+def _rows(values: Sequence[Any]) -> list[Element]:
+    columns = [component(value) for value in values]
     counts = {len(column) for column in columns}
     if len(counts) > 1:
         raise ValueError(f"enqueue_many of components of different lengths {sorted(counts)}")
     # `[row, ...]` keeps a string an array without dimensions.
-    rows = [tuple(column[row, ...] for column in columns) for row in range(counts.pop())]
-    queue.enqueue(rows, context)
+    return [tuple(column[row, ...] for column in columns) for row in range(counts.pop())]
+
+
+def _enqueue_where(
+    keep: Any, *values: Any, queues: tuple[str, ...], many: bool, context: Any
+) -> list[Any]:
+    queue, rest = _chosen(values, queues, context)
+    rows = _rows(rest) if many else [tuple(component(value) for value in rest)]
+    kept = np.broadcast_to(keep, [len(rows)])
+    queue.enqueue([row for row, chosen in zip(rows, kept, strict=True) if chosen], context)
     return []
 
 
@@ -123,6 +135,7 @@ for _kind in KINDS:
 for _type, _kernel, _infer in (
     ("QueueEnqueueV2", _enqueue, _nothing),
     ("QueueEnqueueManyV2", _enqueue_many, _nothing),
+    ("QueueEnqueueWhere", _enqueue_where, _nothing),
     ("QueueDequeueV2", _dequeue, lambda inputs, attrs: attrs["specs"]),
     ("QueueDequeueManyV2", _dequeue_many, lambda inputs, attrs: attrs["specs"]),
     ("QueueCloseV2", _close, _nothing),
@@ -238,10 +251,7 @@ class QueueBase:
             ValueError: the components do not fit.
         """
         with get_default_graph().name_scope(name or f"{self._own_name}_enqueue") as scope:
-            tensors = self._components(vals)
-            for tensor, shape in zip(tensors, self._shapes, strict=True):
-                tensor.shape.assert_is_compatible_with(shape)
-            return self._apply("QueueEnqueueV2", tensors, {}, scope)
+            return self._apply("QueueEnqueueV2", self._element(vals), {}, scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """An operation that puts in one element for each row of `vals`.
@@ -254,15 +264,24 @@ class QueueBase:
             ValueError: the components do not fit, or differ in their first dimension.
         """
         with get_default_graph().name_scope(name or f"{self._own_name}_EnqueueMany") as scope:
-            tensors = self._components(vals)
-            count = TensorShape([None])
-            for tensor, shape in zip(tensors, self._shapes, strict=True):
-                if tensor.shape.rank == 0:
-                    raise ValueError(f"Shape {tensor.shape} must have rank at least 1")
-                if tensor.shape.rank is not None:
-                    count = count.merge_with(tensor.shape[:1])
-                    tensor.shape[1:].assert_is_compatible_with(shape)
-            return self._apply("QueueEnqueueManyV2", tensors, {}, scope)
+            return self._apply("QueueEnqueueManyV2", self._elements(vals), {}, scope)
+
+    def enqueue_where(
+        self, keep: Tensor | None, vals: Any, *, many: bool, name: str | None = None
+    ) -> Operation:
+        """An operation that puts in the elements for which `keep` is true.
+
+        Args:
+            keep: a bool, scalar or for each row; None to keep all.
+            vals: as for `enqueue`, or with `many` as for `enqueue_many`.
+            many: whether `vals` are many elements.
+            name: the operation's name.
+        """
+        if keep is None:
+            return self.enqueue_many(vals, name) if many else self.enqueue(vals, name)
+        with get_default_graph().name_scope(name or f"{self._own_name}_enqueue") as scope:
+            tensors = self._elements(vals) if many else self._element(vals)
+            return self._apply("QueueEnqueueWhere", tensors, {"many": many}, scope, [keep])
 
     def dequeue(self, name: str | None = None) -> Any:
         """Tensors of one element, taken out in each run; waits while there is none.
@@ -323,11 +342,35 @@ class QueueBase:
         return self.name.rsplit("/", 1)[-1]
 
     def _apply(
-        self, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        attrs: dict[str, Any],
+        name: str,
+        first: Sequence[Tensor] = (),
     ) -> Operation:
         queues = tuple(handle.name for handle in self._handles)
         chooser = [] if self._index is None or len(queues) == 1 else [self._index]
-        return apply(op_type, [*chooser, *inputs], {"queues": queues, **attrs}, name)
+        return apply(op_type, [*first, *chooser, *inputs], {"queues": queues, **attrs}, name)
+
+    def _element(self, vals: Any) -> list[Tensor]:
+        """The components of one element, checked."""
+        tensors = self._components(vals)
+        for tensor, shape in zip(tensors, self._shapes, strict=True):
+            tensor.shape.assert_is_compatible_with(shape)
+        return tensors
+
+    def _elements(self, vals: Any) -> list[Tensor]:
+        """The components of many elements, checked."""
+        tensors = self._components(vals)
+        count = TensorShape([None])
+        for tensor, shape in zip(tensors, self._shapes, strict=True):
+            if tensor.shape.rank == 0:
+                raise ValueError(f"Shape {tensor.shape} must have rank at least 1")
+            if tensor.shape.rank is not None:
+                count = count.merge_with(tensor.shape[:1])
+                tensor.shape[1:].assert_is_compatible_with(shape)
+        return tensors
 
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, Mapping):
@@ -378,183 +421,3 @@ def _common(shapes: Sequence[TensorShape]) -> TensorShape:
             for axis, dim in enumerate(first.dims)
         ]
     )
-
-
-def _as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
-    """Shapes of components; one shape alone may stand for a list of it.
-
-    Raises:
-        ValueError: a dimension is unknown where it must not be, or the rank.
-    """
-    if shapes is None:
-        return None
-    if not isinstance(shapes, (list, tuple)):
-        shapes = [shapes]
-    elif all(each is None or isinstance(each, int) for each in shapes):
-        if partial:
-            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
-        shapes = [shapes]
-    found = [as_shape(each) for each in shapes]
-    if any(shape.rank is None for shape in found):
-        raise ValueError(f"All shapes must have a defined rank: {found}")
-    if not partial and not all(shape.is_fully_defined() for shape in found):
-        raise ValueError(f"All shapes must be fully defined: {found}")
-    return found
-
-
-class _Queue(QueueBase):
-    """A queue of one kind, with a handle of its own; `first` components come before the dtypes."""
-
-    def __init__(
-        self,
-        kind: str,
-        capacity: int,
-        dtypes: Any,
-        shapes: Any,
-        names: Any,
-        shared_name: str | None,
-        name: str,
-        *,
-        min_after_dequeue: int = 0,
-        seed: tuple[int, int] | None = None,
-        first: Sequence[DType] = (),
-    ) -> None:
-        given = dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
-        all_dtypes = [*first, *map(as_dtype, given)]
-        all_shapes = _as_shapes(shapes, partial=kind == "PaddingFIFOQueue")
-        if all_shapes is not None:
-            all_shapes = [*(SCALAR for _ in first), *all_shapes]
-        attrs = {
-            "capacity": int(capacity),
-            "dtypes": tuple(all_dtypes),
-            "shapes": None if all_shapes is None else tuple(all_shapes),
-            "shared_name": shared_name or "",
-            "min_after_dequeue": int(min_after_dequeue),
-            "seed": seed,
-        }
-        with get_default_graph().init_scope():
-            handle = apply(f"{kind}V2", (), attrs, name)
-        labels = [names] if isinstance(names, str) else names
-        super().__init__(all_dtypes, all_shapes, labels, [handle])
-
-
-class FIFOQueue(_Queue):
-    """A queue whose elements come out in the order in which they went in.
-
-    Args:
-        capacity: the most elements it holds; negative for any number.
-        dtypes: the components' dtypes, a list or one.
-        shapes: their shapes, fully known; None leaves them free, but then only `dequeue` works.
-        names: their names; with names, elements are dicts.
-        shared_name: queues of one `shared_name` are one queue in a session.
-        name: the name of its handle.
-
-    Raises:
-        ValueError: the lengths of the lists differ, or a shape is not known.
-    """
-
-    def __init__(
-        self,
-        capacity: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
-        shared_name: str | None = None,
-        name: str = "fifo_queue",
-    ) -> None:
-        super().__init__("FIFOQueue", capacity, dtypes, shapes, names, shared_name, name)
-
-
-class RandomShuffleQueue(_Queue):
-    """A queue whose elements come out in random order.
-
-    Args:
-        capacity: the most elements it holds.
-        min_after_dequeue: how many elements stay in it, for mixing, until it is closed.
-        dtypes, shapes, names, shared_name, name: see `FIFOQueue`.
-        seed: see `set_random_seed`.
-
-    Raises:
-        ValueError: as `FIFOQueue`; or `min_after_dequeue` leaves no room.
-    """
-
-    def __init__(
-        self,
-        capacity: int,
-        min_after_dequeue: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
-        seed: int | None = None,
-        shared_name: str | None = None,
-        name: str = "random_shuffle_queue",
-    ) -> None:
-        if min_after_dequeue < 0 or 0 <= capacity <= min_after_dequeue:
-            raise ValueError(
-                explain(
-                    f"min_after_dequeue {min_after_dequeue} must be < capacity {capacity}",
-                    expected="0 <= min_after_dequeue < capacity",
-                )
-            )
-        super().__init__(
-            "RandomShuffleQueue",
-            capacity,
-            dtypes,
-            shapes,
-            names,
-            shared_name,
-            name,
-            min_after_dequeue=min_after_dequeue,
-            seed=get_seed(seed),
-        )
-
-
-class PaddingFIFOQueue(_Queue):
-    """A `FIFOQueue` whose batches fill elements up to one shape, with zeros or empty strings.
-
-    Args:
-        capacity, dtypes, names, shared_name, name: see `FIFOQueue`.
-        shapes: the components' shapes, a list; None stands for a dimension that may vary.
-
-    Raises:
-        ValueError: as `FIFOQueue`; or the shapes are no list.
-    """
-
-    def __init__(
-        self,
-        capacity: int,
-        dtypes: Any,
-        shapes: Any,
-        names: Any = None,
-        shared_name: str | None = None,
-        name: str = "padding_fifo_queue",
-    ) -> None:
-        if not isinstance(shapes, (list, tuple)) or not shapes:
-            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
-        super().__init__("PaddingFIFOQueue", capacity, dtypes, shapes, names, shared_name, name)
-
-
-class PriorityQueue(_Queue):
-    """A queue whose first component, an int64, says which element comes out next: the least.
-
-    Args:
-        capacity, names, shared_name, name: see `FIFOQueue`.
-        types: the dtypes of the components after the priority.
-        shapes: their shapes, or None.
-
-    Raises:
-        ValueError: as `FIFOQueue`.
-    """
-
-    def __init__(
-        self,
-        capacity: int,
-        types: Any,
-        shapes: Any = None,
-        names: Any = None,
-        shared_name: str | None = None,
-        name: str = "priority_queue",
-    ) -> None:
-        super().__init__(
-            "PriorityQueue", capacity, types, shapes, names, shared_name, name, first=[int64]
-        )

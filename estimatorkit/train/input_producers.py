@@ -1,0 +1,577 @@
+"""Input pipelines of queues: producers of file names and indices, and batches of what they lead to.
+
+A producer fills a queue with the rows of a tensor, epoch after epoch; `batch` and `shuffle_batch`
+fill a second queue with examples made from what was taken, and take batches from it. The threads
+that do so are `QueueRunner`s in the collection QUEUE_RUNNERS: `start_queue_runners` starts them.
+(`estimatorkit.data` does the same without threads of the user's own.)
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import bool_, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import control_dependencies, name_scope
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops.array import identity, shape, size
+from estimatorkit.core.ops.debug import Assert
+from estimatorkit.core.ops.elementwise import greater
+from estimatorkit.core.ops.filling import range_
+from estimatorkit.core.ops.indexing import gather
+from estimatorkit.core.ops.queue_kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+from estimatorkit.core.ops.queues import QueueBase
+from estimatorkit.core.ops.random import random_shuffle
+from estimatorkit.core.registry import fixed, register
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner
+
+# -- producers
+
+
+def _match(pattern: Any) -> Any:
+    names = {path.encode() for each in np.atleast_1d(pattern) for path in glob.glob(each.decode())}
+    return np.array(sorted(names), object)
+
+
+register(
+    "MatchFilenames",
+    _match,
+    infer=fixed(string, TensorShape([None])),
+    gradient=None,
+    where="host",
+    pure=False,
+)
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """The names of the files that match, looked up once: a local variable of strings, sorted.
+
+    Args:
+        pattern: a pattern such as 'data/*.csv', or a vector of them.
+        name: the variable's name.
+    """
+    with name_scope(name, "matching_filenames") as scope:
+        found = make("MatchFilenames", {"pattern": pattern}, dtypes={"pattern": string})
+        return Variable(
+            found,
+            trainable=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+            validate_shape=False,
+            name=scope,
+        )
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+    """`tensor`, which can be computed `num_epochs` times; then `OutOfRangeError`.
+
+    Args:
+        tensor: a tensor.
+        num_epochs: how often; None for any number of times. Counted in a local variable, so run
+            `local_variables_initializer()` first.
+        name: the operation's name.
+
+    Raises:
+        ValueError: `num_epochs` is not positive.
+    """
+    value = convert_to_tensor(tensor)
+    if num_epochs is None:
+        return value
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    with name_scope(name, "limit_epochs") as scope:
+        epochs = Variable(
+            np.int64(0), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="epochs"
+        )
+        with control_dependencies([epochs.count_up_to(num_epochs)]):
+            return identity(value, name=scope)
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Operation | None = None,
+) -> QueueBase:
+    """A queue of the rows of `input_tensor`.
+
+    Args:
+        input_tensor: `(rows, ...)`.
+        element_shape: the shape of a row, where it does not follow from the tensor's.
+        num_epochs: how often each row comes; None for without end. See `limit_epochs`.
+        shuffle: whether the rows of an epoch come in random order.
+        seed: for shuffling; see `set_random_seed`.
+        capacity: how many rows the queue holds.
+        shared_name: see `FIFOQueue`.
+        summary_name: accepted for TensorFlow's signature; no summary is made.
+        name: the queue's name.
+        cancel_op: see `QueueRunner`.
+
+    Raises:
+        ValueError: the shape of a row is not known.
+    """
+    with name_scope(name, "input_producer"):
+        rows = convert_to_tensor(input_tensor, name="input_tensor")
+        row_shape = rows.shape[1:].merge_with(as_shape(element_shape))
+        if not row_shape.is_fully_defined():
+            raise ValueError(
+                explain(
+                    "Either `input_tensor` must have a fully defined shape or `element_shape` must "
+                    "be specified",
+                    received=rows,
+                    made_at=rows.op.source,
+                )
+            )
+        if shuffle:  # by index, so that strings can be shuffled too
+            rows = gather(rows, random_shuffle(range_(shape(rows)[0]), seed=seed))
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(
+            capacity, [rows.dtype], [row_shape], shared_name=shared_name, name=name or "fifo_queue"
+        )
+        runner = QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op)
+        add_queue_runner(runner)
+        return queue
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Operation | None = None,
+) -> QueueBase:
+    """A queue of strings, for example file names; arguments as `input_producer`.
+
+    Raises:
+        ValueError: there are none.
+        InvalidArgumentError: there are none when the graph runs.
+    """
+    nothing = "string_input_producer requires a non-null input tensor"
+    if isinstance(string_tensor, (list, tuple)) and not string_tensor:
+        raise ValueError(nothing)
+    with name_scope(name, "input_producer") as scope:
+        strings = convert_to_tensor(string_tensor, string)
+        with control_dependencies([Assert(greater(size(strings), 0), [nothing])]):
+            strings = identity(strings)
+        return input_producer(
+            strings, [], num_epochs, shuffle, seed, capacity, shared_name, None, scope, cancel_op
+        )
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> QueueBase:
+    """A queue of the integers from 0 to `limit - 1`; arguments as `input_producer`."""
+    with name_scope(name, "input_producer") as scope:
+        return input_producer(
+            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, None, scope
+        )
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """One row of each tensor, the same row of all; arguments as `input_producer`.
+
+    Args:
+        tensor_list: tensors with the same number of rows.
+        num_epochs, shuffle, seed, capacity, shared_name, name: see `input_producer`.
+
+    Raises:
+        ValueError: there are no tensors.
+    """
+    with name_scope(name, "input_producer"):
+        tensors = [convert_to_tensor(each) for each in tensor_list]
+        if not tensors:
+            raise ValueError("Expected at least one tensor in slice_input_producer().")
+        rows = tensors[0].shape[0] if tensors[0].shape.rank else None
+        limit = shape(tensors[0])[0] if rows is None else rows
+        queue = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
+        index = queue.dequeue()
+        return [gather(tensor, index) for tensor in tensors]
+
+
+# -- batches
+
+
+def batch(
+    tensors: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Batches of examples, by way of a queue.
+
+    Args:
+        tensors: an example: a list or a dict of tensors, or one tensor.
+        batch_size: how many examples a batch has.
+        num_threads: how many threads make examples.
+        capacity: how many examples the queue holds.
+        enqueue_many: whether `tensors` are many examples, along their first dimension.
+        shapes: the shapes of an example's tensors, where they are not known.
+        dynamic_pad: whether tensors of different shapes are filled up to one, with zeros or empty
+            strings.
+        allow_smaller_final_batch: whether the last batch may be smaller; otherwise what is left is
+            not given.
+        shared_name: see `FIFOQueue`.
+        name: the operation's name.
+
+    Returns:
+        Tensors in the form of `tensors`, with a first dimension more.
+
+    Raises:
+        ValueError: a shape is not known, or there are no tensors.
+    """
+    return maybe_batch(
+        tensors,
+        None,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch`, of those examples for which `keep_input` is true.
+
+    Args:
+        tensors: see `batch`.
+        keep_input: a bool: scalar, or with `enqueue_many` one for each example.
+        batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad: see `batch`.
+        allow_smaller_final_batch, shared_name, name: see `batch`.
+    """
+    pipeline = _Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes, dynamic_pad)
+    with name_scope(name, "batch") as scope:
+        queue = pipeline.first_in_first_out(capacity, shared_name)
+        return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
+
+
+def batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch`, with examples from several sources: a thread for each of `tensors_list`."""
+    return maybe_batch_join(
+        tensors_list,
+        None,
+        batch_size,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_batch_join(
+    tensors_list: Sequence[Any],
+    keep_input: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch_join`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
+    pipeline = _Pipeline(tensors_list, keep_input, enqueue_many, shapes, dynamic_pad)
+    with name_scope(name, "batch_join") as scope:
+        queue = pipeline.first_in_first_out(capacity, shared_name)
+        return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
+
+
+def shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `batch`, with the examples in random order.
+
+    Args:
+        tensors, batch_size: see `batch`.
+        capacity: how many examples the queue holds.
+        min_after_dequeue: how many stay in it, for mixing.
+        num_threads: see `batch`.
+        seed: see `set_random_seed`.
+        enqueue_many, shapes, allow_smaller_final_batch, shared_name, name: see `batch`.
+
+    Raises:
+        ValueError: as `batch`; or `min_after_dequeue` leaves no room.
+    """
+    return maybe_shuffle_batch(
+        tensors,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        None,
+        num_threads,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
+    pipeline = _Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes)
+    with name_scope(name, "shuffle_batch") as scope:
+        queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
+        return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
+
+
+def shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch`, with a thread for each of `tensors_list`."""
+    return maybe_shuffle_batch_join(
+        tensors_list,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        None,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_shuffle_batch_join(
+    tensors_list: Sequence[Any],
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """As `shuffle_batch_join`, of those examples for which `keep_input` is true."""
+    pipeline = _Pipeline(tensors_list, keep_input, enqueue_many, shapes)
+    with name_scope(name, "shuffle_batch_join") as scope:
+        queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
+        return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
+
+
+class _Pipeline:
+    """From examples to batches: what all the functions above share.
+
+    Args:
+        sources: an example of each thread, of one form. Threads with the same example run the same
+            operation.
+        keep: a bool tensor, or None to keep all.
+        many: whether an example is many.
+        shapes: of an example's tensors, or None to take what is known.
+        pad: whether shapes may differ.
+    """
+
+    def __init__(
+        self, sources: Sequence[Any], keep: Any, many: bool, shapes: Any, pad: bool = False
+    ) -> None:
+        if not sources:
+            raise ValueError("Expected at least one set of tensors")
+        self._form = sources[0]
+        self._sources = [_as_list(source, self._form) for source in sources]
+        if not self._sources[0]:
+            raise ValueError("Expected at least one tensor in batch().")
+        self._keep = None if keep is None else self._checked_keep(keep, many)
+        self._many = many
+        self._pad = pad
+        self._dtypes = [tensor.dtype for tensor in self._sources[0]]
+        for source in self._sources:
+            dtypes = [tensor.dtype for tensor in source]
+            if dtypes != self._dtypes:
+                raise TypeError(
+                    explain(
+                        "Expected types to be consistent",
+                        expected=", ".join(dtype.name for dtype in self._dtypes),
+                        received=", ".join(dtype.name for dtype in dtypes),
+                    )
+                )
+        self._shapes = self._known_shapes() if shapes is None else shapes
+
+    @staticmethod
+    def _checked_keep(keep: Any, many: bool) -> Tensor:
+        tensor = convert_to_tensor(keep, bool_, "keep_input")
+        rank = tensor.shape.rank
+        if rank is None:
+            raise ValueError("`keep_input` dimensions must be known at graph construction.")
+        if rank == 1 and not many:
+            raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
+        if rank > 1:
+            raise ValueError("`keep_input` must be 0 or 1 dimensions.")
+        return tensor
+
+    def _known_shapes(self) -> list[TensorShape]:
+        """What the sources' shapes have in common, for each tensor of an example."""
+        found = []
+        for tensors in zip(*self._sources, strict=True):
+            for tensor in tensors:
+                if tensor.shape.rank is None or (self._many and tensor.shape.rank == 0):
+                    raise ValueError(
+                        explain(
+                            f"Cannot infer Tensor's rank: {tensor}",
+                            expected="tensors of known rank"
+                            + (", at least 1 with enqueue_many" if self._many else ""),
+                            made_at=tensor.op.source,
+                            hint="give shapes=, or use set_shape",
+                        )
+                    )
+            rows = [tensor.shape[1:] if self._many else tensor.shape for tensor in tensors]
+            dims = [
+                each[0] if all(dim == each[0] for dim in each) else None
+                for each in zip(*rows, strict=True)
+            ]
+            found.append(TensorShape(dims))
+        return found
+
+    def first_in_first_out(self, capacity: int, shared_name: str | None) -> QueueBase:
+        """The queue of `batch`."""
+        make_queue = PaddingFIFOQueue if self._pad else FIFOQueue
+        return make_queue(capacity, self._dtypes, self._shapes, shared_name=shared_name)
+
+    def shuffled(
+        self, capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None
+    ) -> QueueBase:
+        """The queue of `shuffle_batch`."""
+        if capacity <= min_after_dequeue:
+            raise ValueError(
+                f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
+            )
+        return RandomShuffleQueue(
+            capacity,
+            min_after_dequeue,
+            self._dtypes,
+            self._shapes,
+            seed=seed,
+            shared_name=shared_name,
+        )
+
+    def batches(self, queue: QueueBase, batch_size: Any, up_to: bool, name: str) -> Any:
+        """Fills the queue from threads, and takes batches from it."""
+        made: dict[tuple[int, ...], Operation] = {}
+        operations = []
+        for source in self._sources:
+            key = tuple(map(id, source))
+            if key not in made:
+                made[key] = queue.enqueue_where(self._keep, source, many=self._many)
+            operations.append(made[key])
+        add_queue_runner(QueueRunner(queue, operations))
+        dequeue = queue.dequeue_up_to if up_to else queue.dequeue_many
+        taken = dequeue(batch_size, name=name)
+        if isinstance(self._form, Mapping):
+            tensors = taken if isinstance(taken, list) else [taken]
+            return dict(zip(sorted(self._form), tensors, strict=True))
+        return taken
+
+
+def _as_list(example: Any, form: Any) -> list[Tensor]:
+    """The tensors of an example, in order."""
+    if isinstance(form, Mapping):
+        if set(example) != set(form):
+            raise ValueError("All dictionaries in tensors_list must have the same keys")
+        return [convert_to_tensor(example[key]) for key in sorted(form)]
+    if isinstance(example, (list, tuple)):
+        return [convert_to_tensor(each) for each in example]
+    return [convert_to_tensor(example)]
