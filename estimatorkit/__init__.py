@@ -57,6 +57,10 @@ _PLACES: dict[str, str] = {
         *("SessionLog", "Summary", "SummaryMetadata"),
     ),
     **names(f"{_CORE}.indexed_slices", "IndexedSlices"),
+    **names(
+        f"{_CORE}.sparse_tensor",
+        *("SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"),
+    ),
     **names(f"{_CORE}.shapes", "TensorShape"),
     **names(f"{_CORE}.conversion", "constant", "convert_to_tensor"),
     **names(f"{_CORE}.registry", get_static_value="constant_value"),
@@ -134,6 +138,7 @@ _PLACES: dict[str, str] = {
         range="range_",
     ),
     **names(f"{_CORE}.ops.linalg", "matmul"),
+    **names(f"{_CORE}.ops.sparse", "sparse_placeholder"),
     **names(
         f"{_CORE}.ops.random",
         *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
@@ -153,6 +158,11 @@ _PLACES: dict[str, str] = {
         *("assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in"),
         *("assert_same_float_dtype", "assert_scalar", "assert_type", "is_non_decreasing"),
         *("is_numeric_tensor", "is_strictly_increasing"),
+    ),
+    **names(
+        f"{_CORE}.ops.readers",
+        *("FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TextLineReader"),
+        "WholeFileReader",
     ),
     **names(f"{_CORE}.ops.queues", "QueueBase"),
     **names(

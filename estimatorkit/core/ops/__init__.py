@@ -20,7 +20,9 @@ from estimatorkit.core.ops import (
     queue_kinds,
     queues,
     random,
+    readers,
     reduce,
+    sparse,
     state,
     summary,
 )
@@ -39,7 +41,9 @@ __all__ = [
     "queue_kinds",
     "queues",
     "random",
+    "readers",
     "reduce",
+    "sparse",
     "state",
     "summary",
 ]

@@ -1,0 +1,202 @@
+"""`SparseTensor`: the elements of a tensor that are not 0, with their places.
+
+A sparse tensor is three tensors kept together (a composite, see `core.composite`): sessions feed
+and fetch it as a `SparseTensorValue`. What computes with it is in `core.ops.sparse` and its
+neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.default_session import session_for
+from estimatorkit.core.dtypes import DType, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.registry import constant_value_as_shape
+from estimatorkit.core.shapes import ShapeLike, TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+
+operators: dict[str, Callable[..., Any]] = {}
+"""What `SparseTensor`'s Python operators call, by method name; filled by the op modules."""
+
+
+class SparseTensorValue(NamedTuple):
+    """The value of a `SparseTensor`: arrays in place of tensors."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """A tensor that is 0 but for `values[i]` at `indices[i]`.
+
+    Most operations expect the indices in row-major order, each once (`sparse_reorder` sorts them).
+
+    Args:
+        indices: int64 `(n, rank)`.
+        values: `(n,)`, of any dtype.
+        dense_shape: int64 `(rank,)`, the shape of the whole.
+
+    Raises:
+        ValueError: the three do not fit each other.
+        TypeError: the indices or the shape are no integers.
+    """
+
+    __array_priority__ = 200  # `array * sparse` comes to __rmul__ here instead of NumPy
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        with get_default_graph().name_scope("SparseTensor"):
+            self.indices: Tensor = convert_to_tensor(indices, int64, name="indices")
+            self.values: Tensor = convert_to_tensor(values, name="values")
+            shape = dense_shape.as_list() if isinstance(dense_shape, TensorShape) else dense_shape
+            self.dense_shape: Tensor = convert_to_tensor(shape, int64, name="dense_shape")
+        self._check()
+        self._static_shape = constant_value_as_shape(self.dense_shape)
+
+    def _check(self) -> None:
+        indices, values, shape = self.indices.shape, self.values.shape, self.dense_shape.shape
+        try:
+            indices = indices.with_rank(2)
+            shape = shape.with_rank(1)
+            TensorShape([indices[0]]).merge_with(values.with_rank(1))
+            TensorShape([indices[1]]).merge_with(shape)
+        except ValueError as error:
+            raise ValueError(
+                explain(
+                    "SparseTensor: indices, values and dense_shape do not fit each other",
+                    expected="shapes (n, rank), (n,) and (rank,)",
+                    received=f"{indices}, {values} and {shape}",
+                    made_at=self.values.op.source,
+                )
+            ) from error
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """A sparse tensor with the value of a `SparseTensorValue` (or of a sparse tensor)."""
+        if isinstance(sparse_tensor_value, cls):
+            return sparse_tensor_value
+        if not isinstance(sparse_tensor_value, SparseTensorValue):
+            raise TypeError(
+                explain(
+                    "this is no sparse value",
+                    expected="SparseTensor or SparseTensorValue",
+                    received=repr(sparse_tensor_value)[:200],
+                )
+            )
+        return cls(*sparse_tensor_value)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the whole."""
+        return self._static_shape
+
+    def get_shape(self) -> TensorShape:
+        """The static shape of the whole."""
+        return self._static_shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Adds what is known of the whole's shape (never removes any).
+
+        Raises:
+            ValueError: it contradicts what is known.
+        """
+        self._static_shape = self._static_shape.merge_with(shape)
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the values."""
+        return self.values.op
+
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return self.values.name
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the three tensors."""
+        return self.values.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take any of the three tensors, each once."""
+        return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values at the same places: `(n,)`, of any dtype."""
+        made = SparseTensor(self.indices, new_values, self.dense_shape)
+        made.set_shape(self._static_shape)
+        return made
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Runs the three tensors in `session` or in the default session."""
+        return session_for(self.graph, session).run(self, feed_dict)
+
+    def _components(self) -> tuple[Tensor, ...]:
+        """The tensors it is made of."""
+        return self.indices, self.values, self.dense_shape
+
+    def _from_values(self, values: Sequence[Any]) -> SparseTensorValue:
+        """What a session gives where it is fetched."""
+        return SparseTensorValue(*values)
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        return _operate("mul", self, other)
+
+    def __rmul__(self, other: Any) -> SparseTensor:
+        return _operate("mul", self, other)
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        return _operate("truediv", self, other)
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseTensor(indices={self.indices}, values={self.values}, "
+            f"dense_shape={self.dense_shape})"
+        )
+
+
+def _operate(name: str, *operands: Any) -> SparseTensor:
+    result: SparseTensor = operators[name](*operands)
+    return result
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Tensor | SparseTensor:
+    """A sparse value as a `SparseTensor`, any other as a tensor.
+
+    Args:
+        value: a `SparseTensor`, a `SparseTensorValue`, or what `convert_to_tensor` takes.
+        dtype: the dtype wanted.
+        name: the name of a constant that has to be made.
+
+    Raises:
+        TypeError, ValueError: the value cannot have that dtype.
+    """
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and value.dtype != dtype:
+        raise TypeError(
+            explain(
+                "a sparse tensor has another dtype than is wanted",
+                expected=dtype,
+                received=value.dtype.name,
+                made_at=value.op.source,
+                hint="use cast(sparse, dtype)",
+            )
+        )
+    return value
+
+
+__all__ = ["SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"]
