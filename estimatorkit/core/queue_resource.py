@@ -44,6 +44,7 @@ class Blocking:
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.RLock())
         self._session_closed = False
+        self._taken = False
 
     def close(self) -> None:
         """Cancels those who wait: the session closes."""
@@ -67,6 +68,27 @@ class Blocking:
             if self._session_closed or (run_cancelled is not None and run_cancelled.is_set()):
                 raise CancelledError(None, None, cancelled)
             self._changed.wait(_LOOK_AGAIN)
+
+    @contextmanager
+    def alone(self, context: Any, cancelled: str) -> Iterator[None]:
+        """Keeps other runs out inside the block, which may wait for something else.
+
+        Args:
+            context: the run's.
+            cancelled: the words of the error.
+
+        Raises:
+            CancelledError: the session or the run ended before it could begin.
+        """
+        with self._changed:
+            self._wait_until(lambda: not self._taken, context, cancelled)
+            self._taken = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken = False
+                self._changed.notify_all()
 
 
 @dataclass(frozen=True)
