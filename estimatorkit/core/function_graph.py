@@ -112,8 +112,7 @@ class FunctionGraph(Graph):
     @contextmanager
     def init_scope(self) -> Iterator[None]:
         """Inside, operations join the outermost graph and get no control inputs."""
-        outermost = self.outermost
-        with outermost.as_default(), outermost.init_scope():
+        with self.outermost.init_scope():
             yield
 
     def __repr__(self) -> str:

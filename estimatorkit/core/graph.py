@@ -243,8 +243,8 @@ class Graph:
 
     @contextmanager
     def init_scope(self) -> Iterator[None]:
-        """Inside, operations get no control inputs."""
-        with self.control_dependencies(None):
+        """Inside, operations join this graph and get no control inputs."""
+        with self.as_default(), self.control_dependencies(None):
             yield
 
     @contextmanager

@@ -12,7 +12,6 @@ from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.plan import make_plan
 
-
 ELEMENT = -1
 """In `positions`: a function's input that is no input of the operation (an element of a scan)."""
 

@@ -22,7 +22,7 @@ from estimatorkit.core.x64 import x64
 
 
 class _Function:
-    """A function of flat arrays that gives a flat list; what it returned is kept by its structure."""
+    """A function of flat arrays that gives a flat list, and keeps the structure it returned."""
 
     def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
         self._function = function

@@ -254,7 +254,7 @@ def get_variable(
             raise ValueError("If initializer is a constant, do not specify shape.")
         given = as_dtype(dtype) if dtype is not None else None
         chosen = convert_to_tensor(make_value, given)
-    graph = get_default_graph()
+    graph = get_default_graph().outermost
     with graph.name_scope(None), graph.control_dependencies(None):
         variable = Variable(
             chosen,
@@ -268,7 +268,7 @@ def get_variable(
     store.variables[full_name] = variable
     penalty = regularizer or scope.regularizer
     if penalty is not None:
-        with graph.name_scope(f"{full_name}/Regularizer/"):
+        with graph.as_default(), graph.name_scope(f"{full_name}/Regularizer/"):
             loss = penalty(variable)
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

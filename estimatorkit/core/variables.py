@@ -65,7 +65,7 @@ class Variable(Operators):
     ) -> None:
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        graph = get_default_graph()
+        graph = get_default_graph().outermost
         wanted = None if dtype is None else as_dtype(dtype)
         with graph.init_scope(), graph.name_scope(name or "Variable") as scope:
             value = initial_value
@@ -153,7 +153,8 @@ class Variable(Operators):
     # -- its value
 
     def _as_tensor(self) -> Tensor:
-        if self.graph.has_control_dependencies and self.graph is get_default_graph():
+        current = get_default_graph()
+        if current.has_control_dependencies and current.reaches(self.graph):
             return self.read_value()
         return self._snapshot
 

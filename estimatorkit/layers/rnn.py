@@ -1,0 +1,324 @@
+"""Recurrent networks over time: `dynamic_rnn`, `static_rnn` and their bidirectional forms.
+
+`dynamic_rnn` is one loop in XLA (a `Scan`), however long the sequences are; `static_rnn` unrolls.
+With `sequence_length`, outputs after an example's end are zero and its state stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import int32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.higher_order import scan_op
+from estimatorkit.core.ops import array, elementwise, filling, indexing
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.layers.rnn_cell import RNNCell
+
+
+def dynamic_rnn(
+    cell: RNNCell,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """Runs a cell over sequences, in one loop.
+
+    Args:
+        cell: the cell.
+        inputs: `(batch, time, ...)`, or a nested structure of such.
+        sequence_length: int `(batch,)`: the steps of each sequence; all by default.
+        initial_state: the state before the first step; zeros of `dtype` by default.
+        dtype: of the initial state, needed where that is not given.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        time_major: inputs and outputs are `(time, batch, ...)`.
+        scope: the variable scope; 'rnn' by default.
+
+    Returns:
+        The outputs, `(batch, time, ...)`, and the last state.
+
+    Raises:
+        ValueError: neither `initial_state` nor `dtype` is given, or shapes do not fit.
+    """
+    _check_cell(cell)
+    with variable_scope(scope or "rnn"):
+        columns = nest.map_structure(
+            lambda value: _time_major(convert_to_tensor(value), time_major), inputs
+        )
+        first = nest.flatten(columns)[0]
+        batch, steps = _size(first, 1), _size(first, 0)
+        state = _initial_state(cell, initial_state, dtype, batch)
+        lengths = _lengths(sequence_length, first)
+        numbers = filling.range_(0, steps)
+
+        def step(carry: Any, element: Any) -> tuple[Any, Any]:
+            number, values = element
+            output, new = cell(values, carry)
+            if lengths is None:
+                return new, output
+            going = elementwise.less(number, lengths)
+            zeros = nest.map_structure(filling.zeros_like, output)
+            return _choose(going, new, carry), _choose(going, output, zeros)
+
+        last, outputs = scan_op(step, state, (numbers, columns))
+        return nest.map_structure(lambda value: _time_major(value, time_major), outputs), last
+
+
+def _check_cell(cell: Any) -> None:
+    if not callable(cell) or not hasattr(cell, "state_size"):
+        raise TypeError(
+            explain(
+                "The argument 'cell' is not an RNNCell",
+                expected="a callable with state_size and output_size",
+                received=repr(cell)[:200],
+            )
+        )
+
+
+def _time_major(value: Tensor, already: bool) -> Tensor:
+    """`(batch, time, ...)` as `(time, batch, ...)` and back."""
+    if already:
+        return value
+    rank = value.shape.rank
+    if rank is None or rank < 2:
+        raise ValueError(
+            explain(
+                "dynamic_rnn: inputs must have at least the dimensions batch and time",
+                received=value,
+                made_at=value.op.source,
+            )
+        )
+    return array.transpose(value, [1, 0, *range(2, rank)])
+
+
+def _size(value: Tensor, axis: int) -> Any:
+    known = value.shape[axis] if value.shape.rank is not None else None
+    return array.shape(value)[axis] if known is None else known
+
+
+def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
+    if given is not None:
+        return given
+    if dtype is None:
+        raise ValueError("If there is no initial_state, you must give a dtype.")
+    return cell.zero_state(batch, dtype)
+
+
+def _lengths(given: Any, columns: Tensor) -> Tensor | None:
+    if given is None:
+        return None
+    lengths = convert_to_tensor(given, name="sequence_length")
+    if lengths.dtype not in (int32, int64) or lengths.shape.rank not in (1, None):
+        raise ValueError(
+            explain(
+                "sequence_length must be a vector of integers of length batch_size",
+                received=lengths,
+                made_at=lengths.op.source,
+            )
+        )
+    if not lengths.shape.is_compatible_with([columns.shape[1]]):
+        raise ValueError(
+            explain(
+                "sequence_length does not fit the batch",
+                expected=f"({columns.shape[1]},)",
+                received=lengths,
+                made_at=lengths.op.source,
+            )
+        )
+    return elementwise.cast(lengths, int32)
+
+
+def _choose(going: Tensor, new: Any, old: Any) -> Any:
+    """`new` for the examples that go on, `old` for the rest."""
+
+    def choose(one: Tensor, other: Any) -> Tensor:
+        if one.shape.rank == 0:
+            return one
+        mask = going
+        for _ in range((one.shape.rank or 1) - 1):
+            mask = array.expand_dims(mask, -1)
+        return indexing.where(
+            elementwise.logical_and(mask, filling.ones_like(one, bool)), one, other
+        )
+
+    return nest.map_structure(choose, new, old)
+
+
+def static_rnn(
+    cell: RNNCell,
+    inputs: Sequence[Any],
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """Runs a cell over a list of inputs, unrolled.
+
+    Args:
+        cell: the cell.
+        inputs: for each step `(batch, ...)`, or a nested structure of such.
+        initial_state, dtype, sequence_length: see `dynamic_rnn`.
+        scope: the variable scope; 'rnn' by default.
+
+    Returns:
+        The list of outputs, and the last state.
+
+    Raises:
+        TypeError: `inputs` is no list.
+        ValueError: it is empty, or neither `initial_state` nor `dtype` is given.
+    """
+    _check_cell(cell)
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    with variable_scope(scope or "rnn"):
+        steps = [nest.map_structure(convert_to_tensor, each) for each in inputs]
+        first = nest.flatten(steps[0])[0]
+        state = _initial_state(cell, initial_state, dtype, _size(first, 0))
+        lengths = None
+        if sequence_length is not None:
+            lengths = elementwise.cast(convert_to_tensor(sequence_length), int32)
+        outputs = []
+        for number, values in enumerate(steps):
+            output, new = cell(values, state)
+            if lengths is not None:
+                going = elementwise.less(constant(number, int32), lengths)
+                output = _choose(going, output, nest.map_structure(filling.zeros_like, output))
+                new = _choose(going, new, state)
+            outputs.append(output)
+            state = new
+        return outputs, state
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """`dynamic_rnn` forwards and, with another cell, backwards.
+
+    Args:
+        cell_fw, cell_bw: the cells.
+        inputs, sequence_length, dtype, time_major: see `dynamic_rnn`.
+        initial_state_fw, initial_state_bw: see `initial_state` there.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        scope: the variable scope; 'bidirectional_rnn' by default.
+
+    Returns:
+        The outputs (forwards, backwards), both in the order of the inputs, and the last states.
+    """
+    from estimatorkit.core.ops.rearrange import reverse, reverse_sequence
+
+    time_axis, batch_axis = (0, 1) if time_major else (1, 0)
+
+    def reversed_(value: Any) -> Any:
+        if sequence_length is None:
+            return nest.map_structure(lambda each: reverse(each, [time_axis]), value)
+        return nest.map_structure(
+            lambda each: reverse_sequence(
+                each, sequence_length, seq_axis=time_axis, batch_axis=batch_axis
+            ),
+            value,
+        )
+
+    rest = {"dtype": dtype, "time_major": time_major, "sequence_length": sequence_length}
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            out_forward, last_forward = dynamic_rnn(
+                cell_fw, inputs, initial_state=initial_state_fw, scope=forward, **rest
+            )
+        with variable_scope("bw") as backward:
+            out_backward, last_backward = dynamic_rnn(
+                cell_bw,
+                reversed_(nest.map_structure(convert_to_tensor, inputs)),
+                initial_state=initial_state_bw,
+                scope=backward,
+                **rest,
+            )
+        return (out_forward, reversed_(out_backward)), (last_forward, last_backward)
+
+
+def static_bidirectional_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Sequence[Any],
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any, Any]:
+    """`static_rnn` forwards and, with another cell, backwards.
+
+    Args:
+        cell_fw, cell_bw: the cells.
+        inputs: a list, see `static_rnn`.
+        initial_state_fw, initial_state_bw, dtype, sequence_length: see `static_rnn`.
+        scope: the variable scope; 'bidirectional_rnn' by default.
+
+    Returns:
+        The outputs (forwards and backwards joined along the last dimension), and the last states.
+    """
+    from estimatorkit.core.ops.joining import concat, stack, unstack
+    from estimatorkit.core.ops.rearrange import reverse_sequence
+
+    def reversed_(steps: Sequence[Any]) -> list[Any]:
+        if sequence_length is None:
+            return list(reversed(steps))
+        together = stack(list(steps))
+        return unstack(reverse_sequence(together, sequence_length, seq_axis=0, batch_axis=1))
+
+    rest = {"dtype": dtype, "sequence_length": sequence_length}
+    with variable_scope(scope or "bidirectional_rnn"):
+        with variable_scope("fw") as forward:
+            out_forward, last_forward = static_rnn(
+                cell_fw, inputs, initial_state_fw, scope=forward, **rest
+            )
+        with variable_scope("bw") as backward:
+            out_backward, last_backward = static_rnn(
+                cell_bw, reversed_(inputs), initial_state_bw, scope=backward, **rest
+            )
+        pairs = zip(out_forward, reversed_(out_backward), strict=True)
+        return [concat(list(pair), 1) for pair in pairs], last_forward, last_backward
+
+
+def static_state_saving_rnn(
+    cell: RNNCell,
+    inputs: Sequence[Any],
+    state_saver: Any,
+    state_name: Any,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`static_rnn` whose state comes from and goes to `state_saver` (`state`, `save_state`)."""
+    names = state_name if nest.is_nested(state_name) else [state_name]
+    states = [state_saver.state(name) for name in nest.flatten(names)]
+    initial = nest.pack_sequence_as(cell.state_size, states)
+    outputs, state = static_rnn(cell, inputs, initial, sequence_length=sequence_length, scope=scope)
+    saved = [
+        state_saver.save_state(name, part)
+        for name, part in zip(nest.flatten(names), nest.flatten(state), strict=True)
+    ]
+    from estimatorkit.core.graph import control_dependencies
+
+    with control_dependencies(saved):
+        outputs[-1] = array.identity(outputs[-1])
+    return outputs, state
