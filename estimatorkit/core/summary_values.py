@@ -268,7 +268,7 @@ def plugin_metadata(plugin_name: str) -> bytes:
 
 def description(node_def: Any) -> Any:
     """The `SummaryDescription` that a TensorSummary node holds as JSON."""
-    from google.protobuf import json_format  # type: ignore[import-untyped]
+    from google.protobuf import json_format
     from tensorboard.compat.proto.summary_pb2 import SummaryDescription
 
     return json_format.Parse(node_def.attr["description"].s, SummaryDescription())
