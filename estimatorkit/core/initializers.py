@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.conversion import as_array, constant
+from estimatorkit.core.conversion import as_array, constant, make
 from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import filling, random
+from estimatorkit.core.ops.array import reshape, transpose
+from estimatorkit.core.registry import Case, register, same_as_input
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Tensor
 
@@ -28,7 +31,9 @@ class Initializer:
         Args:
             shape: the variable's shape, known in all dimensions.
             dtype: its dtype; the initializer's own by default.
-            partition_info: accepted for TensorFlow's signature.
+            partition_info: where the value is a slice of a whole one: `full_shape` and
+                `var_offset` (see `PartitionInfo`). Initializers whose scale depends on the shape
+                take the whole one's.
         """
         raise TypeError(f"{type(self).__name__} does not say how to make a value.")
 
@@ -173,7 +178,8 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
-        fan_in, fan_out = _fans(as_shape(shape).as_list())
+        whole = shape if partition_info is None else partition_info.full_shape
+        fan_in, fan_out = _fans(as_shape(whole).as_list())
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, count)
         if self.distribution == "uniform":
@@ -192,6 +198,127 @@ def _fans(dims: list[Any]) -> tuple[float, float]:
         return float(dims[0]), float(dims[0])
     window = math.prod(dims[:-2])
     return float(dims[-2] * window), float(dims[-1] * window)
+
+
+class UniformUnitScaling(Initializer):
+    """Evenly from [-l, l], l = factor * sqrt(3 / inputs), which keeps the scale of what goes in.
+
+    Args:
+        factor: 1.0 for a linear layer, about 1.43 for relu, 1.15 for tanh (Sussillo & Abbott 2014).
+        seed: see `set_random_seed`.
+        dtype: floating.
+    """
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        whole = shape if partition_info is None else partition_info.full_shape
+        dims = [int(dim or 0) for dim in as_shape(whole).as_list()]
+        limit = self.factor * math.sqrt(3.0 / max(1.0, math.prod(dims[:-1])))
+        return random.random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthogonal columns (or rows, where there are fewer), times `gain`.
+
+    More than two dimensions are taken as a matrix whose columns are the last one. Saxe et al. 2014.
+
+    Args:
+        gain: a factor.
+        seed: see `set_random_seed`.
+        dtype: floating.
+
+    Raises:
+        ValueError: called with a shape of fewer than two dimensions.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dims = [int(dim or 0) for dim in as_shape(shape).as_list()]
+        if len(dims) < 2:
+            raise ValueError(
+                explain(
+                    "The tensor to initialize must be at least two-dimensional",
+                    received=f"shape {dims}",
+                )
+            )
+        rows, columns = math.prod(dims[:-1]), dims[-1]
+        flat = [max(rows, columns), min(rows, columns)]
+        drawn = random.random_normal(flat, 0.0, 1.0, dtype or self.dtype, self.seed)
+        basis = make("OrthogonalBasis", {"matrix": drawn})
+        if rows < columns:
+            basis = transpose(basis)
+        return reshape(basis, dims) * self.gain
+
+
+def _orthogonal_basis(matrix: Any) -> Any:
+    """The columns of `matrix` made orthogonal; signs such that they are evenly distributed."""
+    wide = matrix.astype(jnp.promote_types(matrix.dtype, jnp.float32))
+    basis, triangle = jnp.linalg.qr(wide)
+    return (basis * jnp.sign(jnp.diagonal(triangle))).astype(matrix.dtype)
+
+
+_BASIS = np.array([[0.6, 0.8], [0.8, -0.6]], np.float32)
+
+register(
+    "OrthogonalBasis",
+    _orthogonal_basis,
+    infer=same_as_input(),
+    gradient=None,
+    accepts="f",
+    cases=lambda: [
+        Case((np.array([[3.0, 1.0], [4.0, 1.0]], np.float32),), {}, _BASIS),
+    ],
+)
+
+
+class Identity(Initializer):
+    """The identity matrix times `gain`; for matrices only.
+
+    Raises:
+        ValueError: called with a shape of other than two dimensions.
+    """
+
+    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        dims = [int(dim or 0) for dim in as_shape(shape).as_list()]
+        if len(dims) != 2:
+            raise ValueError(
+                explain("Identity: the variable must be a matrix", received=f"shape {dims}")
+            )
+        row, column = (0, 0) if partition_info is None else partition_info.var_offset
+        values = np.eye(dims[0], dims[1], row - column) * self.gain
+        return constant(values.astype(as_dtype(dtype or self.dtype).numpy_dtype))
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal with variance 2 / inputs, for relu (He et al. 2015)."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Evenly with variance 2 / inputs, for relu (He et al. 2015)."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal with variance 1 / inputs (LeCun et al. 2012)."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Evenly with variance 1 / inputs (LeCun et al. 2012)."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 class GlorotUniform(VarianceScaling):
