@@ -171,17 +171,17 @@ class _Reader:
     def read(self) -> None:
         """Adds all nodes, each after its inputs."""
         taken = {op.name for op in self._graph.get_operations()}
-        for node in _in_order(self._nodes, self._given):
-            full_name = self._scope + node.name
-            if full_name in taken:
+        for name in self._nodes:
+            if self._scope + name in taken:
                 raise ValueError(
                     explain(
-                        f"Node name '{full_name}' already exists in the Graph",
+                        f"Node name '{self._scope + name}' already exists in the Graph",
                         hint="import under a name scope: import_graph_def(..., name='imported')",
                     )
                 )
-            self._graph.unique_name(full_name)  # so that later operations get another
-            self._add(node, full_name)
+            self._graph.unique_name(self._scope + name)  # so that other operations get another
+        for node in _in_order(self._nodes, self._given):
+            self._add(node, self._scope + node.name)
         unused = sorted(set(self._given) - self._used)
         if unused:
             raise ValueError(f"Attempted to map inputs that were not found in graph_def: {unused}")
@@ -290,7 +290,12 @@ class _OwnNodes:
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, scope: str) -> None:
-        self._names = {node.name for node in nodes}
+        # Queues, tables, variables: what operations name in their attributes.
+        self._resources = {
+            node.name
+            for node in nodes
+            if not node.input and node.op not in ("Const", "NoOp", "Placeholder")
+        }
         self._scope = scope
         bodies = [node for function in library.function for node in function.node_def]
         unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
@@ -334,12 +339,14 @@ class _OwnNodes:
                         hint="make this part of the graph anew",
                     )
                 )
-        if registry.lookup(node.op).context or "_forward" in attrs:
-            return {key: self._renamed(value) for key, value in attrs.items()}
+        if attrs.get("_forward"):
+            attrs["_forward"] = self._scope + attrs["_forward"]
+        if registry.lookup(node.op).context:
+            attrs = {key: self._renamed(value) for key, value in attrs.items()}
         return attrs
 
     def _renamed(self, value: Any) -> Any:
-        """Names of other operations (of queues, tables, ...) follow them under the scope."""
-        if isinstance(value, str) and value in self._names:
+        """Names of resources follow them under the scope."""
+        if isinstance(value, str) and value in self._resources:
             return self._scope + value
         return tuple(map(self._renamed, value)) if type(value) is tuple else value

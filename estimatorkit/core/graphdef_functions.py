@@ -9,10 +9,10 @@ are lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.attr_values import FunctionName
+from estimatorkit.core.attr_values import FunctionName, decode
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -116,3 +116,27 @@ class FunctionReader:
             graph.captures.update(zip(captured, own[count:], strict=True))
             self._made[key] = GraphFunction(graph, own[:count], outputs, outputs)
         return self._made[key]
+
+
+def functions_in(nodes: Iterable[Any], library: Any) -> list[Any]:
+    """The functions of a library that nodes hold, or that such functions hold."""
+    definitions = {each.signature.name: each for each in library.function}
+    needed: dict[str, Any] = {}
+    pending = list(nodes)
+    while pending:
+        for attr in pending.pop().attr.values():
+            for name in _names_in(decode(attr) if attr.WhichOneof("value") else None):
+                if name in definitions and name not in needed:
+                    needed[name] = definitions[name]
+                    pending.extend(definitions[name].node_def)
+    return [each for name, each in definitions.items() if name in needed]
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    if isinstance(value, FunctionName):
+        yield value.name
+    elif isinstance(value, dict):
+        yield from _names_in(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _names_in(each)

@@ -27,6 +27,9 @@ _PLACES = {
         *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
     ),
     **names("estimatorkit.train.saver", "Saver"),
+    **names("estimatorkit.train.meta_graph", "export_meta_graph", "import_meta_graph"),
+    **names("estimatorkit.core.graph_util", "write_graph"),
+    **names("estimatorkit.core.summary_writer", "summary_iterator"),
     **names("estimatorkit.train.coordinator", "Coordinator", "LooperThread"),
     **names(
         "estimatorkit.train.queue_runner",

@@ -1,0 +1,317 @@
+"""Graphs with their collections in files: `export_meta_graph` and `import_meta_graph`.
+
+A `MetaGraphDef` holds a graph (`core.graphdef`), its collections and what a `Saver` needs to know.
+Collections hold names of tensors and operations, variables (as `VariableDef`s), numbers and bytes;
+what is none of these is left out, with a warning in the log, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.graph_util import read_proto, write_proto
+from estimatorkit.core.graphdef import graph_def_of, import_graph_def
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.train.log import logger
+
+_VARIABLES = (
+    *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
+    *(GraphKeys.TRAINABLE_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.GLOBAL_STEP),
+    *(GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.CONCATENATED_VARIABLES, GraphKeys.WEIGHTS),
+    GraphKeys.BIASES,
+)
+"""Collections whose bytes are `VariableDef`s, where they hold variables."""
+
+
+class LoadedMetaGraph(NamedTuple):
+    """What `load_meta_graph` added to a graph.
+
+    Attributes:
+        variables: the global variables by their names in the file.
+        saver_def: the `SaverDef`, or None where the file has none.
+        elements: what `return_elements` named.
+    """
+
+    variables: dict[str, Variable]
+    saver_def: Any
+    elements: list[Tensor | Operation]
+
+
+class ImportedVariable(Variable):
+    """A variable whose operations are in the graph already.
+
+    Args:
+        proto: its `VariableDef`.
+        graph: the graph.
+        scope: put before the names in `proto`; ends in '/' where it is not empty.
+    """
+
+    def __init__(self, proto: Any, graph: Graph, scope: str) -> None:
+        self._handle = graph.get_tensor_by_name(scope + proto.variable_name)
+        self.initializer = graph.get_operation_by_name(scope + proto.initializer_name)
+        self._snapshot = graph.get_tensor_by_name(scope + proto.snapshot_name)
+        initial = proto.initial_value_name or self.initializer.inputs[1].name[len(scope) :]
+        self.initial_value = graph.get_tensor_by_name(scope + initial)
+        self.dtype = self._handle.op.attrs["dtype"]
+        self._shape = self._handle.op.attrs["shape"]
+        self.trainable = proto.trainable
+        self.constraint = None
+
+
+def variable_def(variable: Variable, scope: str = "") -> Any:
+    """A variable as a `VariableDef`, with names below `scope`."""
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
+    names = {
+        "variable_name": variable.handle.name,
+        "initializer_name": variable.initializer.name,
+        "snapshot_name": variable._snapshot.name,
+        "initial_value_name": variable.initial_value.name,
+    }
+    below = {key: _below(name, scope) for key, name in names.items()}
+    return VariableDef(**below, is_resource=True, trainable=variable.trainable)
+
+
+def _below(name: str, scope: str) -> str:
+    return name.removeprefix(scope)
+
+
+# -- writing
+
+
+def export_meta_graph(
+    filename: str | os.PathLike[str] | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Iterable[str] | None = None,
+    as_text: bool = False,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+) -> Any:
+    """A graph with its collections as a `MetaGraphDef`, which is also written to a file.
+
+    Args:
+        filename: the file, where one is wanted.
+        meta_info_def: a `MetaInfoDef` to be put in.
+        graph_def: a `GraphDef` to be taken in place of the graph's.
+        saver_def: a `SaverDef` to be put in.
+        collection_list: which collections; all by default.
+        as_text: whether the file is text.
+        graph: the graph; the default graph by default.
+        export_scope: only what is below this name scope, with names that leave it out.
+        clear_devices: whether to leave out the devices.
+        clear_extraneous_savers, strip_default_attrs, save_debug_info: accepted for TensorFlow's
+            signature.
+
+    Raises:
+        ValueError: an operation below `export_scope` takes a tensor from outside.
+    """
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    graph = graph or get_default_graph()
+    scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
+    made = MetaGraphDef()
+    if meta_info_def is not None:
+        made.meta_info_def.CopyFrom(meta_info_def)
+    made.graph_def.CopyFrom(
+        graph_def_of(graph, add_shapes=True) if graph_def is None else graph_def
+    )
+    if scope:
+        _keep_below(made.graph_def, scope)
+    if clear_devices:
+        _clear_devices(made.graph_def)
+    if saver_def is not None:
+        made.saver_def.CopyFrom(saver_def)
+    keys = graph.get_all_collection_keys() if collection_list is None else collection_list
+    for key in keys:
+        _write_collection(made, str(key), graph.get_collection(key), scope)
+    if filename is not None:
+        directory, name = os.path.split(os.fspath(filename))
+        write_proto(made, directory or ".", name, as_text)
+    return made
+
+
+def _keep_below(graph_def: Any, scope: str) -> None:
+    nodes = [node for node in graph_def.node if node.name.startswith(scope)]
+    for node in nodes:
+        for position, each in enumerate(node.input):
+            mark = "^" if each.startswith("^") else ""
+            if not each.removeprefix("^").startswith(scope):
+                raise ValueError(
+                    explain(
+                        f"node {node.name!r} below {scope!r} takes {each!r} from outside",
+                        hint="export the whole graph, or put the input below the scope",
+                    )
+                )
+            node.input[position] = mark + _below(each.removeprefix("^"), scope)
+        node.name = _below(node.name, scope)
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
+
+
+def _clear_devices(graph_def: Any) -> None:
+    for node in graph_def.node:
+        node.device = ""
+
+
+def _write_collection(made: Any, key: str, items: Sequence[Any], scope: str) -> None:
+    from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
+
+    if scope:
+        items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
+    collection = CollectionDef()
+    if items and all(isinstance(item, Variable) for item in items) and key in _VARIABLES:
+        protos = [variable_def(item, scope).SerializeToString() for item in items]
+        collection.bytes_list.value.extend(protos)
+    elif items and all(isinstance(item, (Tensor, Operation, Variable)) for item in items):
+        collection.node_list.value.extend(_below(item.name, scope) for item in items)
+    elif items and all(isinstance(item, (str, bytes)) for item in items):
+        values = [item.encode() if isinstance(item, str) else item for item in items]
+        collection.bytes_list.value.extend(values)
+    elif items and all(type(item) is int for item in items):
+        collection.int64_list.value.extend(items)
+    elif items and all(type(item) is float for item in items):
+        collection.float_list.value.extend(items)
+    else:
+        if items:
+            logger.warning(
+                "Issue encountered when serializing %s. Type is unsupported, or the types of the "
+                "items don't match field type in CollectionDef: %s",
+                key,
+                ", ".join(sorted({type(item).__name__ for item in items})),
+            )
+        return
+    made.collection_def[key].CopyFrom(collection)
+
+
+# -- reading
+
+
+def read_meta_graph(path: str | os.PathLike[str]) -> Any:
+    """Reads a `MetaGraphDef` from a file, binary or text.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ValueError: it holds none.
+    """
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    return read_proto(MetaGraphDef, path)
+
+
+def load_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+) -> LoadedMetaGraph:
+    """Adds the graph and the collections of a `MetaGraphDef` to the default graph.
+
+    Args:
+        meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
+        clear_devices: whether to leave out the devices.
+        import_scope: a name scope to put it under.
+        input_map, return_elements: see `import_graph_def`.
+
+    Raises:
+        NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
+    """
+    given = meta_graph_or_file
+    meta_graph = read_meta_graph(given) if isinstance(given, (str, os.PathLike)) else given
+    graph = get_default_graph()
+    graph_def = type(meta_graph.graph_def)()
+    graph_def.CopyFrom(meta_graph.graph_def)
+    if clear_devices:
+        _clear_devices(graph_def)
+    scope = f"{import_scope}/" if import_scope else ""
+    if scope:
+        with graph.name_scope(import_scope) as unique:
+            scope = unique
+    with graph.name_scope(scope or None):
+        elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
+    variables: dict[str, Variable] = {}
+    # Variables first: other collections may hold them too, by name.
+    collections = sorted(
+        meta_graph.collection_def.items(), key=lambda item: item[1].WhichOneof("kind") or ""
+    )
+    for key, collection in collections:
+        for item in _read_collection(graph, key, collection, scope, variables):
+            graph.add_to_collection(key, item)
+    saved = {
+        name: variable
+        for name, variable in variables.items()
+        if variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+    }
+    saver_def = meta_graph.saver_def if meta_graph.HasField("saver_def") else None
+    return LoadedMetaGraph(saved, saver_def, elements or [])
+
+
+def _read_collection(
+    graph: Graph, key: str, collection: Any, scope: str, variables: dict[str, Variable]
+) -> list[Any]:
+    """The items of a collection; `variables` collects those met, one object a name."""
+    kind = collection.WhichOneof("kind")
+    if kind is None:
+        return []
+    values = list(getattr(collection, kind).value)
+    if kind == "bytes_list" and key in _VARIABLES:
+        return [_variable(graph, data, scope, variables) for data in values]
+    if kind == "node_list":
+        known = {variable.name: variable for variable in variables.values()}
+        names = [scope + name for name in values]
+        return [known[name] if name in known else graph.as_graph_element(name) for name in names]
+    return values
+
+
+def _variable(graph: Graph, data: bytes, scope: str, variables: dict[str, Variable]) -> Variable:
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
+    proto = VariableDef.FromString(data)
+    name = proto.variable_name.removesuffix(":0")
+    if name not in variables:
+        variables[name] = ImportedVariable(proto, graph, scope)
+    return variables[name]
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Adds the graph and the collections of a file to the default graph.
+
+    Args:
+        meta_graph_or_file: a file that `export_meta_graph` or `Saver.save` wrote, or a
+            `MetaGraphDef`.
+        clear_devices: whether to leave out the devices.
+        import_scope: a name scope to put it under.
+        **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
+
+    Returns:
+        A `Saver` of its variables; None where it has none.
+    """
+    from estimatorkit.train.saver import Saver
+
+    loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    if not loaded.variables:
+        return None
+    if loaded.saver_def is None:
+        return Saver(loaded.variables)
+    return Saver(
+        loaded.variables,
+        max_to_keep=loaded.saver_def.max_to_keep,
+        keep_checkpoint_every_n_hours=loaded.saver_def.keep_checkpoint_every_n_hours or 10000.0,
+    )

@@ -1,0 +1,140 @@
+"""Graphs with their collections, to files and back."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.variables import Variable
+from estimatorkit.train.meta_graph import load_meta_graph, read_meta_graph
+
+
+def build(counted: bool = True) -> None:
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    with tf.variable_scope("layer"), tf.device("/cpu:0"):
+        weights = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+        y = tf.matmul(x, weights, name="y")
+    step = tf.train.get_or_create_global_step() if counted else None
+    loss = tf.reduce_mean(tf.square(y - 1.0), name="loss")
+    train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, step, name="train")
+    tf.add_to_collection("train_op", train)
+    tf.add_to_collection("outputs", y)
+    tf.add_to_collection("mine", weights)
+    tf.add_to_collection("sizes", 3)
+    tf.add_to_collection("rates", 0.5)
+    tf.add_to_collection("labels", "a")
+    tf.add_to_collection("odd", object())
+    tf.global_variables_initializer()
+
+
+FEEDS = {"x:0": np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)}
+
+
+def train(graph: tf.Graph, scope: str = "") -> list[Any]:
+    feeds = {scope + name: value for name, value in FEEDS.items()}
+    with tf.Session(graph=graph) as session:
+        session.run(f"{scope}init")
+        losses = []
+        for _ in range(3):
+            losses.append(
+                session.run([f"{scope}loss:0", graph.get_collection("train_op")[0]], feeds)
+            )
+        return [*losses, session.run(graph.get_collection("variables"))]
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_graph_goes_on_training(tmp_path: Path, as_text: bool, caplog: Any) -> None:
+    with tf.Graph().as_default() as graph:
+        build()
+    path = tmp_path / "model.meta"
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        made = tf.train.export_meta_graph(path, graph=graph, as_text=as_text)
+    assert "Issue encountered when serializing odd" in caplog.text
+    assert read_meta_graph(path) == made
+    with tf.Graph().as_default() as again:
+        saver = tf.train.import_meta_graph(path)
+    assert isinstance(saver, tf.train.Saver)
+    for key in ("variables", "trainable_variables", "mine", "outputs", "train_op", "global_step"):
+        one, other = graph.get_collection(key), again.get_collection(key)
+        assert [(type(a).__name__, a.name) for a in one] == [
+            (type(b).__name__.replace("ImportedVariable", "Variable"), b.name) for b in other
+        ]
+    (weights,) = again.get_collection("mine")
+    assert weights is again.get_collection("trainable_variables")[0]
+    assert isinstance(weights, Variable)
+    assert (weights.dtype, weights.shape) == (tf.float32, [2, 1])
+    assert again.get_collection("sizes") == [3]
+    assert again.get_collection("rates") == [0.5]
+    assert again.get_collection("labels") == [b"a"]
+    assert again.get_collection("odd") == []
+    assert repr(train(again)) == repr(train(graph))
+
+
+def test_imported_variables_are_variables(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        build()
+    made = tf.train.export_meta_graph(graph=graph)
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(made)
+        (weights,) = tf.trainable_variables()
+        session.run(weights.initializer)
+        session.run(tf.variables_initializer(tf.global_variables()))
+        session.run(weights.assign_add([[1.0], [2.0]]))
+        assert session.run(weights * 2.0).tolist() == [[4.0], [6.0]]
+        path = saver.save(session, tmp_path / "model.ckpt")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(made).restore(session, path)
+        assert session.run(tf.trainable_variables()[0]).tolist() == [[2.0], [3.0]]
+
+
+def test_scopes_and_devices() -> None:
+    with tf.Graph().as_default() as graph:
+        with tf.variable_scope("tower"):
+            build(counted=False)
+        tf.constant(1.0, name="outside")
+    made = tf.train.export_meta_graph(graph=graph, export_scope="tower")
+    names = {node.name for node in made.graph_def.node}
+    assert {"x", "layer/y", "train"} <= names
+    assert "outside" not in names
+    assert any(node.device for node in made.graph_def.node)
+    with tf.Graph().as_default() as again:
+        loaded = load_meta_graph(made, clear_devices=True, import_scope="a/b")
+        assert sorted(loaded.variables) == ["layer/w", "tower/layer/w/Momentum"]
+        assert not any(op.device for op in again.get_operations())
+        x = tf.constant([[1.0, 1.0]])
+        other = load_meta_graph(
+            made, import_scope="a/b", input_map={"x": x}, return_elements=["loss:0"]
+        )
+        assert other.elements[0].name == "a/b_1/loss:0"
+    assert again.get_collection("variables")[0].name.startswith("a/b/")
+    with tf.Graph().as_default() as one:
+        load_meta_graph(made)
+    with tf.Graph().as_default() as under:
+        load_meta_graph(made, import_scope="a")
+    assert repr(train(one)) == repr(train(under, "a/"))
+
+
+def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        outside = tf.constant(1.0, name="outside")
+        with tf.name_scope("tower"):
+            tf.identity(outside)
+    with pytest.raises(ValueError, match="takes 'outside' from outside"):
+        tf.train.export_meta_graph(graph=graph, export_scope="tower")
+    with tf.Graph().as_default():
+        with pytest.raises(tf.errors.NotFoundError):
+            tf.train.import_meta_graph(tmp_path / "none.meta")
+        assert tf.train.import_meta_graph(tf.train.export_meta_graph(graph=graph)) is None
+
+
+def test_parts_of_the_collections() -> None:
+    with tf.Graph().as_default() as graph:
+        build()
+    made = tf.train.export_meta_graph(graph=graph, collection_list=["sizes"], clear_devices=True)
+    assert list(made.collection_def) == ["sizes"]
+    assert not any(node.device for node in made.graph_def.node)
