@@ -171,8 +171,8 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.ops.readers",
-        *("FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TextLineReader"),
-        "WholeFileReader",
+        *("FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader"),
+        *("TextLineReader", "WholeFileReader"),
     ),
     **names(f"{_CORE}.ops.queues", "QueueBase"),
     **names(

@@ -19,13 +19,15 @@ from estimatorkit.core.ops.readers import (
     IdentityReader,
     ReaderBase,
     TextLineReader,
+    TFRecordReader,
     WholeFileReader,
 )
+from estimatorkit.core.records import TFRecordOptions, TFRecordWriter
 
 # The types that no single call can show (see test_ops.py): WholeFileReaderV2, TextLineReaderV2,
 # FixedLengthRecordReaderV2, IdentityReaderV2, ReaderReadV2, ReaderReadUpToV2,
 # ReaderNumRecordsProducedV2, ReaderNumWorkUnitsCompletedV2, ReaderSerializeStateV2,
-# ReaderRestoreStateV2, ReaderResetV2.
+# ReaderRestoreStateV2, ReaderResetV2, TFRecordReaderV2.
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +111,25 @@ def test_records_of_fixed_length(session: tf.Session, tmp_path: Path) -> None:
         FixedLengthRecordReader(0)
 
 
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_tf_records(session: tf.Session, tmp_path: Path, compression: str) -> None:
+    path = str(tmp_path / "records")
+    options = TFRecordOptions(compression)
+    with TFRecordWriter(path, options) as writer:
+        writer.write(b"abc")
+        writer.write(b"")
+    reader = TFRecordReader(options=options)
+    assert records(session, reader, queue_of(session, [path])) == [
+        (f"{path}:0".encode(), b"abc"),
+        (f"{path}:19".encode(), b""),
+    ]
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(Path(path).read_bytes()[:-3])
+    value = TFRecordReader(options=options).read_up_to(queue_of(session, [str(damaged)]), 9)[1]
+    with pytest.raises(errors.DataLossError, match="damaged"):
+        session.run(value)
+
+
 def test_several_records_at_once(session: tf.Session, files: list[str]) -> None:
     keys, values = TextLineReader().read_up_to(queue_of(session, files), 2)
     assert values.shape.as_list() == [None]
@@ -138,7 +159,7 @@ def test_a_reader_goes_on_where_it_was(session: tf.Session, files: list[str]) ->
 
 def test_a_file_that_is_not_there(session: tf.Session, files: list[str]) -> None:
     _, value = TextLineReader().read(queue_of(session, ["/nowhere/file", files[2]]))
-    with pytest.raises(errors.NotFoundError, match="/nowhere/file; No such file"):
+    with pytest.raises(errors.NotFoundError, match="/nowhere/file"):
         session.run(value)
     assert session.run(value) == b"last"
 

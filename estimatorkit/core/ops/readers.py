@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,10 +21,12 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64, string
-from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.durable import os_errors
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.queues import QueueBase, host_queue
 from estimatorkit.core.queue_resource import Blocking
+from estimatorkit.core.records import TFRecordOptions, records_with_offsets
 from estimatorkit.core.registry import Spec, apply, fixed, register
 from estimatorkit.core.shapes import SCALAR, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -36,11 +39,18 @@ Record = tuple[bytes, bytes]
 
 
 def _whole_file(name: bytes) -> Iterator[Record]:
-    yield name, Path(name.decode()).read_bytes()
+    yield name, _content(name)
+
+
+def _content(name: bytes) -> bytes:
+    path = os.fsdecode(name)
+    with os_errors("read", path):
+        return Path(path).read_bytes()
 
 
 def _text_lines(name: bytes, skip_header_lines: int = 0) -> Iterator[Record]:
-    with open(name.decode(), "rb") as file:
+    path = os.fsdecode(name)
+    with os_errors("read", path), open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             if number > skip_header_lines:
                 yield b"%s:%d" % (name, number), line.rstrip(b"\n").replace(b"\r", b"")
@@ -54,7 +64,7 @@ def _fixed_length(
     hop_bytes: int,
     coding: str,
 ) -> Iterator[Record]:
-    data = Path(name.decode()).read_bytes()
+    data = _content(name)
     if coding == "GZIP":
         data = gzip.decompress(data)
     elif coding == "ZLIB":
@@ -65,6 +75,13 @@ def _fixed_length(
         yield b"%s:%d" % (name, number), data[start : start + record_bytes]
 
 
+def _tf_records(name: bytes, compression: str) -> Iterator[Record]:
+    start = 0
+    for end, record in records_with_offsets(name, compression):
+        yield b"%s:%d" % (name, start), record
+        start = end
+
+
 def _identity(name: bytes) -> Iterator[Record]:
     yield name, name
 
@@ -73,6 +90,7 @@ _KINDS: dict[str, Callable[..., Iterator[Record]]] = {
     "WholeFileReader": _whole_file,
     "TextLineReader": _text_lines,
     "FixedLengthRecordReader": _fixed_length,
+    "TFRecordReader": _tf_records,
     "IdentityReader": _identity,
 }
 
@@ -100,7 +118,7 @@ class _HostReader(Blocking):
         """The next records, up to `count` of one file, and at least one.
 
         Raises:
-            NotFoundError: there is no such file.
+            OpError: the file cannot be read; the subclass says why.
             OutOfRangeError: the queue of names is closed and empty.
         """
         with self.alone(context, "Read operation was cancelled"):
@@ -120,16 +138,9 @@ class _HostReader(Blocking):
         file = self._file or iter(())
         try:
             records = list(itertools.islice(file, count))
-        except FileNotFoundError as error:
-            self._file = None
-            raise NotFoundError(
-                None,
-                None,
-                explain(
-                    f"{self._name.decode()}; No such file or directory",
-                    hint="the name came from the reader's queue",
-                ),
-            ) from error
+        except OpError:
+            self._file = None  # the next read goes on with the next file
+            raise
         if len(records) < count:
             self._file = None
             self.completed += 1
@@ -387,6 +398,21 @@ class FixedLengthRecordReader(ReaderBase):
             "coding": encoding or "",
         }
         super().__init__("FixedLengthRecordReader", attrs, name)
+
+
+class TFRecordReader(ReaderBase):
+    """The records of a TFRecord file; the key is 'name:offset'.
+
+    Args:
+        name: the name of its handle.
+        options: a `TFRecordOptions`, or the name or number of a compression.
+
+    A run raises `DataLossError` where a file is damaged.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        compression = TFRecordOptions.get_compression_type_string(options)
+        super().__init__("TFRecordReader", {"compression": compression}, name)
 
 
 class IdentityReader(ReaderBase):
