@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import explain
@@ -17,7 +19,41 @@ _A = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
 _B = np.array([[2.0, 0.0], [1.0, -1.0], [0.5, 4.0]], np.float32)
 
 
-def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool, module: Any = jnp) -> Any:
+_NARROW = 32
+"""Columns; XLA's CPU takes 2 to 3 times as long for `a.T @ b` with fewer as for `(b.T @ a).T`, if
+nothing moves the transposition back into the product (784 x 100 by 100 x 10: 70 and 31 us)."""
+
+
+def _transposed_product(a: Any, b: Any) -> Any:
+    """a.T @ b."""
+    if b.shape[1] > _NARROW or b.shape[1] >= a.shape[1] or jax.default_backend() != "cpu":
+        return a.T @ b
+    return lax.optimization_barrier(lax.optimization_barrier(b.T) @ a).T
+
+
+@jax.custom_vjp
+def _matrix_product(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def _backward(matrices: tuple[Any, Any], dy: Any) -> tuple[Any, Any]:
+    a, b = matrices
+    return dy @ b.T, _transposed_product(a, dy)
+
+
+_matrix_product.defvjp(lambda a, b: (a @ b, (a, b)), _backward)
+
+
+def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    if np.ndim(a) == np.ndim(b) == 2:
+        if transpose_a and not transpose_b:
+            return _transposed_product(jnp.asarray(a), jnp.asarray(b))
+        a, b = jnp.asarray(a), jnp.asarray(b)
+        return _matrix_product(a.T if transpose_a else a, b.T if transpose_b else b)
+    return _batched(a, b, transpose_a, transpose_b, jnp)
+
+
+def _batched(a: Any, b: Any, transpose_a: bool, transpose_b: bool, module: Any) -> Any:
     return module.matmul(
         module.swapaxes(a, -1, -2) if transpose_a else a,
         module.swapaxes(b, -1, -2) if transpose_b else b,
@@ -64,7 +100,7 @@ register(
     _product,
     infer=_infer_matmul,
     accepts="fic",
-    numpy_kernel=lambda a, b, transpose_a, transpose_b: _product(
+    numpy_kernel=lambda a, b, transpose_a, transpose_b: _batched(
         a, b, transpose_a, transpose_b, np
     ),
     cases=lambda: [
