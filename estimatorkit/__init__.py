@@ -32,6 +32,7 @@ _PLACES: dict[str, str] = {
     "nest": f"{_CORE}.nest",
     "nn": f"{_CORE}.ops.nn",
     "python_io": "estimatorkit.python_io",
+    "projector": "estimatorkit.projector",
     "queue": "estimatorkit.queue",
     "summary": "estimatorkit.summary",
     "train": "estimatorkit.train",

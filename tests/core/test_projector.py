@@ -1,0 +1,87 @@
+"""The projector's files, read by TensorBoard's own plugin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+from tensorboard.plugins import base_plugin
+from tensorboard.plugins.projector.projector_plugin import ProjectorPlugin
+from werkzeug.test import Client
+
+import estimatorkit as tf
+from estimatorkit.projector import ProjectorConfig, visualize_embeddings, write_embeddings
+
+
+def plugin_client(logdir: Path, route: str) -> Client:
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(logdir))
+    multiplexer.Reload()
+    context = base_plugin.TBContext(
+        logdir=str(logdir),
+        multiplexer=multiplexer,
+        data_provider=data_provider.MultiplexerDataProvider(multiplexer, str(logdir)),
+    )
+    return Client(ProjectorPlugin(context).get_plugin_apps()[route])
+
+
+def test_tensorboard_shows_the_values_with_their_labels(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with tf.Graph().as_default(), tf.Session() as session:
+        values = np.array([[0.1, 2.0], [3.0, -4.5], [1e-8, 6.0]], np.float32)
+        variable = tf.get_variable("words/table", initializer=values)
+        session.run(variable.initializer)
+        with tf.summary.FileWriter(run) as writer:
+            writer.add_summary(tf.Summary(value=[tf.Summary.Value(tag="t", simple_value=1)]), 0)
+            (run / "labels.tsv").write_text("a\nb\nc\n")
+            config = ProjectorConfig()
+            embedding = config.embeddings.add()
+            embedding.tensor_name = variable.name
+            embedding.metadata_path = str(run / "labels.tsv")
+            write_embeddings(writer, config, session)
+    text = (run / "projector_config.pbtxt").read_text("utf-8")
+    written = text_format.Parse(text, ProjectorConfig())
+    assert written.embeddings[0].metadata_path == "labels.tsv"
+    assert written.embeddings[0].tensor_path == "words-table.tsv"
+    (shown,) = json.loads(plugin_client(tmp_path, "/info").get("/?run=run").data)["embeddings"]
+    assert shown["tensorShape"] == [3, 2]
+    assert (
+        plugin_client(tmp_path, "/metadata").get("/?run=run&name=words/table:0").data
+        == b"a\nb\nc\n"
+    )
+    data = plugin_client(tmp_path, "/tensor").get("/?run=run&name=words/table:0").data
+    np.testing.assert_array_equal(np.frombuffer(data, np.float32).reshape(3, 2), values)
+
+
+def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+    for path in (str(tmp_path / "labels.tsv"), "../labels.tsv", "/etc/passwd"):
+        config = ProjectorConfig()
+        config.embeddings.add(tensor_name="t", metadata_path=path)
+        with pytest.raises(ValueError, match="outside of the run's folder"):
+            visualize_embeddings(tmp_path / "run", config)
+    config = ProjectorConfig()
+    config.embeddings.add(
+        tensor_name="t", metadata_path="deep/../labels.tsv"
+    ).sprite.image_path = "s.png"
+    visualize_embeddings(str(tmp_path / "run"), config)
+    assert config.embeddings[0].metadata_path == "deep/../labels.tsv"
+    assert (
+        'metadata_path: "labels.tsv"' in (tmp_path / "run" / "projector_config.pbtxt").read_text()
+    )
+
+
+@pytest.mark.parametrize(("name", "words"), [("tabel", "did you mean 'table'"), ("row", "is none")])
+def test_what_cannot_be_shown(tmp_path: Path, name: str, words: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("table", [2, 3])
+        tf.get_variable("row", [3])
+        session.run(tf.global_variables_initializer())
+        config = ProjectorConfig()
+        config.embeddings.add(tensor_name=name)
+        with pytest.raises(ValueError, match=words):
+            write_embeddings(tmp_path, config, session)
