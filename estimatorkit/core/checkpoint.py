@@ -5,7 +5,8 @@ A checkpoint is a folder `model.ckpt-100` of a model folder (its inside: `checkp
 first set aside as `NAME.old-RANDOM`; readers take that while NAME is missing or damaged, and the
 next writer puts it back or removes it. Readers trust only what verifies: `latest_checkpoint`
 follows the pointer (`checkpoint_state`), and where that fails, finds the newest checkpoint that is
-whole. One process writes a model folder (`directory_lock`), any number read it.
+whole. One process writes a model folder (`directory_lock`), any number read it. Checkpoints that
+TensorFlow wrote are read like our own (`tensorflow_checkpoint`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from estimatorkit.core.checkpoint_format import (
     MANIFEST,
     STATE,
     Manifest,
+    TensorEntry,
     is_checkpoint_file,
     read_manifest,
     read_state,
@@ -49,6 +51,13 @@ from estimatorkit.core.durable import (
     remove_stale_temporaries,
     sync_file,
     temporary_beside,
+)
+from estimatorkit.core.tensorflow_checkpoint import (
+    is_tensorflow_checkpoint,
+    open_tensorflow,
+    remove_tensorflow,
+    tensorflow_checkpoints_in,
+    verify_tensorflow,
 )
 
 SHARD_BYTES = 2 << 30
@@ -142,12 +151,19 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
         FailedPreconditionError: a newer version of the package wrote it.
     """
     wanted = None if names is None else list(names)
+    foreign = open_tensorflow(os.fspath(path))
+    if foreign is not None:
+        chosen = list(foreign.tensors) if wanted is None else wanted
+        for name in chosen:
+            if name not in foreign.tensors:
+                raise _no_variable(path, name, foreign.tensors)
+        return Checkpoint(os.fspath(path), {name: foreign.read(name) for name in chosen}, {})
 
     def read(folder: Path, manifest: Manifest) -> Checkpoint:
         chosen = list(manifest.tensors) if wanted is None else wanted
         for name in chosen:
             if name not in manifest.tensors:
-                raise _no_variable(path, name, manifest)
+                raise _no_variable(path, name, manifest.tensors)
         files = {manifest.tensors[name].shard for name in chosen} | {STATE}
         verify_files(folder, manifest, manifest.files if wanted is None else files)
         tensors = read_tensors(folder, manifest, chosen)
@@ -205,7 +221,8 @@ def latest_checkpoint(directory: AnyPath, latest_filename: str | None = None) ->
             name = name_inside(base, path)
             if os.path.dirname(os.path.realpath(path)) != os.path.realpath(base):
                 raise _not_found(path, "a link leads out of the folder to")
-            _open(path, verify_files)
+            if not verify_tensorflow(path):
+                _open(path, verify_files)
         except (errors.NotFoundError, errors.DataLossError, errors.InvalidArgumentError) as error:
             if get_checkpoint_state(base, latest_filename) != pointer:
                 return latest_checkpoint(base, latest_filename)  # the writer has moved on
@@ -221,6 +238,8 @@ def checkpoint_exists(path: AnyPath) -> bool:
     True where its manifest can be read; the tensors are not compared.
     """
     try:
+        if open_tensorflow(os.fspath(path)) is not None:
+            return True
         return _open(path, lambda folder, manifest: True)
     except (errors.NotFoundError, errors.DataLossError):
         return False
@@ -235,8 +254,29 @@ def list_variables(path_or_directory: AnyPath) -> list[tuple[str, list[int]]]:
     Returns:
         (name, shape), sorted by name.
     """
-    tensors = _open(_locate(path_or_directory), lambda folder, manifest: manifest.tensors)
-    return [(name, list(entry.shape)) for name, entry in sorted(tensors.items())]
+    return [(name, list(entry.shape)) for name, entry in read_contents(path_or_directory).items()]
+
+
+def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
+    """Tells what tensors a checkpoint holds, without reading them.
+
+    Args:
+        path_or_directory: a checkpoint, or a model folder, which means its newest.
+
+    Returns:
+        Entries by name, sorted. The dtype is 'unknown' where it is none of this package.
+    """
+    path = locate_checkpoint(path_or_directory)
+    foreign = open_tensorflow(path)
+    if foreign is None:
+        entries = dict(_open(path, lambda folder, manifest: manifest.tensors))
+    else:
+        entries = {
+            name: TensorEntry("", "unknown" if dtype is None else dtype.name, stored.shape)
+            for name, stored in foreign.tensors.items()
+            for dtype in [stored.known_dtype]
+        }
+    return dict(sorted(entries.items()))
 
 
 def load_variable(path_or_directory: AnyPath, name: str) -> NDArray[Any]:
@@ -251,17 +291,21 @@ def load_variable(path_or_directory: AnyPath, name: str) -> NDArray[Any]:
         DataLossError: the file that holds it is damaged.
     """
     key = name.removesuffix(":0")
-    return read_checkpoint(_locate(path_or_directory), [key]).tensors[key]
+    return read_checkpoint(locate_checkpoint(path_or_directory), [key]).tensors[key]
 
 
 def remove_checkpoint(path: AnyPath) -> None:
-    """Removes a checkpoint in one step (`tf.compat.v1.train.remove_checkpoint`).
+    """Removes a checkpoint in one step, and its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
 
     Raises:
         NotFoundError: there is none.
         AlreadyExistsError: what is there is something else.
     """
     target = Path(path)
+    target.with_name(f"{target.name}.meta").unlink(missing_ok=True)
+    if is_tensorflow_checkpoint(os.fspath(path)):
+        remove_tensorflow(os.fspath(path))
+        return
     _check_is_checkpoint(target)
     for folder in [*_set_aside(target), target]:
         remove_durably(folder)
@@ -353,6 +397,9 @@ def _checkpoints_in(directory: str) -> list[str]:
             continue  # removed by the writer since it was listed
         if any(map(is_checkpoint_file, files)):
             ages[name] = max(ages.get(name, (-1, 0)), (-1 if step is None else step, written))
+    for name, written in tensorflow_checkpoints_in(directory):
+        step = checkpoint_step(name)
+        ages.setdefault(name, (-1 if step is None else step, written))
     return sorted(ages, key=ages.__getitem__, reverse=True)
 
 
@@ -417,7 +464,7 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
     return identity if stat.S_ISDIR(status.st_mode) else None
 
 
-def _locate(path_or_directory: AnyPath) -> str:
+def locate_checkpoint(path_or_directory: AnyPath) -> str:
     """Returns the checkpoint that is meant by a path: itself, or the newest in a model folder."""
     path = os.fspath(path_or_directory)
     with os_errors("read the checkpoint", path):
@@ -434,8 +481,9 @@ def _not_found(
     path: str, problem: str, kind: type[errors.NotFoundError] = errors.NotFoundError
 ) -> errors.NotFoundError:
     hint = "train first, or check the path"
-    if os.path.exists(f"{path}.index"):
-        hint = "this is a checkpoint of TensorFlow's own format, which is not read here"
+    prefix = re.sub(r"\.(index|meta|data-[0-9]{5}-of-[0-9]{5})$", "", path)
+    if prefix != path and is_tensorflow_checkpoint(prefix):
+        hint = f"this is one file of a checkpoint of TensorFlow: give its prefix, {prefix!r}"
     return kind(None, None, errors.explain(f"{problem} {path!r}", hint=hint))
 
 
@@ -447,10 +495,11 @@ def _vanished(path: AnyPath) -> _GoneError:
     return _GoneError(None, None, message)
 
 
-def _no_variable(path: AnyPath, name: str, manifest: Manifest) -> errors.NotFoundError:
+def _no_variable(path: AnyPath, name: str, known: Collection[str]) -> errors.NotFoundError:
     message = errors.explain(
-        f"variable {name!r} is not in the checkpoint {os.fspath(path)!r}",
-        expected=f"one of its {len(manifest.tensors)} variables",
-        hint=errors.did_you_mean(name, manifest.tensors) or "list_variables(path) lists them",
+        f"Key {name} not found in checkpoint: variable {name!r} is not in the checkpoint "
+        f"{os.fspath(path)!r}",
+        expected=f"one of its {len(known)} variables",
+        hint=errors.did_you_mean(name, known) or "list_variables(path) lists them",
     )
     return errors.NotFoundError(None, None, message)

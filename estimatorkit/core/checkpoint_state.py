@@ -111,9 +111,11 @@ def get_checkpoint_state(
         latest_filename: name of the pointer file; None is `checkpoint`.
 
     Returns:
-        The state, relative paths joined to `checkpoint_dir`; None where there is no pointer, or,
-        with a warning, where it cannot be parsed. The paths are not checked: `latest_checkpoint`
-        does that. Differs from TensorFlow, which raises `ValueError` for an empty pointer.
+        The state, relative paths joined to `checkpoint_dir`, as are the names of absolute ones
+        whose checkpoints are there (the folder may have been moved); None where there is no
+        pointer, or, with a warning, where it cannot be parsed. The paths are not checked:
+        `latest_checkpoint` does that. Differs from TensorFlow, which raises `ValueError` for an
+        empty pointer.
     """
     directory = os.fspath(checkpoint_dir)
     path = Path(directory, check_name(latest_filename or _POINTER))
@@ -130,11 +132,21 @@ def get_checkpoint_state(
     times = _floats(fields.get("all_model_checkpoint_timestamps", []))
     preserved = _floats(fields.get("last_preserved_timestamp", []))
     return CheckpointState(
-        os.path.join(directory, fields["model_checkpoint_path"][0]),
-        tuple(os.path.join(directory, p) for p in fields.get("all_model_checkpoint_paths", ())),
+        _found(directory, fields["model_checkpoint_path"][0]),
+        tuple(_found(directory, p) for p in fields.get("all_model_checkpoint_paths", ())),
         times,
         preserved[0] if preserved else 0.0,
     )
+
+
+def _found(directory: str, path: str) -> str:
+    """The path that a pointer means: TensorFlow wrote absolute ones, and folders are moved."""
+    moved = os.path.join(directory, os.path.basename(path))
+    return moved if os.path.isabs(path) and _is_there(moved) else os.path.join(directory, path)
+
+
+def _is_there(path: str) -> bool:
+    return os.path.exists(path) or os.path.exists(f"{path}.index")
 
 
 def name_inside(directory: str, path: str) -> str:

@@ -249,8 +249,10 @@ def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(errors.NotFoundError, match="no valid checkpoint in"):
         list_variables(tmp_path)
     (tmp_path / "model.ckpt-5.index").touch()
-    with pytest.raises(errors.NotFoundError, match="TensorFlow's own format"):
+    with pytest.raises(errors.DataLossError, match=r"5\.index', offset 0: it is too short"):
         read_checkpoint(tmp_path / "model.ckpt-5")
+    with pytest.raises(errors.NotFoundError, match=r"its prefix, '.*model\.ckpt-5'"):
+        read_checkpoint(tmp_path / "model.ckpt-5.index")
 
 
 def test_moved_linked_relative_spaced_and_foreign_folders(

@@ -1,0 +1,103 @@
+"""Protocol buffers' wire format, read field by field, and the checksum that goes with it in
+TensorFlow's files.
+
+For messages of a few fields whose Python classes come only with TensorFlow. Every reader here
+raises `ValueError` for what is malformed, and takes no more memory than the input has.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+_CHECKSUM_DELTA = 0xA282EAD8
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Reads an unsigned number of up to 64 bits, seven bits a byte, the lowest first.
+
+    Returns:
+        The number, and the position after it.
+
+    Raises:
+        ValueError: the data end within it, or it is longer than 64 bits.
+    """
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            raise ValueError("a number is cut off")
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value >> 64:
+                break
+            return value, at
+    raise ValueError("a number has more than 64 bits")
+
+
+def signed(value: int) -> int:
+    """A 64-bit number as a signed one (`int64`, `int32` and enums are stored so)."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yields (number, value) of each field of a message, in the order in which they are stored.
+
+    The value is an unsigned int for varints and for fixed 32 and 64 bits, and bytes for strings,
+    messages and packed numbers.
+
+    Raises:
+        ValueError: the message is malformed.
+    """
+    at = 0
+    while at < len(message):
+        key, at = varint(message, at)
+        number, kind = key >> 3, key & 7
+        if number == 0:
+            raise ValueError("a field has the number 0")
+        value: int | bytes
+        if kind == 0:
+            value, at = varint(message, at)
+        elif kind == 2:
+            size, at = varint(message, at)
+            value = message[at : at + size]
+            if len(value) != size:
+                raise ValueError(f"field {number} is cut off")
+            at += size
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+            if at + size > len(message):
+                raise ValueError(f"field {number} is cut off")
+            value = int.from_bytes(message[at : at + size], "little")
+            at += size
+        else:
+            raise ValueError(f"field {number} has the unknown wire type {kind}")
+        yield number, value
+
+
+def numbers(message: bytes) -> dict[int, int]:
+    """The fields of a message that are numbers; of several with one number the last."""
+    return {number: value for number, value in fields(message) if isinstance(value, int)}
+
+
+def messages(message: bytes, number: int) -> list[bytes]:
+    """The fields with this number that are strings or messages."""
+    return [value for at, value in fields(message) if at == number and isinstance(value, bytes)]
+
+
+def crc32c(data: bytes, so_far: int = 0) -> int:
+    """The CRC-32C (Castagnoli) of `data`, going on from that of the data before."""
+    import google_crc32c
+
+    return int(google_crc32c.extend(so_far, data))
+
+
+def masked(checksum: int) -> int:
+    """A checksum as TensorFlow and LevelDB store it, so that a checksum of checksums is sound."""
+    return ((checksum >> 15 | checksum << 17) + _CHECKSUM_DELTA) & 0xFFFFFFFF
+
+
+def fixed32(data: bytes, at: int) -> int:
+    """The four bytes at a position as a little-endian number."""
+    return int(struct.unpack_from("<I", data, at)[0])
