@@ -51,7 +51,9 @@ ELSEWHERE = {
 
 
 # Rows whose shape is not known even where all inputs' are: it depends on values, or is said so.
-UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where"}
+UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where"} | {
+    type_ for type_ in registry.registered_types() if "Sparse" in type_ and "Cross" not in type_
+}
 
 
 class Example(NamedTuple):
@@ -108,16 +110,28 @@ def reads_a_handle(example: Example) -> bool:
 def expected_outputs(example: Example) -> tuple[NDArray[Any], ...]:
     row, case = example.row, example.case
     found = [] if case.expected is None else [case.expected]
-    if row.numpy_kernel is not None:
+    if row.numpy_kernel is not None and not row.context:
         found.append(row.numpy_kernel(*example.arrays, **case.attrs))
     assert found, "a case needs `expected` or a numpy_kernel"
     outputs = [
-        tuple(map(np.asarray, value if isinstance(value, (tuple, list)) else (value,)))
+        tuple(map(as_array, value if isinstance(value, (tuple, list)) else (value,)))
         for value in found
     ]
     for one, other in zip(outputs[0], outputs[-1], strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-6)
+        compare(one, other)
     return outputs[0]
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    # NumPy's own strings lose zero bytes at their end.
+    return np.asarray(value, object if isinstance(value, bytes) else None)
+
+
+def compare(one: NDArray[Any], other: NDArray[Any]) -> None:
+    if one.dtype.kind in "fc" or other.dtype.kind in "fc":
+        np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("type_", registry.registered_types())
@@ -146,19 +160,17 @@ def test_value(example: Example) -> None:
     expected = expected_outputs(example)
     assert len(values) == len(expected)
     for value, wanted, spec in zip(values, expected, inferred, strict=True):
-        array = np.asarray(value)
-        assert spec.dtype == array.dtype
+        array = as_array(value)
+        assert spec.dtype.numpy_dtype == array.dtype
         assert spec.shape.is_compatible_with(array.shape)
-        assert spec.shape.is_fully_defined() or example.row.type in UNKNOWN_SHAPES
+        free = example.row.type in UNKNOWN_SHAPES or example.row.where == "host"
+        assert spec.shape.is_fully_defined() or free
         assert array.shape == wanted.shape
-        if array.dtype.kind in "fc":
-            np.testing.assert_allclose(array, wanted, rtol=2e-6, atol=1e-6)
-        else:
-            np.testing.assert_array_equal(array, wanted)
+        compare(array, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int64", "bool"])
-@pytest.mark.parametrize("type_", sorted({row.type for row in rows() if row.where == "device"}))
+@pytest.mark.parametrize("type_", sorted({row.type for row in rows() if row.where != "host"}))
 def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
     """Within a segment nothing converts: a kernel that promotes would change what follows.
 
@@ -207,7 +219,7 @@ def test_kernel_gives_the_inferred_dtype(type_: str, dtype: str) -> None:
     [
         parameter
         for parameter in examples()
-        if parameter.values[0].row.where == "device" and len(parameter.values[0].arrays) > 1
+        if parameter.values[0].row.where != "host" and len(parameter.values[0].arrays) > 1
     ],
 )
 def test_constants_beside_computed_values(example: Example) -> None:
