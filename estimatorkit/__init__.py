@@ -176,6 +176,7 @@ _PLACES: dict[str, str] = {
         *("TextLineReader", "WholeFileReader"),
     ),
     **names(f"{_CORE}.ops.queues", "QueueBase"),
+    **names(f"{_CORE}.critical_section", "CriticalSection"),
     **names(
         f"{_CORE}.ops.queue_kinds",
         *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
