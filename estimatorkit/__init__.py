@@ -178,8 +178,11 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.ops.queues", "QueueBase"),
     **names(f"{_CORE}.critical_section", "CriticalSection"),
     **names(
+        f"{_CORE}.ops.accumulators", "ConditionalAccumulator", "SparseConditionalAccumulator"
+    ),
+    **names(
         f"{_CORE}.ops.queue_kinds",
-        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
+        *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue", "StagingArea"),
     ),
     **names(
         "estimatorkit.train.clip",

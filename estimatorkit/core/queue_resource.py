@@ -308,6 +308,13 @@ class HostQueue(Blocking):
             taken.append(self._store.take())
         return taken
 
+    def clear(self) -> None:
+        """Throws all elements away."""
+        with self._changed:
+            while len(self._store):
+                self._store.take()
+            self._changed.notify_all()
+
     def close_queue(self, cancel_pending: bool, context: Any) -> None:
         """Lets no more elements in.
 

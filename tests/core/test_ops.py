@@ -46,12 +46,13 @@ ELSEWHERE = {
     **dict.fromkeys(("Print", "PrintV2", "PyFunc", "PyFuncStateless"), "test_debug.py"),
     "Timestamp": "test_debug.py",  # another value each time
     **{type_: "test_readers.py" for type_ in registry.registered_types() if "Reader" in type_},
+    **{type_: "test_accumulators.py" for type_ in registry.registered_types() if "Accum" in type_},
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
 }
 
 
 # Rows whose shape is not known even where all inputs' are: it depends on values, or is said so.
-UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where"} | {
+UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where", "EditDistance"} | {
     type_ for type_ in registry.registered_types() if "Sparse" in type_ and "Cross" not in type_
 }
 

@@ -24,7 +24,7 @@ from estimatorkit.core.session import Session
 
 # The types that no single call can show (see test_ops.py): FIFOQueueV2, RandomShuffleQueueV2,
 # PaddingFIFOQueueV2, PriorityQueueV2, QueueEnqueueV2, QueueEnqueueManyV2, QueueDequeueV2,
-# QueueDequeueManyV2, QueueCloseV2, QueueSizeV2, QueueIsClosedV2, QueueEnqueueWhere.
+# QueueDequeueManyV2, QueueCloseV2, QueueSizeV2, QueueIsClosedV2, QueueEnqueueWhere, QueueClear.
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ work.
 from __future__ import annotations
 
 from estimatorkit.core.ops import (
+    accumulators,
     array,
     checks,
     debug,
@@ -22,12 +23,19 @@ from estimatorkit.core.ops import (
     random,
     readers,
     reduce,
+    sets,
     sparse,
+    sparse_joining,
+    sparse_math,
+    sparse_products,
+    sparse_segments,
+    sparse_shapes,
     state,
     summary,
 )
 
 __all__ = [
+    "accumulators",
     "array",
     "checks",
     "debug",
@@ -43,7 +51,13 @@ __all__ = [
     "random",
     "readers",
     "reduce",
+    "sets",
     "sparse",
+    "sparse_joining",
+    "sparse_math",
+    "sparse_products",
+    "sparse_segments",
+    "sparse_shapes",
     "state",
     "summary",
 ]

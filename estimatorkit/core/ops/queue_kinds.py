@@ -1,4 +1,5 @@
-"""The kinds of queues: `FIFOQueue`, `RandomShuffleQueue`, `PaddingFIFOQueue`, `PriorityQueue`."""
+"""The kinds of queues: `FIFOQueue`, `RandomShuffleQueue`, `PaddingFIFOQueue`, `PriorityQueue`;
+and `StagingArea`, made of one."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from estimatorkit.core.ops.queues import QueueBase
 from estimatorkit.core.ops.random import get_seed
 from estimatorkit.core.registry import apply
 from estimatorkit.core.shapes import SCALAR, TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 def _as_shapes(shapes: Any, *, partial: bool = False) -> list[TensorShape] | None:
@@ -192,3 +194,51 @@ class PriorityQueue(_Queue):
         super().__init__(
             "PriorityQueue", capacity, types, shapes, names, shared_name, name, first=[int64]
         )
+
+
+class StagingArea:
+    """Holds elements between the steps of a pipeline, first in, first out; it is never closed.
+
+    Args:
+        dtypes: the components' dtypes.
+        shapes: their shapes, or None.
+        names: their names; with names, elements are dicts.
+        shared_name: areas of one `shared_name` are one in a session.
+        capacity: the most elements it holds; 0 for any number.
+        memory_limit: accepted for TensorFlow's signature.
+    """
+
+    def __init__(
+        self,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        capacity: int = 0,
+        memory_limit: int = 0,
+    ) -> None:
+        self._queue = FIFOQueue(
+            capacity or -1, dtypes, shapes, names, shared_name, name="StagingArea"
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of its handle."""
+        return self._queue.name
+
+    def put(self, values: Any, name: str | None = None) -> Operation:
+        """An operation that puts an element in: a list of tensors, or a dict with names."""
+        return self._queue.enqueue(values, name or f"{self.name}_put")
+
+    def get(self, name: str | None = None) -> Any:
+        """The tensors of one element, taken out in each run: a list, or a dict with names."""
+        taken = self._queue.dequeue(name or f"{self.name}_get")
+        return [taken] if isinstance(taken, Tensor) else taken
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many elements it holds, an int32."""
+        return self._queue.size(name or f"{self.name}_size")
+
+    def clear(self, name: str | None = None) -> Operation:
+        """An operation that throws away what it holds."""
+        return self._queue.clear(name or f"{self.name}_clear")

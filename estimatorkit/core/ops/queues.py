@@ -113,6 +113,11 @@ def _close(
     return []
 
 
+def _clear(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
+    _chosen(values, queues, context)[0].clear()
+    return []
+
+
 def _size(*values: Any, queues: tuple[str, ...], context: Any) -> Any:
     return np.asarray(_chosen(values, queues, context)[0].size(), np.int32)
 
@@ -139,6 +144,7 @@ for _type, _kernel, _infer in (
     ("QueueDequeueV2", _dequeue, lambda inputs, attrs: attrs["specs"]),
     ("QueueDequeueManyV2", _dequeue_many, lambda inputs, attrs: attrs["specs"]),
     ("QueueCloseV2", _close, _nothing),
+    ("QueueClear", _clear, _nothing),
     ("QueueSizeV2", _size, fixed(int32)),
     ("QueueIsClosedV2", _is_closed, fixed(bool_)),
 ):
@@ -334,6 +340,10 @@ class QueueBase:
     def size(self, name: str | None = None) -> Tensor:
         """An int32: how many elements the queue holds."""
         return self._apply("QueueSizeV2", [], {}, name or f"{self._own_name}_Size").outputs[0]
+
+    def clear(self, name: str | None = None) -> Operation:
+        """An operation that throws away what the queue holds."""
+        return self._apply("QueueClear", [], {}, name or f"{self._own_name}_Clear")
 
     # -- parts of these
 
