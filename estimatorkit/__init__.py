@@ -34,6 +34,8 @@ _PLACES: dict[str, str] = {
     "python_io": "estimatorkit.python_io",
     "projector": "estimatorkit.projector",
     "queue": "estimatorkit.queue",
+    "sets": "estimatorkit.sets",
+    "sparse": "estimatorkit.sparse",
     "summary": "estimatorkit.summary",
     "train": "estimatorkit.train",
     # Graphs and sessions
@@ -149,7 +151,31 @@ _PLACES: dict[str, str] = {
         range="range_",
     ),
     **names(f"{_CORE}.ops.linalg", "matmul"),
-    **names(f"{_CORE}.ops.sparse", "sparse_placeholder"),
+    **names(
+        f"{_CORE}.ops.sparse",
+        *("sparse_placeholder", "sparse_tensor_to_dense", "sparse_to_dense"),
+    ),
+    **names(
+        f"{_CORE}.ops.sparse_shapes",
+        *("sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain"),
+        *("sparse_slice", "sparse_split", "sparse_transpose"),
+    ),
+    **names(
+        f"{_CORE}.ops.sparse_joining",
+        *("sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_merge"),
+    ),
+    **names(
+        f"{_CORE}.ops.sparse_math",
+        *("sparse_add", "sparse_maximum", "sparse_minimum", "sparse_reduce_max"),
+        *("sparse_reduce_max_sparse", "sparse_reduce_sum", "sparse_reduce_sum_sparse"),
+        *("sparse_softmax", "sparse_to_indicator"),
+    ),
+    **names(f"{_CORE}.ops.sparse_products", "sparse_matmul", "sparse_tensor_dense_matmul"),
+    **names(
+        f"{_CORE}.ops.sparse_segments",
+        *("sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum"),
+    ),
+    **names(f"{_CORE}.ops.sets", "edit_distance"),
     **names(
         f"{_CORE}.ops.random",
         *("multinomial", "random_normal", "random_shuffle", "random_uniform", "truncated_normal"),
