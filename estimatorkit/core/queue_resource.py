@@ -57,15 +57,14 @@ class Blocking:
 
         Args:
             ready: looks at the object.
-            context: the run's; its `cancelled` (an event) ends the waiting where there is one.
+            context: the run's; its `cancelled`, an event, ends the waiting.
             cancelled: the words of the error.
 
         Raises:
             CancelledError: the session or the run ended first.
         """
-        run_cancelled: threading.Event | None = getattr(context, "cancelled", None)
         while not ready():
-            if self._session_closed or (run_cancelled is not None and run_cancelled.is_set()):
+            if self._session_closed or context.cancelled.is_set():
                 raise CancelledError(None, None, cancelled)
             self._changed.wait(_LOOK_AGAIN)
 

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import bool_, string
+from estimatorkit.core.dtypes import bool_, float32, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import identity, shape, size
 from estimatorkit.core.ops.debug import Assert
-from estimatorkit.core.ops.elementwise import greater
+from estimatorkit.core.ops.elementwise import cast, greater, maximum
 from estimatorkit.core.ops.filling import range_
 from estimatorkit.core.ops.indexing import gather
 from estimatorkit.core.ops.queue_kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from estimatorkit.core.ops.queues import QueueBase
 from estimatorkit.core.ops.random import random_shuffle
+from estimatorkit.core.ops.summary import scalar
 from estimatorkit.core.registry import fixed, register
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -116,7 +117,7 @@ def input_producer(
         seed: for shuffling; see `set_random_seed`.
         capacity: how many rows the queue holds.
         shared_name: see `FIFOQueue`.
-        summary_name: accepted for TensorFlow's signature; no summary is made.
+        summary_name: the tag of a summary: how full the queue is, from 0 to 1.
         name: the queue's name.
         cancel_op: see `QueueRunner`.
 
@@ -143,7 +144,15 @@ def input_producer(
         )
         runner = QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op)
         add_queue_runner(runner)
+        if summary_name is not None:
+            _summarize(summary_name, queue, 0, capacity)
         return queue
+
+
+def _summarize(tag: str, queue: QueueBase, above: int, capacity: int) -> None:
+    """A summary of how full a queue is, counted from `above` elements on."""
+    elements = maximum(queue.size() - above, 0) if above else queue.size()
+    scalar(tag, cast(elements, float32) * (1.0 / (capacity - above)))
 
 
 def string_input_producer(
@@ -169,8 +178,9 @@ def string_input_producer(
         strings = convert_to_tensor(string_tensor, string)
         with control_dependencies([Assert(greater(size(strings), 0), [nothing])]):
             strings = identity(strings)
+        tag = f"fraction_of_{capacity}_full"
         return input_producer(
-            strings, [], num_epochs, shuffle, seed, capacity, shared_name, None, scope, cancel_op
+            strings, [], num_epochs, shuffle, seed, capacity, shared_name, tag, scope, cancel_op
         )
 
 
@@ -185,8 +195,9 @@ def range_input_producer(
 ) -> QueueBase:
     """A queue of the integers from 0 to `limit - 1`; arguments as `input_producer`."""
     with name_scope(name, "input_producer") as scope:
+        tag = f"fraction_of_{capacity}_full"
         return input_producer(
-            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, None, scope
+            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, tag, scope
         )
 
 
@@ -529,7 +540,9 @@ class _Pipeline:
     def first_in_first_out(self, capacity: int, shared_name: str | None) -> QueueBase:
         """The queue of `batch`."""
         make_queue = PaddingFIFOQueue if self._pad else FIFOQueue
-        return make_queue(capacity, self._dtypes, self._shapes, shared_name=shared_name)
+        queue = make_queue(capacity, self._dtypes, self._shapes, shared_name=shared_name)
+        _summarize(f"fraction_of_{capacity}_full", queue, 0, capacity)
+        return queue
 
     def shuffled(
         self, capacity: int, min_after_dequeue: int, seed: int | None, shared_name: str | None
@@ -539,7 +552,7 @@ class _Pipeline:
             raise ValueError(
                 f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}."
             )
-        return RandomShuffleQueue(
+        queue = RandomShuffleQueue(
             capacity,
             min_after_dequeue,
             self._dtypes,
@@ -547,6 +560,9 @@ class _Pipeline:
             seed=seed,
             shared_name=shared_name,
         )
+        tag = f"fraction_over_{min_after_dequeue}_of_{capacity - min_after_dequeue}_full"
+        _summarize(tag, queue, min_after_dequeue, capacity)
+        return queue
 
     def batches(self, queue: QueueBase, batch_size: Any, up_to: bool, name: str) -> Any:
         """Fills the queue from threads, and takes batches from it."""

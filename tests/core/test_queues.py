@@ -319,9 +319,8 @@ def test_closing_the_session_cancels_who_waits(session: Session, what: str) -> N
 def test_a_run_that_is_cancelled_stops_waiting(session: Session) -> None:
     queue = FIFOQueue(1, int32, [()])
     taken = queue.dequeue()
-    session.state.cancelled = threading.Event()  # type: ignore[attr-defined]
     running = waiting(session, queue, lambda: session.run(taken))
-    session.state.cancelled.set()  # type: ignore[attr-defined]
+    session.state.cancelled.set()
     with pytest.raises(errors.CancelledError):
         running.join()
 

@@ -176,3 +176,16 @@ def test_a_shape_that_is_not_known() -> None:
         tf.train.input_producer(tf.placeholder(tf.float32, [None, None]))
     with pytest.raises(ValueError, match="Cannot infer Tensor's rank"):
         tf.train.batch([tf.placeholder(tf.float32)], batch_size=2)
+
+
+def test_summaries_say_how_full_the_queues_are(session: tf.Session) -> None:
+    row = numbers(4)
+    tf.train.batch([row], 2, capacity=8)
+    tf.train.shuffle_batch([row], 2, capacity=9, min_after_dequeue=4)
+    summaries = tf.get_collection("summaries")
+    found = [tf.Summary.FromString(text).value[0] for text in session.run(summaries)]
+    assert [(each.tag, each.simple_value) for each in found] == [
+        ("input_producer/fraction_of_32_full", 0.0),
+        ("batch/fraction_of_8_full", 0.0),
+        ("shuffle_batch/fraction_over_4_of_5_full", 0.0),
+    ]
