@@ -30,9 +30,11 @@ from estimatorkit.core.ops.random import random_shuffle
 from estimatorkit.core.ops.summary import scalar
 from estimatorkit.core.registry import fixed, register
 from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner
+from estimatorkit.train.sparse_batches import box, open_boxes
 
 # -- producers
 
@@ -248,7 +250,7 @@ def batch(
     """Batches of examples, by way of a queue.
 
     Args:
-        tensors: an example: a list or a dict of tensors, or one tensor.
+        tensors: an example: a list or a dict of tensors, dense or sparse, or one tensor.
         batch_size: how many examples a batch has.
         num_threads: how many threads make examples.
         capacity: how many examples the queue holds.
@@ -483,7 +485,14 @@ class _Pipeline:
         if not sources:
             raise ValueError("Expected at least one set of tensors")
         self._form = sources[0]
-        self._sources = [_as_list(source, self._form) for source in sources]
+        examples = [_as_list(source, self._form) for source in sources]
+        self._first = examples[0]
+        # Sources that are the same stay the same: their threads share one operation.
+        boxed: dict[SparseTensor, Tensor] = {}
+        for each in (each for example in examples for each in example):
+            if isinstance(each, SparseTensor) and each not in boxed:
+                boxed[each] = box(each, many)
+        self._sources = [[boxed.get(each, each) for each in example] for example in examples]
         if not self._sources[0]:
             raise ValueError("Expected at least one tensor in batch().")
         self._keep = None if keep is None else self._checked_keep(keep, many)
@@ -576,18 +585,23 @@ class _Pipeline:
         add_queue_runner(QueueRunner(queue, operations))
         dequeue = queue.dequeue_up_to if up_to else queue.dequeue_many
         taken = dequeue(batch_size, name=name)
+        tensors = [
+            open_boxes(tensor, like, self._many) if isinstance(like, SparseTensor) else tensor
+            for tensor, like in zip(
+                taken if isinstance(taken, list) else [taken], self._first, strict=True
+            )
+        ]
         if isinstance(self._form, Mapping):
-            tensors = taken if isinstance(taken, list) else [taken]
             return dict(zip(sorted(self._form), tensors, strict=True))
-        return taken
+        return tensors if isinstance(taken, list) else tensors[0]
 
 
-def _as_list(example: Any, form: Any) -> list[Tensor]:
+def _as_list(example: Any, form: Any) -> list[Any]:
     """The tensors of an example, in order."""
     if isinstance(form, Mapping):
         if set(example) != set(form):
             raise ValueError("All dictionaries in tensors_list must have the same keys")
-        return [convert_to_tensor(example[key]) for key in sorted(form)]
-    if isinstance(example, (list, tuple)):
-        return [convert_to_tensor(each) for each in example]
-    return [convert_to_tensor(example)]
+        parts = [example[key] for key in sorted(form)]
+    else:
+        parts = list(example) if isinstance(example, (list, tuple)) else [example]
+    return [convert_to_tensor_or_sparse_tensor(part) for part in parts]

@@ -189,3 +189,33 @@ def test_summaries_say_how_full_the_queues_are(session: tf.Session) -> None:
         ("batch/fraction_of_8_full", 0.0),
         ("shuffle_batch/fraction_over_4_of_5_full", 0.0),
     ]
+
+
+def test_sparse_tensors_go_through_queues(session: tf.Session) -> None:
+    """Examples of 0, 1, 2 and 3 words, as a parser gives them."""
+    number = numbers(4)
+    count = tf.cast(number, tf.int64)
+    places = tf.expand_dims(tf.range(count), 1)
+    words = tf.SparseTensor(places, tf.fill([number], "w"), tf.stack([count]))
+    taken = tf.train.batch({"n": number, "words": words}, batch_size=2, num_threads=1)
+    assert taken["words"].values.dtype is tf.string
+    assert taken["words"].shape.rank == 2
+    first, second = run_to_the_end(session, taken)
+    assert first["words"].indices.tolist() == [[1, 0]]
+    assert first["words"].dense_shape.tolist() == [2, 1]
+    assert second["n"].tolist() == [2, 3]
+    assert second["words"].indices.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
+    assert second["words"].values.tolist() == [b"w"] * 5
+    assert second["words"].dense_shape.tolist() == [2, 3]
+
+
+def test_rows_of_sparse_tensors_go_through_queues(session: tf.Session) -> None:
+    whole = tf.SparseTensor([[0, 1], [2, 0], [2, 2]], [1.0, 2.0, 3.0], [4, 3])
+    taken = tf.train.batch(whole, batch_size=3, enqueue_many=True)
+    tf.train.start_queue_runners(session, coord := tf.train.Coordinator())
+    got = session.run(taken)
+    assert got.indices.tolist() == [[0, 1], [2, 0], [2, 2]]
+    assert got.values.tolist() == [1.0, 2.0, 3.0]
+    assert got.dense_shape.tolist() == [3, 3]
+    coord.request_stop()
+    coord.join()
