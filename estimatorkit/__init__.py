@@ -36,6 +36,7 @@ _PLACES: dict[str, str] = {
     "queue": "estimatorkit.queue",
     "sets": "estimatorkit.sets",
     "sparse": "estimatorkit.sparse",
+    "strings": "estimatorkit.strings",
     "summary": "estimatorkit.summary",
     "train": "estimatorkit.train",
     # Graphs and sessions
@@ -79,6 +80,7 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
+        *("VariableAggregation", "VariableSynchronization"),
         *("Variable", "all_variables", "assert_variables_initialized", "assign", "assign_add"),
         *("assign_sub", "global_variables", "global_variables_initializer"),
         *("is_variable_initialized", "local_variables", "local_variables_initializer"),
@@ -203,13 +205,19 @@ _PLACES: dict[str, str] = {
     ),
     **names(f"{_CORE}.ops.queues", "QueueBase"),
     **names(f"{_CORE}.critical_section", "CriticalSection"),
-    **names(
-        f"{_CORE}.ops.accumulators", "ConditionalAccumulator", "SparseConditionalAccumulator"
-    ),
+    **names(f"{_CORE}.ops.accumulators", "ConditionalAccumulator", "SparseConditionalAccumulator"),
     **names(
         f"{_CORE}.ops.queue_kinds",
         *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue", "StagingArea"),
     ),
+    # Strings
+    **names(
+        f"{_CORE}.ops.strings",
+        *("as_string", "decode_base64", "encode_base64", "regex_replace", "string_strip"),
+        *("string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong"),
+        *("string_to_number", "substr"),
+    ),
+    **names(f"{_CORE}.ops.string_pieces", "reduce_join", "string_join", "string_split"),
     **names(
         "estimatorkit.train.clip",
         *("clip_by_global_norm", "clip_by_norm", "global_norm"),

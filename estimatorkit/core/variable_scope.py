@@ -267,7 +267,7 @@ def get_variable(
     constraint: Any = None,
     synchronization: Any = None,
     aggregation: Any = None,
-) -> Any:
+) -> Variable:
     """The variable of this name under the current variable scope: made, or shared if the scope says
     so.
 
@@ -289,7 +289,8 @@ def get_variable(
             signature; without effect in one process.
 
     Returns:
-        A `Variable`, a `PartitionedVariable`, or what the custom getter returns.
+        A `Variable`; with a partitioner a `PartitionedVariable`; with a custom getter what that
+        returns.
 
     Raises:
         ValueError: it is there and may not be shared, or is to be shared and is not there; or no
@@ -314,10 +315,13 @@ def get_variable(
         "aggregation": aggregation,
     }
     getter = scope.custom_getter if custom_getter is None else custom_getter
+    found: Variable  # as type checkers see it: what programs without the two arguments get
     if getter is None:
-        return _get(full_name, **arguments)
-    arguments["dtype"] = as_dtype(dtype or scope.dtype)
-    return getter(_get, full_name, **_accepted(getter, arguments))
+        found = _get(full_name, **arguments)
+    else:
+        arguments["dtype"] = as_dtype(dtype or scope.dtype)
+        found = getter(_get, full_name, **_accepted(getter, arguments))
+    return found
 
 
 def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -473,7 +477,7 @@ def get_local_variable(
     trainable: bool = False,
     collections: Sequence[str] | None = None,
     **rest: Any,
-) -> Any:
+) -> Variable:
     """As `get_variable`, in LOCAL_VARIABLES and not trainable: checkpoints leave it out."""
     listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, shape, dtype, initializer, regularizer, False, listed, **rest)

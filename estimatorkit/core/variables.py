@@ -10,6 +10,7 @@ name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 from estimatorkit.core import registry, variable_updates
@@ -22,6 +23,25 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Tensor
+
+
+class VariableSynchronization(Enum):
+    """When copies of a variable are brought together; accepted, as there is one copy."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(Enum):
+    """How copies of a variable are put together; accepted, as there is one copy."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
 
 
 class Variable(Operators):
