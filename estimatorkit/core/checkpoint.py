@@ -497,9 +497,9 @@ def _vanished(path: AnyPath) -> _GoneError:
 
 def _no_variable(path: AnyPath, name: str, known: Collection[str]) -> errors.NotFoundError:
     message = errors.explain(
-        f"Key {name} not found in checkpoint: variable {name!r} is not in the checkpoint "
-        f"{os.fspath(path)!r}",
+        f"Key {name} not found in checkpoint",
         expected=f"one of its {len(known)} variables",
+        received=f"{name!r} is not in the checkpoint {os.fspath(path)!r}",
         hint=errors.did_you_mean(name, known) or "list_variables(path) lists them",
     )
     return errors.NotFoundError(None, None, message)

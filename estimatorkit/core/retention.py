@@ -125,6 +125,14 @@ class CheckpointManager:
         """Paths of the checkpoints that are listed, oldest first."""
         return [os.path.join(self._directory, name) for name, _ in self._listed]
 
+    def set_listed(self, listed: Sequence[tuple[str, float]]) -> None:
+        """Says which checkpoints are listed.
+
+        Args:
+            listed: name and time of writing (seconds since 1970) of each, oldest first.
+        """
+        self._listed = tuple(listed)
+
     def save(
         self,
         name: str,

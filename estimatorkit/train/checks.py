@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.tensor import Tensor
 
-_COLLECTION = "step_checks"
+STEP_CHECKS = "step_checks"
+"""The collection; it holds Python functions, so no file can hold it."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,10 @@ def add_step_check(
     """Adds a check to the graph of `tensors`."""
     added = StepCheck(tuple(tensors), check)
     graph = tensors[0].graph if tensors else get_default_graph()
-    graph.add_to_collection(_COLLECTION, added)
+    graph.add_to_collection(STEP_CHECKS, added)
     return added
 
 
 def step_checks(graph: Graph) -> list[StepCheck]:
     """The checks of a graph."""
-    return graph.get_collection(_COLLECTION)
+    return graph.get_collection(STEP_CHECKS)

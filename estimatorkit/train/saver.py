@@ -2,42 +2,66 @@
 
 Besides the variables a checkpoint holds what makes a resumed run go on as an uninterrupted one: the
 counters of random operations and the positions of iterators. How files are committed is the
-business of `core.checkpoint`.
+business of `core.checkpoint`; what must fit before anything is restored, that of `train.fitting`.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.checkpoint import Checkpoint, checkpoint_exists, read_checkpoint
+from estimatorkit.core.checkpoint import (
+    Checkpoint,
+    checkpoint_exists,
+    read_checkpoint,
+    read_contents,
+    write_checkpoint,
+)
+from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
-from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.retention import CheckpointManager
+from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.train.checks import STEP_CHECKS
+from estimatorkit.train.fitting import Found, Item, check_fits, keys_by_name, keys_of
 from estimatorkit.train.log import logger
+
+_NEVER = 10000.0  # hours
 
 
 class Saver:
     """Saves and restores variables.
 
     Args:
-        var_list: the variables: a list, or a dict from the names they have in checkpoints; all
-            global variables of the default graph by default.
+        var_list: what to save: a list of variables and `Saveable`s, or a dict from the names they
+            have in checkpoints; by default all global variables of the default graph, and its
+            collection SAVEABLE_OBJECTS.
+        reshape: whether a variable may be restored from a tensor of another shape with as many
+            elements.
         max_to_keep: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours of training.
-        reshape, sharded, name, restore_sequentially, saver_def, builder, defer_build,
-        write_version, pad_step_number,
-            save_relative_paths, filename: accepted for TensorFlow's signature.
-        allow_empty: whether there may be no variables.
+        saver_def: a `SaverDef`, whose settings are taken.
+        defer_build: whether `var_list` is looked at only when `build` is called.
+        allow_empty: whether there may be nothing to save.
+        pad_step_number: whether the step in a name has eight digits, so that names sort.
+        sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
+            accepted for TensorFlow's signature. Checkpoints are always in the package's format,
+            split by size, and paths in the pointer are always relative.
 
     Raises:
-        ValueError: there are no variables to save.
+        ValueError: there is nothing to save, or two things have one name.
+        TypeError: an item is no variable and no `Saveable`.
     """
 
     def __init__(
@@ -46,7 +70,7 @@ class Saver:
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0,
+        keep_checkpoint_every_n_hours: float = _NEVER,
         name: str | None = None,
         restore_sequentially: bool = False,
         saver_def: Any = None,
@@ -58,17 +82,92 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        self._variables = _by_name(global_variables() if var_list is None else var_list)
-        if not self._variables and not allow_empty:
-            raise ValueError("No variables to save")
+        if defer_build and var_list is not None:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
+            )
+        if saver_def is not None:
+            max_to_keep = saver_def.max_to_keep
+            keep_checkpoint_every_n_hours = saver_def.keep_checkpoint_every_n_hours or _NEVER
+        self._reshape = reshape
+        self._sharded = sharded
         self._max_to_keep = max_to_keep
         self._every_n_hours = keep_checkpoint_every_n_hours
-        self._managers: dict[str, CheckpointManager] = {}
+        self._allow_empty = allow_empty
+        self._pad_step_number = pad_step_number
+        self._managers: dict[tuple[str, str | None], CheckpointManager] = {}
+        self._items: dict[str, Item] | None = None
+        if not defer_build:
+            self._build(var_list)
+
+    def build(self) -> None:
+        """Takes what there is to save in the default graph (see `defer_build`)."""
+        if self._items is None:
+            self._build(None)
+
+    def _build(self, var_list: Any) -> None:
+        if var_list is None:
+            extra = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
+            var_list = [*global_variables(), *extra]
+        items = _by_name(var_list)
+        if not items and not self._allow_empty:
+            raise ValueError("No variables to save")
+        self._items = items
+
+    def _built(self, doing: str) -> dict[str, Item]:
+        if self._items is None:
+            raise RuntimeError(f"`build()` should be called before {doing} if defer_build==True")
+        return self._items
+
+    # -- which checkpoints there are
 
     @property
     def last_checkpoints(self) -> list[str]:
         """The checkpoints that are kept, oldest first."""
         return [path for manager in self._managers.values() for path in manager.last_checkpoints]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Says which checkpoints are kept, oldest first; their times are as good as now."""
+        if not isinstance(last_checkpoints, list):
+            raise AssertionError("last_checkpoints must be a list")
+        self.set_last_checkpoints_with_time([(path, time.time()) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: Sequence[tuple[str, float]]
+    ) -> None:
+        """Says which checkpoints are kept, as (path, seconds since 1970), oldest first."""
+        if not isinstance(last_checkpoints_with_time, list):
+            raise AssertionError("last_checkpoints must be a list")
+        listed: dict[str, list[tuple[str, float]]] = {}
+        for path, when in last_checkpoints_with_time:
+            directory, name = os.path.split(os.fspath(path))
+            listed.setdefault(directory or ".", []).append((name, float(when)))
+        for directory, latest_filename in self._managers:
+            if latest_filename is None:
+                listed.setdefault(directory, [])
+        for directory, pairs in listed.items():
+            self._manager(directory, None).set_listed(pairs)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Says which checkpoints are kept, after a restart; those that are missing are left out."""
+        found = [(os.fspath(path), modified(path)) for path in checkpoint_paths]
+        self.set_last_checkpoints_with_time(
+            [(path, when) for path, when in found if when is not None]
+        )
+
+    def _manager(self, directory: str, latest_filename: str | None) -> CheckpointManager:
+        key = (directory, latest_filename)
+        if key not in self._managers:
+            self._managers[key] = CheckpointManager(
+                directory,
+                max_to_keep=self._max_to_keep or 0,
+                keep_checkpoint_every_n_hours=self._every_n_hours,
+                latest_filename=latest_filename,
+            )
+        return self._managers[key]
+
+    # -- saving
 
     def save(
         self,
@@ -77,11 +176,11 @@ class Saver:
         global_step: Any = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = False,
+        write_meta_graph: bool = True,
         write_state: bool = True,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> str:
+    ) -> str | None:
         """Writes a checkpoint, moves the pointer to it, then removes those that are too many.
 
         Args:
@@ -89,49 +188,106 @@ class Saver:
             save_path: directory and first part of the name, for example 'model_dir/model.ckpt'.
             global_step: a number, tensor or variable that is put behind the name.
             latest_filename: the pointer's name; 'checkpoint' by default.
-            meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs, save_debug_info:
-                accepted for TensorFlow's signature.
+            meta_graph_suffix: the end of the name of the file with the graph.
+            write_meta_graph: whether the graph is written too, for `import_meta_graph`.
+            write_state: whether the pointer is moved, and old checkpoints are removed.
+            strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
 
         Returns:
-            The checkpoint's path, to be given to `restore`.
+            The checkpoint's path, to be given to `restore`; None where there is nothing to save.
 
         Raises:
             FailedPreconditionError: a variable has no value.
             OpError: the disk refuses (see `core.checkpoint.write_checkpoint`).
+            TypeError: `sess` is no session.
         """
+        items = self._built("save")
+        _check_session(sess)
+        if latest_filename is not None and os.path.split(latest_filename)[0]:
+            raise ValueError("'latest_filename' must not contain path components")
+        if not items:
+            return None
         path = os.fspath(save_path)
         if global_step is not None:
-            number = global_step if isinstance(global_step, int) else sess.run(global_step)
-            path = f"{path}-{int(number)}"
+            number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
+            path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
         directory, name = os.path.split(path)
         directory = directory or "."
-        manager = self._managers.get(directory)
-        if manager is None:
-            manager = self._managers[directory] = CheckpointManager(
-                directory,
-                max_to_keep=self._max_to_keep or 0,
-                keep_checkpoint_every_n_hours=self._every_n_hours,
-                latest_filename=latest_filename,
-            )
-        return manager.save(name, self._tensors(sess), self._session_state(sess))
+        tensors, state = _tensors(sess, items), _session_state(sess)
+        if write_state:
+            written = self._manager(directory, latest_filename).save(name, tensors, state)
+        else:
+            written = os.fspath(write_checkpoint(directory, name, tensors, state))
+        if write_meta_graph:
+            self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+        return written
 
-    def _tensors(self, sess: Any) -> dict[str, NDArray[Any]]:
-        values = sess.state.take([variable.op.name for variable in self._variables.values()])
-        return {
-            name: np.asarray(value) for name, value in zip(self._variables, values, strict=True)
-        }
+    def _write_graph(self, path: str, graph: Graph) -> None:
+        try:
+            with graph.as_default():
+                self.export_meta_graph(path)
+        except (TypeError, ValueError) as error:
+            # The checkpoint is written: a graph that no file can hold does not undo that.
+            logger.warning("The graph was not written to %s: %s", path, error)
+
+    def export_meta_graph(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph with its collections as a `MetaGraphDef` (see
+        `train.export_meta_graph`).
+        """
+        from estimatorkit.train.meta_graph import export_meta_graph
+
+        if collection_list is None:  # checks hold Python functions, which no file can
+            keys = get_default_graph().get_all_collection_keys()
+            collection_list = [key for key in keys if key != STEP_CHECKS]
+        return export_meta_graph(
+            filename,
+            saver_def=self.as_saver_def(),
+            collection_list=collection_list,
+            as_text=as_text,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
+            save_debug_info=save_debug_info,
+        )
+
+    def as_saver_def(self) -> Any:
+        """Its settings as a `SaverDef`. The names of operations in it are empty: there are none."""
+        from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+        return SaverDef(
+            max_to_keep=self._max_to_keep or 0,
+            sharded=self._sharded,
+            keep_checkpoint_every_n_hours=self._every_n_hours,
+            version=SaverDef.V2,
+        )
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """As `as_saver_def`."""
+        return self.as_saver_def()
 
     @staticmethod
-    def _session_state(sess: Any) -> dict[str, Any]:
-        random = {
-            name: [int(word) for word in np.asarray(value)]
-            for name, value in sess.state.values.items()
-            if sess.graph.get_operation_by_name(name).type != "VarHandleOp"
-        }
-        return {"random": random, "iterators": iterator_states(sess.state)}
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """A Saver of the default graph's variables with the settings of a `SaverDef`."""
+        return Saver(saver_def=saver_def)
 
-    def restore(self, sess: Any, save_path: str | os.PathLike[str]) -> None:
+    # -- restoring
+
+    def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
         """Puts a checkpoint's values into the session.
+
+        The checkpoint may be TensorFlow's (see `fitting.keys_by_name` for the names in those of
+        TensorFlow 2).
 
         Raises:
             ValueError: there is no checkpoint of this name.
@@ -139,17 +295,25 @@ class Saver:
             InvalidArgumentError: a variable has another shape or dtype in it.
             DataLossError: a file of it is damaged.
         """
-        if not checkpoint_exists(save_path):
-            raise ValueError(
-                f"The passed save_path is not a valid checkpoint: {os.fspath(save_path)}"
-            )
-        restore_checkpoint(sess, read_checkpoint(save_path), self._variables)
-
-
-def _by_name(variables: Any) -> dict[str, Variable]:
-    if isinstance(variables, Mapping):
-        return dict(variables)
-    return {variable.op.name: variable for variable in variables}
+        items = self._built("restore")
+        if not items:
+            return
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        _check_session(sess)
+        path = os.fspath(save_path)
+        if not checkpoint_exists(path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        logger.info("Restoring parameters from %s", path)
+        found = {
+            name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()
+        }
+        keys = keys_of(items)
+        renamed = keys_by_name(path, found, keys)
+        check_fits(path, {key: found[old] for key, old in renamed.items()}, items, self._reshape)
+        read = read_checkpoint(path, [renamed[key] for key in keys])
+        tensors = {key: read.tensors[renamed[key]] for key in keys}
+        _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
 
 
 def restore_checkpoint(
@@ -167,9 +331,24 @@ def restore_checkpoint(
         NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
             different.
     """
-    _check_fits(checkpoint, variables)
-    for name, variable in variables.items():
-        sess.load_variable(variable, as_array(checkpoint.tensors[name], variable.dtype))
+    keys = keys_by_name(checkpoint.path, checkpoint.tensors, variables)
+    tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
+    found = {name: Found.of_array(value) for name, value in tensors.items()}
+    check_fits(checkpoint.path, found, variables)
+    _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), variables, iterators)
+
+
+def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
+    """Puts values that fit into a session, with the random counters and iterator positions."""
+    for name, item in items.items():
+        if isinstance(item, Variable):
+            value = as_array(checkpoint.tensors[name], item.dtype)
+            if not item.shape.is_compatible_with(value.shape):
+                value = value.reshape([size or 0 for size in item.shape.as_list()])
+            sess.load_variable(item, value)
+        else:
+            values = [checkpoint.tensors[name + suffix] for suffix in item.saved_suffixes]
+            item.restore_values(sess.state, values)
     state = checkpoint.state
     known = {op.name for op in sess.graph.get_operations()}
     for name, words in state.get("random", {}).items():
@@ -181,61 +360,68 @@ def restore_checkpoint(
             logger.info("The input starts anew: its end was reached, or it is another dataset.")
 
 
-def _check_fits(checkpoint: Checkpoint, variables: Mapping[str, Variable]) -> None:
-    """Compares names, shapes and dtypes before anything is changed."""
-    found = checkpoint.tensors
-    missing = [name for name in variables if name not in found]
-    different = [
-        name
-        for name, variable in variables.items()
-        if name in found and not _same_kind(variable, found[name])
-    ]
-    if not missing and not different:
-        return
-    unexpected = [name for name in found if name not in variables]
-    rows = [
-        *(_row("missing", name, variables[name], None) for name in missing),
-        *(_row("different", name, variables[name], found[name]) for name in different),
-        *(_row("unexpected", name, None, found[name]) for name in unexpected),
-    ]
-    table = _table([("", "variable", "in the model", "in the checkpoint"), *rows])
-    error = NotFoundError if missing and not different else InvalidArgumentError
-    raise error(
-        None,
-        None,
-        explain(
-            f"the checkpoint {os.fspath(checkpoint.path)} does not fit this model",
-            expected="the model that the checkpoint was written by",
-            received=f"{len(missing)} variables missing, {len(different)} different, "
-            f"{len(unexpected)} unexpected\n{table}",
-            made_at=next(iter(variables.values())).op.source,
-            hint="did feature columns, layers or the optimizer change since the checkpoint was "
-            "written? Use another model_dir for the new model",
-        ),
-    )
+def _by_name(given: Any) -> dict[str, Item]:
+    """The items by the names they have in checkpoints."""
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+        if not all(isinstance(name, str) for name, _ in pairs):
+            raise TypeError(
+                explain(
+                    "names_to_saveables must be a dict mapping string names to Tensors/Variables",
+                    received=repr([name for name, _ in pairs])[:200],
+                )
+            )
+    else:
+        pairs = [(None, item) for item in given]
+    named: list[tuple[str, Item]] = []
+    for name, item in pairs:
+        if isinstance(item, Variable):
+            named.append((name or item.op.name, item))
+        elif isinstance(item, Saveable):
+            named.append((name or item.name, item))
+        else:
+            raise TypeError(
+                explain(
+                    f"Variable to save is not a Variable: {item!r}",
+                    expected="variables, or objects with the members of core.saveable.Saveable",
+                    received=type(item).__name__,
+                )
+            )
+    twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
+    if twice:
+        raise ValueError(f"At least two variables have the same name: {twice[0]}")
+    return dict(named)
 
 
-def _same_kind(variable: Variable, value: NDArray[Any]) -> bool:
-    return (
-        variable.shape.is_compatible_with(value.shape) and variable.dtype.numpy_dtype == value.dtype
-    )
+def _check_session(sess: Any) -> None:
+    if not hasattr(sess, "load_variable"):
+        raise TypeError(
+            explain(
+                f"'sess' must be a Session; {sess!r}",
+                received=type(sess).__name__,
+                hint="give the session itself, not its graph or a monitored session around it",
+            )
+        )
 
 
-def _row(
-    kind: str, name: str, variable: Variable | None, value: NDArray[Any] | None
-) -> tuple[str, str, str, str]:
-    return (
-        kind,
-        name,
-        "-" if variable is None else f"{variable.shape} {variable.dtype.name}",
-        "-" if value is None else f"{value.shape} {value.dtype.name}",
-    )
+def _tensors(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[Any]]:
+    variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
+    values = sess.state.take([variable.op.name for variable in variables.values()])
+    tensors = {name: np.asarray(value) for name, value in zip(variables, values, strict=True)}
+    for name, item in items.items():
+        if not isinstance(item, Variable):
+            saved = item.values_to_save(sess.state)
+            tensors.update(
+                (name + suffix, value)
+                for suffix, value in zip(item.saved_suffixes, saved, strict=True)
+            )
+    return tensors
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "    "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+def _session_state(sess: Any) -> dict[str, Any]:
+    random = {
+        name: [int(word) for word in np.asarray(value)]
+        for name, value in sess.state.values.items()
+        if sess.graph.get_operation_by_name(name).type != "VarHandleOp"
+    }
+    return {"random": random, "iterators": iterator_states(sess.state)}

@@ -85,7 +85,8 @@ def test_some_are_kept(tmp_path: Path) -> None:
     for step in range(4):
         saver.save(model.session, tmp_path / "m", step)
     assert saver.last_checkpoints == [str(tmp_path / f"m-{step}") for step in (2, 3)]
-    assert sorted(path.name for path in tmp_path.glob("m-*")) == ["m-2", "m-3"]
+    names = ["m-2", "m-2.meta", "m-3", "m-3.meta"]
+    assert sorted(path.name for path in tmp_path.glob("m-*")) == names
 
 
 def test_names_may_differ(saved: tuple[str, list[Any], list[Any]]) -> None:
