@@ -14,6 +14,7 @@ from typing import Any
 
 from estimatorkit.core import attr_values, registry
 from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graphdef_functions import FunctionReader, FunctionWriter
@@ -199,7 +200,8 @@ class _Reader:
         self._operations[node.name] = self._graph.get_operation_by_name(full_name)
         shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
         for tensor, shape in zip(outputs, shapes, strict=False):
-            tensor.set_shape(attr_values.shape_value(shape))
+            if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
+                tensor.set_shape(attr_values.shape_value(shape))
 
     def _input(self, name: str) -> Any:
         key = _full_name(name)

@@ -413,11 +413,7 @@ def node_maker(graph_def: Any) -> Callable[[Any, list[Tensor], str], Sequence[Te
         ValueError: some node types have no rule; all are named, with a node of each.
     """
     types = {node.op: node.name for node in reversed(graph_def.node)}
-    missing = sorted(
-        op
-        for op in types
-        if op not in RULES or (RULES[op].function and _function(RULES[op]) is None)
-    )
+    missing = sorted(filter(_is_unknown, types))
     if missing:
         raise ValueError(
             explain(
@@ -440,6 +436,34 @@ def node_maker(graph_def: Any) -> Callable[[Any, list[Tensor], str], Sequence[Te
         return outputs
 
     return make
+
+
+def _is_unknown(op_type: str) -> bool:
+    rule = RULES.get(op_type)
+    return rule is None or bool(rule.function and _function(rule) is None)
+
+
+def known_part(graph_def: Any) -> tuple[Any, list[str]]:
+    """A graph without nodes that cannot be imported and without what needs these.
+
+    Graphs of a training, with gradients and operations that save, still have the model in them.
+
+    Returns:
+        A `GraphDef`, and the node types that were left out.
+    """
+    unknown = {node.op for node in graph_def.node if _is_unknown(node.op)}
+    dropped = {node.name for node in graph_def.node if node.op in unknown}
+    before = -1
+    while len(dropped) > before:
+        before = len(dropped)
+        for node in graph_def.node:
+            sources = (each.removeprefix("^").partition(":")[0] for each in node.input)
+            if node.name not in dropped and not dropped.isdisjoint(sources):
+                dropped.add(node.name)
+    part = type(graph_def)()
+    part.versions.CopyFrom(graph_def.versions)
+    part.node.extend(node for node in graph_def.node if node.name not in dropped)
+    return part, sorted(unknown)
 
 
 def _value(tensor: Tensor) -> Tensor:

@@ -8,14 +8,15 @@ what is none of these is left out, with a warning in the log, as in TensorFlow.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import read_proto, write_proto
-from estimatorkit.core.graphdef import graph_def_of, import_graph_def
+from estimatorkit.core.graphdef import graph_def_of, import_graph_def, is_from_tensorflow
+from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.log import logger
@@ -219,6 +220,9 @@ def load_meta_graph(
 ) -> LoadedMetaGraph:
     """Adds the graph and the collections of a `MetaGraphDef` to the default graph.
 
+    Of a graph that TensorFlow wrote, what cannot be imported (gradients, operations that save) is
+    left out, with a warning in the log.
+
     Args:
         meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
         clear_devices: whether to leave out the devices.
@@ -233,6 +237,16 @@ def load_meta_graph(
     graph = get_default_graph()
     graph_def = type(meta_graph.graph_def)()
     graph_def.CopyFrom(meta_graph.graph_def)
+    if is_from_tensorflow(graph_def.node):
+        graph_def, unknown = known_part(graph_def)
+        if unknown:
+            logger.warning(
+                "%d of %d nodes are left out: those that need node types which are not supported "
+                "(%s).",
+                len(meta_graph.graph_def.node) - len(graph_def.node),
+                len(meta_graph.graph_def.node),
+                ", ".join(unknown),
+            )
     if clear_devices:
         _clear_devices(graph_def)
     scope = f"{import_scope}/" if import_scope else ""
@@ -241,13 +255,14 @@ def load_meta_graph(
             scope = unique
     with graph.name_scope(scope or None):
         elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
+    names = {node.name for node in graph_def.node}
     variables: dict[str, Variable] = {}
     # Variables first: other collections may hold them too, by name.
     collections = sorted(
         meta_graph.collection_def.items(), key=lambda item: item[1].WhichOneof("kind") or ""
     )
     for key, collection in collections:
-        for item in _read_collection(graph, key, collection, scope, variables):
+        for item in _read_collection(graph, key, collection, scope, variables, names):
             graph.add_to_collection(key, item)
     saved = {
         name: variable
@@ -259,26 +274,42 @@ def load_meta_graph(
 
 
 def _read_collection(
-    graph: Graph, key: str, collection: Any, scope: str, variables: dict[str, Variable]
+    graph: Graph,
+    key: str,
+    collection: Any,
+    scope: str,
+    variables: dict[str, Variable],
+    names: Collection[str],
 ) -> list[Any]:
-    """The items of a collection; `variables` collects those met, one object a name."""
+    """The items of a collection, of those nodes that were imported.
+
+    `variables` collects the variables met, one object a name.
+    """
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
     kind = collection.WhichOneof("kind")
     if kind is None:
         return []
     values = list(getattr(collection, kind).value)
     if kind == "bytes_list" and key in _VARIABLES:
-        return [_variable(graph, data, scope, variables) for data in values]
+        protos = map(VariableDef.FromString, values)
+        return [
+            _variable(graph, proto, scope, variables)
+            for proto in protos
+            if _node(proto.initializer_name) in names and _node(proto.snapshot_name) in names
+        ]
     if kind == "node_list":
         known = {variable.name: variable for variable in variables.values()}
-        names = [scope + name for name in values]
-        return [known[name] if name in known else graph.as_graph_element(name) for name in names]
+        wanted = [scope + name for name in values if _node(name) in names]
+        return [known[name] if name in known else graph.as_graph_element(name) for name in wanted]
     return values
 
 
-def _variable(graph: Graph, data: bytes, scope: str, variables: dict[str, Variable]) -> Variable:
-    from tensorboard.compat.proto.variable_pb2 import VariableDef
+def _node(name: str) -> str:
+    return name.partition(":")[0]
 
-    proto = VariableDef.FromString(data)
+
+def _variable(graph: Graph, proto: Any, scope: str, variables: dict[str, Variable]) -> Variable:
     name = proto.variable_name.removesuffix(":0")
     if name not in variables:
         variables[name] = ImportedVariable(proto, graph, scope)

@@ -132,6 +132,29 @@ def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
         assert tf.train.import_meta_graph(tf.train.export_meta_graph(graph=graph)) is None
 
 
+@pytest.mark.parametrize("scope", [None, "old"])
+def test_a_training_graph_of_tensorflow_gives_its_model(scope: str | None, caplog: Any) -> None:
+    golden = Path(__file__).parents[1] / "golden"
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
+            saver = tf.train.import_meta_graph(
+                golden / "graphdef_training.meta", import_scope=scope
+            )
+        assert "node types which are not supported" in caplog.text
+        assert "SaveV2" in caplog.text
+        prefix = f"{scope}/" if scope else ""
+        names = [variable.op.name for variable in tf.trainable_variables()]
+        assert names == [f"{prefix}layer{at}/{name}" for at in range(3) for name in "wb"]
+        assert len(tf.global_variables()) > len(names)  # Adam's, and the step
+        assert isinstance(saver, tf.train.Saver)
+        (y,) = graph.get_collection("outputs")
+        assert graph.get_collection("train_op") == []
+        session.run(tf.global_variables_initializer())
+        with np.load(golden / "graphdef.npz") as values:
+            given, expected = values["training/x"], values["training/y"]
+        np.testing.assert_allclose(session.run(y, {f"{prefix}x:0": given}), expected, rtol=1e-5)
+
+
 def test_parts_of_the_collections() -> None:
     with tf.Graph().as_default() as graph:
         build()
