@@ -80,7 +80,9 @@ def _add(
     total = np.zeros(len(places), a_values.dtype)
     total[in_a] = a_values
     total[in_b] += b_values
-    kept = np.abs(total) >= threshold if threshold > 0 else np.ones(len(total), np.bool_)
+    in_both = np.intersect1d(in_a, in_b)
+    kept = np.ones(len(total), np.bool_)
+    kept[in_both] = np.abs(total[in_both]) >= threshold
     numbers = np.where(kept, np.cumsum(kept) - 1, -1)
     return places[kept], total[kept], a_shape, numbers[in_a], numbers[in_b]
 
@@ -200,8 +202,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
     Args:
         a, b: tensors or sparse tensors of one shape.
-        threshold: sums smaller than it in magnitude are left out of a sparse result (`thresh` is
-            its older name).
+        threshold: sums of two values that are smaller than it in magnitude are left out of a
+            sparse result (`thresh` is its older name).
 
     Returns:
         A sparse tensor where both are, else a tensor.

@@ -192,7 +192,10 @@ def sparse_tensor_dense_matmul(
         _check_inner(sparse, dense, adjoint_a)
         known = values.shape.is_fully_defined() and constant_value(shape) is not None
         inputs = [indices, values, shape, dense]
-        return output("SparseTensorDenseMatMul", inputs, {"on_host": not known}, scope)
+        product = output("SparseTensorDenseMatMul", inputs, {"on_host": not known}, scope)
+        if sparse.shape.dims is not None:
+            product.set_shape([sparse.shape[1 if adjoint_a else 0], None])
+        return product
 
 
 def _conjugate(x: Tensor) -> Tensor:

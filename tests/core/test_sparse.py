@@ -1,0 +1,153 @@
+"""Sparse tensors against TensorFlow's results; feeding, fetching, errors, where products run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.sparse_tensor import convert_to_tensor_or_sparse_tensor
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_sparse import SNIPPETS, SPARSE_ERRORS, run, sample
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "sparse.json").read_text("utf-8"))
+
+# What is known before running and TensorFlow leaves open, or the other way round.
+DIFFERENT_SHAPES: set[str] = set()
+
+WORDS = {
+    "out_of_bounds": "is out of bounds: need 0 <= index <",
+    "out_of_order": "is out of order",
+    "repeated": "is repeated",
+    "reshape": "",
+    "add_shapes": "",
+    "parts_do_not_fit": "",
+    "dense_for_sparse": "Input must be a SparseTensor",
+    "segments_out_of_order": "segment ids are not increasing",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_results(name: str) -> None:
+    found, expected = run(tf, SNIPPETS[name]), GOLDEN["snippets"][name]
+    assert len(found) == len(expected)
+    for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        value = [each.decode() if isinstance(each, bytes) else each for each in flat(ours["value"])]
+        if theirs["dtype"].startswith("float"):
+            np.testing.assert_allclose(value, flat(theirs["value"]), rtol=1e-5, atol=1e-6)
+        else:
+            assert value == flat(theirs["value"]), at
+        assert ours["dtype"] == theirs["dtype"], at
+        assert np.shape(ours["value"]) == np.shape(theirs["value"]), at
+        if name not in DIFFERENT_SHAPES:
+            assert at_least_as_much(ours["shape"], theirs["shape"]), (at, ours, theirs)
+
+
+def flat(value: Any) -> list[Any]:
+    return [leaf for each in value for leaf in flat(each)] if isinstance(value, list) else [value]
+
+
+def at_least_as_much(ours: Any, theirs: Any) -> bool:
+    """Whether ours says all that theirs says of a shape, and does not contradict it."""
+    if theirs is None:
+        return True
+    return ours is not None and all(
+        known in (None, dim) for dim, known in zip(ours, theirs, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(SPARSE_ERRORS))
+def test_errors(name: str) -> None:
+    got, golden = error_of(lambda: run(tf, SPARSE_ERRORS[name])), GOLDEN["errors"][name]
+    assert got is not None
+    assert got["class"] == golden["class"], got
+    assert WORDS[name] in golden["first_line"]
+    assert WORDS[name] in got["first_line"]
+
+
+def test_a_sparse_tensor_is_three_tensors() -> None:
+    with tf.Graph().as_default() as graph:
+        sparse = sample(tf)
+        dense = tf.sparse.to_dense(sparse)
+        assert sparse.shape == [3, 4]
+        assert sparse.get_shape() == [3, 4]
+        assert sparse.dtype == tf.float32
+        assert sparse.indices.dtype == tf.int64
+        assert sparse.graph is graph
+        assert sparse.op is sparse.values.op
+        assert sparse.name == sparse.values.name
+        assert sparse.consumers() == [dense.op]
+        assert "SparseTensor(indices=" in repr(sparse)
+        assert tf.SparseTensor.from_value(sparse) is sparse
+        with pytest.raises(TypeError, match="no sparse value"):
+            tf.SparseTensor.from_value([1])
+        with pytest.raises(ValueError, match="not compatible"):
+            sparse.set_shape([3, 5])
+
+
+def test_sessions_feed_and_fetch_them() -> None:
+    value = tf.SparseTensorValue(np.array([[0, 1]]), np.array([b"x"], object), np.array([1, 2]))
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.sparse_placeholder(tf.string, name="words")
+        assert fed.values.name == "words/values:0"
+        assert fed.shape.rank is None
+        found = session.run({"a": fed, "b": [fed.values]}, {fed: value})
+        again = fed.eval({fed: tuple(value)})
+    assert isinstance(found["a"], tf.SparseTensorValue)
+    assert found["a"].values.tolist() == found["b"][0].tolist() == again.values.tolist() == [b"x"]
+    assert found["a"].dense_shape.tolist() == [1, 2]
+
+
+def test_conversion() -> None:
+    with tf.Graph().as_default():
+        sparse = sample(tf)
+        assert convert_to_tensor_or_sparse_tensor(sparse, tf.float32) is sparse
+        assert convert_to_tensor_or_sparse_tensor([1, 2]).dtype == tf.int32
+        made = convert_to_tensor_or_sparse_tensor(tf.SparseTensorValue([[0]], [1.0], [2]))
+        assert made.shape == [2]
+        with pytest.raises(TypeError, match="another dtype"):
+            convert_to_tensor_or_sparse_tensor(sparse, tf.int32)
+
+
+def test_products_of_unknown_length_are_not_compiled_again() -> None:
+    """On the host while the number of values is open, in XLA where it is known."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.sparse_placeholder(tf.float32, [2, 4])
+        known = sample(tf)
+        weights = tf.ones([4, 2])
+        open_product = tf.sparse_tensor_dense_matmul(fed, weights)
+        closed_product = tf.sparse_tensor_dense_matmul(known, weights)
+        assert open_product.op.attrs["on_host"]
+        assert not closed_product.op.attrs["on_host"]
+        assert open_product.shape == [2, 2]
+        for count in (1, 2, 3):
+            places = [[0, at] for at in range(count)]
+            found = session.run(open_product, {fed: (places, [1.0] * count, [2, 4])})
+            assert found.tolist() == [[count, count], [0, 0]]
+
+
+def test_large_shapes_do_not_overflow() -> None:
+    """A batch of 2**40-bucket ids by 2**40: places are numbered, not multiplied out."""
+    huge = 2**40
+    with tf.Graph().as_default(), tf.Session() as session:
+        sparse = tf.SparseTensor([[huge - 1, 3], [5, huge - 2]], [1, 2], [huge, huge])
+        assert session.run(tf.sparse.reorder(sparse)).values.tolist() == [2, 1]
+        doubled = session.run(tf.sparse.add(tf.sparse.reorder(sparse), tf.sparse.reorder(sparse)))
+        assert doubled.values.tolist() == [4, 2]
+
+
+def test_values_mapped_and_dense_to_sparse() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        sparse = sample(tf)
+        mapped = tf.sparse.map_values(lambda x, y: x + 2 * y, sparse, y=sparse)
+        values, product = session.run(
+            [mapped.values, tf.sparse_matmul([[1.0, 0.0]], [[2.0], [3.0]], a_is_sparse=True)]
+        )
+        assert values.tolist() == [4.5, -6.0, 9.0, 1.5]
+        assert product.tolist() == [[2.0]]
+        with pytest.raises(ValueError, match="no argument is a SparseTensor"):
+            tf.sparse.map_values(tf.add, 1, 2)
