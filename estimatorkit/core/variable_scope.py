@@ -18,7 +18,7 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import GlorotUniform, Zeros
 from estimatorkit.core.partitioned_variables import PartitionedVariable, PartitionInfo, slices_of
@@ -147,6 +147,12 @@ def _store() -> _Store:
         graph.variable_store = _Store()
     store: _Store = graph.variable_store
     return store
+
+
+def partitioned_variables(graph: Graph | None = None) -> list[PartitionedVariable]:
+    """The partitioned variables of a graph (the default graph), in the order of their making."""
+    store: _Store | None = (graph or get_default_graph()).variable_store
+    return [] if store is None else list(store.partitioned.values())
 
 
 def get_variable_scope() -> VariableScope:

@@ -38,10 +38,13 @@ _PLACES = {
     "queue_runner": "estimatorkit.train.queue_runner",
     **names(
         "estimatorkit.train.input_producers",
-        *("batch", "batch_join", "input_producer", "limit_epochs", "match_filenames_once"),
-        *("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),
-        *("range_input_producer", "shuffle_batch", "shuffle_batch_join"),
+        *("input_producer", "limit_epochs", "match_filenames_once", "range_input_producer"),
         *("slice_input_producer", "string_input_producer"),
+    ),
+    **names(
+        "estimatorkit.train.batching",
+        *("batch", "batch_join", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch"),
+        *("maybe_shuffle_batch_join", "shuffle_batch", "shuffle_batch_join"),
     ),
     **names(
         "estimatorkit.core.checkpoint",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.core.variable_scope import partitioned_variables
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +127,8 @@ def test_a_variable_in_parts(session: tf.Session) -> None:
     assert [part.name for part in whole] == [f"s/v/part_{number}:0" for number in range(3)]
     assert [part.shape.as_list() for part in whole] == [[3, 2], [2, 2], [2, 2]]
     assert tf.trainable_variables()[:3] == list(whole)
+    assert partitioned_variables() == [whole]
+    assert partitioned_variables(tf.Graph()) == []
     assert value_of(session, whole + 1.0).tolist() == [[2.0, 2.0]] * 7
     new = np.arange(14.0, dtype=np.float32).reshape(7, 2)
     session.run(whole.assign(new))
