@@ -213,11 +213,19 @@ _PLACES: dict[str, str] = {
     # Strings
     **names(
         f"{_CORE}.ops.strings",
-        *("as_string", "decode_base64", "encode_base64", "regex_replace", "string_strip"),
-        *("string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong"),
-        *("string_to_number", "substr"),
+        *("decode_base64", "encode_base64", "regex_replace", "string_strip", "substr"),
+    ),
+    **names(
+        f"{_CORE}.ops.string_numbers",
+        *("as_string", "string_to_hash_bucket", "string_to_hash_bucket_fast"),
+        *("string_to_hash_bucket_strong", "string_to_number"),
     ),
     **names(f"{_CORE}.ops.string_pieces", "reduce_join", "string_join", "string_split"),
+    **names(
+        f"{_CORE}.ops.decoding",
+        *("decode_csv", "decode_json_example", "decode_raw", "make_ndarray", "make_tensor_proto"),
+        *("parse_tensor", "serialize_tensor"),
+    ),
     **names(
         "estimatorkit.train.clip",
         *("clip_by_global_norm", "clip_by_norm", "global_norm"),

@@ -24,7 +24,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "graph.json").read_t
 
 # Names that later releases bring, each with the snippets that wait for it.
 LATER = {
-    "as_string": ("as_string(i)",),
     "boolean_mask": ("boolean_mask(x, p)",),
     "einsum": ("einsum",),
     "eye": ("eye(2)",),
@@ -42,9 +41,6 @@ LATER = {
     "nn.xw_plus_b": ("nn.xw_plus_b",),
     "norm": ("norm(x)",),
     "segment_sum": ("segment_sum(x, ...)",),
-    "string_join": ("string_join([s, s])",),
-    "string_to_hash_bucket_fast": ("string_to_hash_bucket_fast(s)",),
-    "string_to_number": ("string_to_number(s)",),
     "tensordot": ("tensordot(x, x, 1)",),
     "unique": ("unique(i)",),
     "unsorted_segment_sum": ("unsorted_segment_sum(x, ...)",),

@@ -9,8 +9,10 @@ from __future__ import annotations
 from estimatorkit.core.ops import (
     accumulators,
     array,
+    checkpoint_ops,
     checks,
     debug,
+    decoding,
     elementwise,
     filling,
     indexing,
@@ -31,14 +33,20 @@ from estimatorkit.core.ops import (
     sparse_segments,
     sparse_shapes,
     state,
+    string_numbers,
+    string_pieces,
+    strings,
     summary,
+    unicode,
 )
 
 __all__ = [
     "accumulators",
     "array",
+    "checkpoint_ops",
     "checks",
     "debug",
+    "decoding",
     "elementwise",
     "filling",
     "indexing",
@@ -59,5 +67,9 @@ __all__ = [
     "sparse_segments",
     "sparse_shapes",
     "state",
+    "string_numbers",
+    "string_pieces",
+    "strings",
     "summary",
+    "unicode",
 ]

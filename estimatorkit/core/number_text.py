@@ -1,0 +1,78 @@
+"""Numbers as text and back, as C and TensorFlow read and write them. Plain functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType
+
+_INTEGER = re.compile(rb"\s*-?[0-9]+\s*")
+
+
+def to_number(dtype: DType) -> Callable[[bytes], Any]:
+    """A function that gives the number that a text spells, and raises ValueError where it is none.
+
+    Args:
+        dtype: of the number; an integer has no `+`, as in TensorFlow.
+    """
+    if dtype.is_floating:
+        return _to_float
+    limits = np.iinfo(dtype.numpy_dtype)
+
+    def to_integer(text: bytes) -> int:
+        if (
+            _INTEGER.fullmatch(text) is not None
+            and limits.min <= (value := int(text)) <= limits.max
+        ):
+            return value
+        raise ValueError(text)
+
+    return to_integer
+
+
+def _to_float(text: bytes) -> float:
+    if b"_" in text:  # Python's own digit groups
+        raise ValueError(text)
+    return float(text)
+
+
+def number_text(
+    values: NDArray[Any], precision: int, scientific: bool, shortest: bool, width: int, fill: str
+) -> NDArray[Any]:
+    """Each value as C's `printf` writes it: an object array of bytes.
+
+    Args:
+        values: numbers, bools or strings.
+        precision: digits behind the point; 6 where negative.
+        scientific: `%e`.
+        shortest: `%g`.
+        width: the least width; none where negative.
+        fill: a flag of `printf`: '', ' ', '0', '-' or '+'.
+    """
+    kind = values.dtype.kind
+    start = "%" + fill + (str(width) if width >= 0 else "")
+    if kind == "b":
+        write = {True: b"true", False: b"false"}.__getitem__
+    elif kind == "O":
+        template = f"{start}s".encode()
+        write = template.__mod__
+    elif kind in "iu" and values.dtype.name != "bfloat16":
+        template = f"{start}d".encode()
+        write = template.__mod__
+    else:
+        digits = f".{precision}" if precision >= 0 else ""
+        letter = "e" if scientific else "g" if shortest else "f"
+        template = f"{start}{digits}{letter}".encode()
+        write = template.__mod__
+        if kind == "c":
+            template = b"(%s,%s)" % (template, template)
+            write = lambda value: template % (value.real, value.imag)  # noqa: E731
+    result = np.empty(values.shape, object)
+    plain = values.astype(np.float64) if values.dtype.name == "bfloat16" else values
+    result.reshape(-1)[:] = [write(value) for value in plain.reshape(-1).tolist()]
+    return result

@@ -1,0 +1,130 @@
+"""RE2's regular expressions, by Python's `re`: what TensorFlow's string operations take.
+
+Strings are matched as UTF-8 text (bytes that are none are kept), `\\d`, `\\w`, `\\s` and `\\b` know
+ASCII only, `$` is the end of the text, and POSIX classes (`[[:alpha:]]`) are understood. RE2's
+`\\pN`, `\\C` and `\\Q...\\E` are not; Python's lookaround and back-references, which RE2 refuses,
+are accepted. A pattern with nested repetition may take exponential time, which RE2 never does: do
+not take patterns from people whom you do not trust.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "ascii": r"\x00-\x7f",
+    "blank": r"\t ",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\v\f\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Za-z_",
+    "xdigit": "0-9A-Fa-f",
+}
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\$|.", re.DOTALL)
+_POSIX_CLASS = re.compile(r"\[:(\w+):\]")
+_MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
+_REWRITE = re.compile(rb"\\(.?)", re.DOTALL)
+
+
+def decode(text: bytes) -> str:
+    """A byte string as text that `encode` gives back unchanged."""
+    return text.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """The byte string of a text that `decode` gave."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(pattern: bytes) -> re.Pattern[str]:
+    """A pattern in RE2's syntax, compiled.
+
+    Raises:
+        InvalidArgumentError: it is none that is understood.
+    """
+    multiline = _MULTILINE.search(decode(pattern)) is not None
+
+    def translated(token: re.Match[str]) -> str:
+        text = token[0]
+        if text == r"\z" or (text == "$" and not multiline):
+            return r"\Z"
+        if text[0] == "[":
+            # A bracket in a class is one, to RE2; Python would warn of it.
+            inner = _POSIX_CLASS.sub(lambda name: _POSIX.get(name[1], name[0]), text[1:-1])
+            return "[" + re.sub(r"(?<!\\)\[", r"\\[", inner) + "]"
+        return text
+
+    try:
+        return re.compile(_TOKEN.sub(translated, decode(pattern)), re.ASCII)
+    except re.error as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Invalid pattern: {decode(pattern)}, error: {error}",
+                expected="a regular expression in RE2's syntax",
+                received=decode(pattern),
+            ),
+        ) from error
+
+
+def replacer(pattern: bytes, rewrite: bytes, replace_global: bool) -> Callable[[bytes], bytes]:
+    """A function that replaces matches, as RE2's `GlobalReplace` and `Replace`.
+
+    Args:
+        pattern: what is looked for.
+        rewrite: what is put in its place; `\\\\1` is the first group, `\\\\0` the whole.
+        replace_global: every match, not the first one only.
+
+    Raises:
+        InvalidArgumentError: the pattern or the rewrite cannot be understood.
+    """
+    expression = compiled(pattern)
+    parts = _rewrite_parts(rewrite, expression)
+    count = 0 if replace_global else 1
+
+    def replace(text: bytes) -> bytes:
+        end = -1
+
+        def written(match: re.Match[str]) -> str:
+            nonlocal end
+            if match.end() == match.start() == end:
+                return ""  # RE2 allows no empty match right behind another match
+            end = match.end()
+            return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
+
+        return encode(expression.sub(written, decode(text), count))
+
+    return replace
+
+
+def _rewrite_parts(rewrite: bytes, expression: re.Pattern[str]) -> list[str | int]:
+    parts: list[str | int] = []
+    for index, piece in enumerate(_REWRITE.split(rewrite)):
+        if index % 2 == 0 or piece == b"\\":
+            parts.append(decode(piece))
+        elif piece.isdigit() and int(piece) <= expression.groups:
+            parts.append(int(piece))
+        else:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Invalid rewrite: {decode(rewrite)}",
+                    expected=f"\\0 to \\{expression.groups} for groups, \\\\ for a backslash",
+                    received=f"\\{decode(piece)}",
+                ),
+            )
+    return parts
