@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ class HostFunction:
         self._order = [outputs.index(tensor) for tensor in function.outputs]
         plan = make_plan(function.graph, outputs, [], tensors, state.placer)
         self._runner = PlanRunner(plan, self._state)
+        # Variables stand in the body's own state: one run at a time. Others may block and wait for
+        # each other.
+        has_variables = any(tensor.dtype is resource for tensor in function.inputs)
+        self._alone: AbstractContextManager[Any] = (
+            self._state.lock if has_variables else nullcontext()
+        )
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Runs the body.
@@ -44,7 +51,7 @@ class HostFunction:
         """
         function = self._function
         feeds = []
-        with self._state.lock:
+        with self._alone:
             for tensor, value in zip(function.inputs, inputs, strict=True):
                 if tensor.dtype is resource:
                     # A copy: running the body may give the memory away.

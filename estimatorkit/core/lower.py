@@ -82,7 +82,8 @@ def interpret(
                 outputs = _run_with_own_gradient(op, inputs, values, state)
             else:
                 outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
-        except OpError:
+        except OpError as error:
+            _attribute(op, error)
             raise
         except _REFUSALS as error:
             raise _refused(op, inputs, error) from error
@@ -269,6 +270,14 @@ def _pull(
     results = pull(gradients.output_gradients(outputs, given, incoming))
     by_position = dict(zip(positions, results, strict=True))
     return [by_position[position] for position in op.attrs["wanted"]]
+
+
+def _attribute(op: Operation, error: OpError) -> None:
+    """Says which operation an error came from, and the user's line, where the kernel did not."""
+    if error.op is None:
+        error.op = op
+        if "made at:" not in error.message:
+            error.message += f"\n  made at:  {op.source} ({op.name}, {op.type})"
 
 
 def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidArgumentError:

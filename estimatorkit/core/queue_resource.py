@@ -57,15 +57,17 @@ class Blocking:
 
         Args:
             ready: looks at the object.
-            context: the run's; its `cancelled`, an event, ends the waiting.
+            context: the run's; its `cancelled`, an event, and its deadline end the waiting.
             cancelled: the words of the error.
 
         Raises:
             CancelledError: the session or the run ended first.
+            DeadlineExceededError: the run's time was over first.
         """
         while not ready():
             if self._session_closed or context.cancelled.is_set():
                 raise CancelledError(None, None, cancelled)
+            context.raise_if_cancelled()
             self._changed.wait(_LOOK_AGAIN)
 
     @contextmanager

@@ -224,7 +224,7 @@ class Session:
             self.state.cancelled.set()
             self._runs.clear()
             self.state.values.clear()
-            for held in self.state.resources.values():
+            for held in list(self.state.resources.values()):
                 close = getattr(held, "close", None)
                 if close is not None:
                     close()
