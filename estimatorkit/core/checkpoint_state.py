@@ -50,6 +50,36 @@ class CheckpointState:
     last_preserved_timestamp: float = 0.0
 
 
+def generate_checkpoint_state_proto(
+    save_dir: str | os.PathLike[str],
+    model_checkpoint_path: str | os.PathLike[str],
+    all_model_checkpoint_paths: Sequence[str | os.PathLike[str]] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> CheckpointState:
+    """Makes what a pointer says (`tf.compat.v1.train.generate_checkpoint_state_proto`).
+
+    Args:
+        save_dir: the model folder. Where it is relative, relative paths are made relative to it.
+        model_checkpoint_path: the newest checkpoint.
+        all_model_checkpoint_paths: those that are kept, oldest first; the newest is added where it
+            is missing.
+        all_model_checkpoint_timestamps: when each was written, seconds since 1970.
+        last_preserved_timestamp: see `CheckpointState`.
+
+    Raises:
+        ValueError: there are not as many timestamps as paths.
+    """
+    latest = os.fspath(model_checkpoint_path)
+    paths = [os.fspath(path) for path in all_model_checkpoint_paths or ()]
+    if not paths or paths[-1] != latest:
+        paths.append(latest)
+    times = _matching_times(all_model_checkpoint_timestamps, paths)
+    if not os.path.isabs(save_dir):
+        paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
+    return CheckpointState(paths[-1], tuple(paths), tuple(times), last_preserved_timestamp or 0.0)
+
+
 def update_checkpoint_state(
     save_dir: str | os.PathLike[str],
     model_checkpoint_path: str | os.PathLike[str],
@@ -83,22 +113,27 @@ def update_checkpoint_state(
     names = [name_inside(directory, os.fspath(path)) for path in all_model_checkpoint_paths or ()]
     if not names or names[-1] != latest:
         names.append(latest)
-    times = list(all_model_checkpoint_timestamps or ())
-    if times and len(times) != len(names):
-        raise ValueError(
-            errors.explain(
-                "all_model_checkpoint_timestamps must match all_model_checkpoint_paths",
-                expected=f"{len(names)} timestamps",
-                received=len(times),
-            )
-        )
+    times = _matching_times(all_model_checkpoint_timestamps, names)
     lines = [f"model_checkpoint_path: {_quote(latest)}"]
     lines += [f"all_model_checkpoint_paths: {_quote(name)}" for name in names]
-    lines += [f"all_model_checkpoint_timestamps: {float(time)!r}" for time in times]
+    lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times]
     if last_preserved_timestamp:
         lines.append(f"last_preserved_timestamp: {float(last_preserved_timestamp)!r}")
     pointer = check_name(latest_filename or _POINTER)
     write_durably(Path(directory, pointer), "".join(f"{line}\n" for line in lines).encode())
+
+
+def _matching_times(given: Sequence[float] | None, paths: Sequence[str]) -> list[float]:
+    times = [float(time) for time in given or ()]
+    if times and len(times) != len(paths):
+        raise ValueError(
+            errors.explain(
+                "all_model_checkpoint_timestamps must match all_model_checkpoint_paths",
+                expected=f"{len(paths)} timestamps",
+                received=len(times),
+            )
+        )
+    return times
 
 
 def get_checkpoint_state(

@@ -49,9 +49,21 @@ _PLACES = {
     **names(
         "estimatorkit.core.checkpoint",
         *("checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"),
+        "remove_checkpoint",
     ),
-    **names("estimatorkit.core.checkpoint_state", "get_checkpoint_state"),
-    **names("estimatorkit.core.checkpoint_state", "update_checkpoint_state"),
+    **names(
+        "estimatorkit.core.checkpoint_state",
+        *("CheckpointState", "generate_checkpoint_state_proto", "get_checkpoint_state"),
+        "update_checkpoint_state",
+    ),
+    **names(
+        "estimatorkit.core.checkpoint_reader",
+        *("CheckpointReader", "checkpoints_iterator", "get_checkpoint_mtimes", "load_checkpoint"),
+        NewCheckpointReader="CheckpointReader",
+    ),
+    **names("estimatorkit.train.initializing", "init_from_checkpoint", "warm_start"),
+    **names("estimatorkit.train.moving_averages", "ExponentialMovingAverage"),
+    **names("tensorboard.compat.proto.saver_pb2", "SaverDef"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -6,7 +6,7 @@ An error has TensorFlow's words first, then a table of what is missing, unexpect
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable
 
-Item = Variable | Saveable
+Whole = Variable | PartitionedVariable
+Item = Whole | Saveable
+"""What takes part in a checkpoint; a `Whole` is one tensor of it."""
 # TensorFlow 2's checkpoints of objects hold under this key which object each tensor belongs to.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # `<variable>/<slot>` here is `training/<optimizer>/<variable>/<old>` in what TensorFlow 2's
@@ -44,15 +48,31 @@ class Found(NamedTuple):
         return f"{self.shape} {self.dtype}"
 
 
+def joined(items: Mapping[str, Item], found: Container[str], graph: Graph) -> dict[str, Item]:
+    """Puts partitioned variables in place of their parts, where a checkpoint has only the whole.
+
+    TensorFlow's checkpoints have the whole; the package's have the parts, unless a Saver was given
+    a `PartitionedVariable` by itself.
+    """
+    result = dict(items)
+    wholes = {} if graph.variable_store is None else graph.variable_store.partitioned
+    for whole in wholes.values():
+        names = [part.op.name for part in whole]
+        ours = all(result.get(name) is part for name, part in zip(names, whole, strict=True))
+        if ours and whole.name in found and not all(name in found for name in names):
+            for name in names:
+                del result[name]
+            result[whole.name] = whole
+    return result
+
+
 def keys_of(items: Mapping[str, Item]) -> list[str]:
     """The names of the tensors that items have in a checkpoint."""
     return [
         key
         for name, item in items.items()
         for key in (
-            [name]
-            if isinstance(item, Variable)
-            else [name + suffix for suffix in item.saved_suffixes]
+            [name] if isinstance(item, Whole) else [name + suffix for suffix in item.saved_suffixes]
         )
     ]
 
@@ -112,7 +132,7 @@ def check_fits(
     different = [
         name
         for name, item in items.items()
-        if isinstance(item, Variable) and name in found and not _same(item, found[name], reshape)
+        if isinstance(item, Whole) and name in found and not _same(item, found[name], reshape)
     ]
     if not missing and not different:
         return
@@ -145,7 +165,7 @@ def check_fits(
     )
 
 
-def _same(variable: Variable, found: Found, reshape: bool) -> bool:
+def _same(variable: Whole, found: Found, reshape: bool) -> bool:
     shape = variable.shape
     fits = shape.is_compatible_with(found.shape)
     if reshape and shape.is_fully_defined():
@@ -164,7 +184,7 @@ def _difference(name: str, item: Any, found: Found) -> str:
 
 
 def _text(item: Item | None) -> str:
-    return f"{item.shape} {item.dtype.name}" if isinstance(item, Variable) else "-"
+    return f"{item.shape} {item.dtype.name}" if isinstance(item, Whole) else "-"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:

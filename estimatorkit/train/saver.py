@@ -29,12 +29,13 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.retention import CheckpointManager
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.train.checks import STEP_CHECKS
-from estimatorkit.train.fitting import Found, Item, check_fits, keys_by_name, keys_of
+from estimatorkit.train.fitting import Found, Item, check_fits, joined, keys_by_name, keys_of
 from estimatorkit.train.log import logger
 
 _NEVER = 10000.0  # hours
@@ -308,6 +309,7 @@ class Saver:
         found = {
             name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()
         }
+        items = joined(items, found, sess.graph)
         keys = keys_of(items)
         renamed = keys_by_name(path, found, keys)
         check_fits(path, {key: found[old] for key, old in renamed.items()}, items, self._reshape)
@@ -331,11 +333,12 @@ def restore_checkpoint(
         NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
             different.
     """
-    keys = keys_by_name(checkpoint.path, checkpoint.tensors, variables)
+    items = joined(variables, checkpoint.tensors, sess.graph)
+    keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
     found = {name: Found.of_array(value) for name, value in tensors.items()}
-    check_fits(checkpoint.path, found, variables)
-    _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), variables, iterators)
+    check_fits(checkpoint.path, found, items)
+    _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), items, iterators)
 
 
 def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
@@ -346,6 +349,11 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
             if not item.shape.is_compatible_with(value.shape):
                 value = value.reshape([size or 0 for size in item.shape.as_list()])
             sess.load_variable(item, value)
+        elif isinstance(item, PartitionedVariable):
+            value = checkpoint.tensors[name].reshape([size or 0 for size in item.shape.as_list()])
+            ends = np.cumsum([part.shape[item.axis] for part in item])[:-1]
+            for part, share in zip(item, np.split(value, ends, item.axis), strict=True):
+                sess.load_variable(part, share)
         else:
             values = [checkpoint.tensors[name + suffix] for suffix in item.saved_suffixes]
             item.restore_values(sess.state, values)
@@ -377,7 +385,7 @@ def _by_name(given: Any) -> dict[str, Item]:
     for name, item in pairs:
         if isinstance(item, Variable):
             named.append((name or item.op.name, item))
-        elif isinstance(item, Saveable):
+        elif isinstance(item, PartitionedVariable | Saveable):
             named.append((name or item.name, item))
         else:
             raise TypeError(
@@ -409,7 +417,10 @@ def _tensors(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[Any]]:
     values = sess.state.take([variable.op.name for variable in variables.values()])
     tensors = {name: np.asarray(value) for name, value in zip(variables, values, strict=True)}
     for name, item in items.items():
-        if not isinstance(item, Variable):
+        if isinstance(item, PartitionedVariable):
+            parts = sess.state.take([part.op.name for part in item])
+            tensors[name] = np.concatenate([np.asarray(part) for part in parts], item.axis)
+        elif isinstance(item, Saveable):
             saved = item.values_to_save(sess.state)
             tensors.update(
                 (name + suffix, value)

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "Timestamp": "test_debug.py",  # another value each time
     **dict.fromkeys(("ReadFile", "WriteFile", "MatchingFiles"), "test_files.py"),
     **{type_: "test_tables.py" for type_ in registry.registered_types() if "Table" in type_},
+    **dict.fromkeys(("Restore", "RestoreV2", "Save", "SaveV2"), "../train/test_initializing.py"),
     **{type_: "test_readers.py" for type_ in registry.registered_types() if "Reader" in type_},
     **{type_: "test_accumulators.py" for type_ in registry.registered_types() if "Accum" in type_},
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},

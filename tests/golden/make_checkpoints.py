@@ -190,9 +190,9 @@ def moving_averages() -> dict[str, Any]:
     }.items():
         with tf.Graph().as_default(), v1.Session() as session:
             variable = v1.get_variable("v", initializer=tf.constant([1.0, 2.0]))
-            tensor = tf.multiply(variable, 3.0, name="t")
             average = tf.train.ExponentialMovingAverage(**arguments)
             with tf.control_dependencies([variable.assign_add([1.0, 0.5])]):
+                tensor = tf.multiply(variable.read_value(), 3.0, name="t")
                 update = average.apply([variable, tensor])
             session.run(v1.global_variables_initializer())
             steps = []

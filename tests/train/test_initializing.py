@@ -1,0 +1,213 @@
+"""`init_from_checkpoint`, `warm_start`, and the ops that save and restore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
+from estimatorkit.core.ops import checkpoint_ops
+from estimatorkit.core.registry import lookup
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
+SAVED = {
+    "old/a": np.array([[1, 2], [3, 4]], np.float32),
+    "old/b": np.array([5, 6, 7], np.float32),
+    "old/deep/c": np.array(8, np.int64),
+    "root": np.array([9.0], np.float32),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return os.fspath(write_checkpoint(tmp_path_factory.mktemp("old"), "m-1", SAVED))
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def variables() -> list[Any]:
+    with tf.variable_scope("new"):
+        return [
+            tf.get_variable("a", [2, 2]),
+            tf.get_variable("b", [3]),
+            tf.get_variable("deep/c", [], tf.int64, tf.zeros_initializer()),
+        ]
+
+
+def initialized(*wanted: Any) -> list[Any]:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return [value.tolist() for value in session.run(list(wanted))]
+
+
+@pytest.mark.parametrize("model_folder", [False, True])
+def test_a_scope(checkpoint: str, model_folder: bool) -> None:
+    made = variables()
+    place = os.path.dirname(checkpoint) if model_folder else checkpoint
+    tf.train.init_from_checkpoint(place, {"old/": "new/"})
+    assert initialized(*made) == [[[1, 2], [3, 4]], [5, 6, 7], 8]
+
+
+def test_root_to_scope_and_scope_to_root(tmp_path: Path, checkpoint: str) -> None:
+    with tf.variable_scope("new"):
+        root = tf.get_variable("root", [1])
+    tf.train.init_from_checkpoint(checkpoint, {"/": "new/"})
+    assert initialized(root) == [[9]]
+    with tf.Graph().as_default():
+        a, b = tf.get_variable("a", [2, 2]), tf.get_variable("b", [3])
+        tf.train.init_from_checkpoint(checkpoint, {"old/": "/"})
+        assert initialized(a, b) == [[[1, 2], [3, 4]], [5, 6, 7]]
+
+
+def test_single_variables(checkpoint: str) -> None:
+    a, b, _ = variables()
+    twin = tf.get_variable("twin", [3])
+    pairs = [("old/a", a), ("old/b", "new/b"), ("old/b", twin)]
+    tf.train.init_from_checkpoint(checkpoint, pairs)
+    assert initialized(a, b, twin) == [[[1, 2], [3, 4]], [5, 6, 7], [5, 6, 7]]
+
+
+def test_initial_values_follow(checkpoint: str) -> None:
+    """What is made from the initial value has that of the checkpoint."""
+    _, b, _ = variables()
+    tf.train.init_from_checkpoint(checkpoint, {"old/b": b})
+    with tf.Session() as session:
+        assert session.run(b.initialized_value()).tolist() == [5, 6, 7]
+    assert b.initial_value.shape.as_list() == [3]
+
+
+def test_partitioned_variables(checkpoint: str) -> None:
+    """As one, as a list of parts, by name, and below a scope; along each axis."""
+    rows = tf.get_variable("r", [3], partitioner=tf.fixed_size_partitioner(2))
+    columns = tf.get_variable("c", [2, 2], partitioner=tf.fixed_size_partitioner(2, axis=1))
+    with tf.variable_scope("s"):
+        scoped = tf.get_variable("b", [3], partitioner=tf.fixed_size_partitioner(3))
+    tf.train.init_from_checkpoint(
+        checkpoint, [("old/b", "r"), ("old/a", list(columns)), ("old/", "s/")]
+    )
+    parts = [*rows, *columns, *scoped]
+    assert initialized(*parts) == [[5, 6], [7], [[1], [3]], [[2], [4]], [5], [6], [7]]
+
+
+def test_of_tensorflow() -> None:
+    axis = tf.get_variable("x", [6, 5])
+    tf.train.init_from_checkpoint(GOLDEN / "partitioned" / "p", {"axis_1": axis})
+    assert initialized(axis) == [np.arange(30.0).reshape(6, 5).tolist()]
+
+
+def test_the_checkpoint_is_found_from_another_folder(
+    checkpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, b, _ = variables()
+    monkeypatch.chdir(os.path.dirname(checkpoint))
+    tf.train.init_from_checkpoint(os.path.basename(checkpoint), {"old/b": b})
+    monkeypatch.chdir("/")
+    assert initialized(b) == [[5, 6, 7]]
+
+
+def test_mistakes(checkpoint: str) -> None:
+    a, b, _ = variables()
+    call = tf.train.init_from_checkpoint
+    with pytest.raises(ValueError, match=r"Tensor old/d is not found in .* checkpoint"):
+        call(checkpoint, {"old/d": a})
+    with pytest.raises(ValueError, match=r"Shape of variable new/b \(\(3,\)\) doesn't match"):
+        call(checkpoint, {"old/a": b})
+    with tf.variable_scope("deep"):
+        tf.get_variable("a", [])
+    with pytest.raises(ValueError, match="Tensor new/deep/a is not found"):
+        call(checkpoint, {"new/deep/": "deep/"})
+    with pytest.raises(ValueError, match="did you mean 'new/b'"):
+        call(checkpoint, {"old/b": "new/bb"})
+    with pytest.raises(ValueError, match="doesn't match with shape of tensor old/b"):
+        call(checkpoint, {"old/b": [a, b]})
+    with pytest.raises(tf.errors.NotFoundError):
+        call(checkpoint + "1", {"old/b": b})
+
+
+def test_warm_start(checkpoint: str) -> None:
+    with tf.variable_scope("old"):
+        a = tf.get_variable("a", [2, 2])
+        b = tf.get_variable("b", [3], initializer=tf.zeros_initializer())
+        fixed = tf.get_variable("deep/c", initializer=tf.constant(1, tf.int64), trainable=False)
+    tf.train.warm_start(checkpoint, "old/a")
+    tf.train.warm_start(checkpoint, [fixed])
+    assert initialized(a, b, fixed) == [[[1, 2], [3, 4]], [0, 0, 0], 8]
+    tf.train.warm_start(checkpoint, ["^old/b$"])
+    assert initialized(b) == [[5, 6, 7]]
+    with tf.Graph().as_default():
+        other = tf.get_variable("other", [3])
+        tf.train.warm_start(checkpoint, var_name_to_prev_var_name={"other": "old/b"})
+        assert initialized(other) == [[5, 6, 7]]
+        with pytest.raises(ValueError, match=r"not used: \['nothing'\]"):
+            tf.train.warm_start(checkpoint, var_name_to_prev_var_name={"nothing": "old/b"})
+        with pytest.raises(ValueError, match="does not map vocabularies"):
+            tf.train.warm_start(checkpoint, var_name_to_vocab_info={"other": object()})
+
+
+# -- the ops
+
+
+def test_ops_save_and_restore(tmp_path: Path) -> None:
+    """SaveV2 and RestoreV2, with slices; Save and Restore."""
+    assert lookup("SaveV2").where == lookup("Restore").where == "host"
+    path = os.fspath(tmp_path / "m")
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    text = tf.constant([b"a", b"bc"])
+    names = ["x", "cut", "cut", "text"]
+    specs = ["", "2 2 0,1:-", "2 2 1,1:-", ""]
+    saving = checkpoint_ops.save_v2(path, names, specs, [x, x[:1], x[1:] * 2, text])
+    where = tf.placeholder(tf.string, [])
+    restored = checkpoint_ops.restore_v2(
+        where, ["cut", "text", "x"], ["", "", "2 2 -:1,1"], [tf.float32, tf.string, tf.float32]
+    )
+    older = checkpoint_ops.save(f"{path}-1", ["y"], [x])
+    again = checkpoint_ops.restore(f"{path}-1", "y", tf.float32)
+    assert restored[0].shape.rank is None
+    with tf.Session() as session:
+        session.run([saving, older])
+        values = session.run(restored, {where: path})
+        assert [value.tolist() for value in values] == [[[1, 2], [6, 8]], [b"a", b"bc"], [[2], [4]]]
+        assert session.run(again).tolist() == [[1, 2], [3, 4]]
+    assert sorted(read_checkpoint(path).tensors) == ["cut", "text", "x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "dtype", "error", "words"),
+    [
+        ("nothing", "", "float32", tf.errors.NotFoundError, "Key nothing not found in checkpoint"),
+        ("root", "", "int32", tf.errors.InvalidArgumentError, "expected dtype int32 does not"),
+        ("root", "2 0,1", "float32", tf.errors.InvalidArgumentError, "do not match"),
+        ("root", "1 0,2", "float32", tf.errors.InvalidArgumentError, "cannot be read"),
+        ("root", "1 -:-", "float32", tf.errors.InvalidArgumentError, "cannot be read"),
+        ("root", "x", "float32", tf.errors.InvalidArgumentError, "cannot be read"),
+    ],
+)
+def test_restoring_what_cannot_be(
+    checkpoint: str, name: str, spec: str, dtype: str, error: Any, words: str
+) -> None:
+    restored = checkpoint_ops.restore_v2(checkpoint, [name], [spec], [dtype])
+    with tf.Session() as session, pytest.raises(error, match=words):
+        session.run(restored)
+
+
+def test_slices_that_make_no_whole(tmp_path: Path) -> None:
+    part = tf.ones([1, 2])
+    path = os.fspath(tmp_path / "m")
+    half = checkpoint_ops.save_v2(path, ["x"], ["2 2 0,1:-"], [part])
+    wrong = checkpoint_ops.save_v2(path, ["x"], ["2 2 -:0,1"], [part])
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="do not make it up"):
+            session.run(half)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="another shape than is said"):
+            session.run(wrong)
+    assert not os.path.exists(path)
