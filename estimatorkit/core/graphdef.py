@@ -14,10 +14,11 @@ from typing import Any
 
 from estimatorkit.core import attr_values, registry
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graphdef_functions import FunctionReader, FunctionWriter
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 FORMAT = 1
@@ -317,8 +318,21 @@ class _OwnNodes:
 
     def make(self, node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:
         """The outputs of the operation of a node."""
-        attrs = self._functions.restored(self._attrs(node), inputs)
-        return registry.apply(node.op, inputs, attrs, f"{full_name}/").outputs
+        attrs = self._attrs(node)
+        try:
+            held = self._functions.restored(attrs, inputs)
+            outputs = registry.apply(node.op, inputs, held, f"{full_name}/").outputs
+            if not all(_is_sound(tensor) for tensor in outputs):
+                raise TypeError("an output without dtype or shape")
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
+            raise ValueError(
+                explain(
+                    f"node {node.name!r} ({node.op}) lacks inputs or attributes that it needs",
+                    received=given[:500],
+                )
+            ) from error
+        return outputs
 
     def _attrs(self, node: Any) -> dict[str, Any]:
         attrs = {}
@@ -327,7 +341,7 @@ class _OwnNodes:
                 continue
             try:
                 attrs[key] = attr_values.decode(value)
-            except (ValueError, KeyError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ValueError(
                     explain(f"attribute {key!r} of node {node.name!r} is malformed", received=error)
                 ) from error
@@ -352,3 +366,7 @@ class _OwnNodes:
         if isinstance(value, str) and value in self._resources:
             return self._scope + value
         return tuple(map(self._renamed, value)) if type(value) is tuple else value
+
+
+def _is_sound(tensor: Tensor) -> bool:
+    return isinstance(tensor.dtype, DType) and isinstance(tensor.shape, TensorShape)

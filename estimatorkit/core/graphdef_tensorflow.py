@@ -278,6 +278,10 @@ RULES: dict[str, Rule] = {
         type_: Rule(f"reduce_{type_.lower()}", _reduction)
         for type_ in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")
     },
+    "ClipByValue": Rule("clip_by_value", _elementwise),
+    "CheckNumerics": Rule(
+        "check_numerics", lambda f, n: f(n[0], n.get("message", ""), name=n.name)
+    ),
     "ArgMax": Rule("argmax", _arg),
     "ArgMin": Rule("argmin", _arg),
     "AddN": Rule("add_n", lambda f, n: f(n.inputs, name=n.name)),
@@ -334,9 +338,11 @@ RULES: dict[str, Rule] = {
     "TopKV2": Rule(
         "nn.top_k", lambda f, n: f(n[0], int(n.known(1)), n.get("sorted", True), n.name)
     ),
+    "ReverseV2": Rule("reverse", lambda f, n: f(n[0], n.ints(1), name=n.name)),
     # layers
     "MatMul": Rule("matmul", _matmul),
     **{type_: Rule("matmul", _batch_matmul) for type_ in ("BatchMatMul", "BatchMatMulV2")},
+    "Einsum": Rule("einsum", lambda f, n: f(n["equation"], *n.inputs, name=n.name)),
     "BiasAdd": Rule(
         "nn.bias_add", lambda f, n: f(n[0], n[1], n.get("data_format", "NHWC"), name=n.name)
     ),
