@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import wave
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from PIL import Image
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 import estimatorkit as tf
+from estimatorkit.core.control_flow import cond
 from estimatorkit.core.summary_values import png
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "summaries.json").read_text("utf-8"))
@@ -167,6 +169,17 @@ def test_collections() -> None:
         assert tf.summary.merge_all(scope="b") is None
         merged = tf.summary.merge([one], collections=["merged"])
         assert tf.get_collection("merged") == [merged]
+
+
+def test_summaries_in_bodies_are_left_out_with_a_warning(caplog: Any) -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        outside = tf.summary.scalar("outside", x)
+        cond(x > 0, lambda: tf.summary.scalar("inside", x), lambda: tf.constant(""))
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
+            merged = tf.summary.merge_all()
+    assert merged.op.inputs == (outside,)
+    assert "cond/inside:0" in caplog.text
 
 
 def test_a_step_with_summaries_is_one_device_segment_and_one_host_segment() -> None:

@@ -334,6 +334,9 @@ def merge_all(
 ) -> Tensor | None:
     """All summaries of the default graph as one.
 
+    Those made in the body of a `cond`, a loop or a function are left out, with a warning in the
+    log: their values stay in there.
+
     Args:
         key: the collection that lists them.
         scope: only those whose names start with this (a regular expression).
@@ -342,8 +345,17 @@ def merge_all(
     Returns:
         The merged summary, or None where the collection is empty.
     """
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    graph = get_default_graph()
+    found = graph.get_collection(key, scope)
+    outside = [each for each in found if not graph.reaches(convert_to_tensor(each).graph)]
+    if outside:
+        logging.getLogger("estimatorkit").warning(
+            "merge_all leaves out summaries made in the bodies of functions: %s; return the value "
+            "from the body and make its summary outside.",
+            ", ".join(each.name for each in outside),
+        )
+    inside = [each for each in found if each not in outside]
+    return merge(inside, name=name) if inside else None
 
 
 def get_summary_description(node_def: Any) -> Any:
