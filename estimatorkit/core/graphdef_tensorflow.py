@@ -167,11 +167,8 @@ def _lrn(f: Any, n: Node) -> Any:
 
 
 def _resize(f: Any, n: Node) -> Any:
-    if n.get("half_pixel_centers", False):
-        raise ValueError(
-            f"node {n.proto.name!r} ({n.proto.op}): half_pixel_centers is not supported."
-        )
-    return f(n[0], n[1], align_corners=n.get("align_corners", False), name=n.name)
+    flags = {key: n.get(key, False) for key in ("align_corners", "half_pixel_centers")}
+    return f(n[0], n[1], **flags, name=n.name)
 
 
 def _placeholder(f: Any, n: Node) -> Any:
