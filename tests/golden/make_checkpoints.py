@@ -6,8 +6,8 @@ Run, with TensorFlow 2.15.1:
 
 Writes the folder `tensorflow_checkpoints` (ten seconds) and in it `facts.json`: for each checkpoint
 its variables by name as [dtype, shape, value] (bfloat16 and half as float, complex as [real,
-imaginary], strings as Latin-1 text); what the estimators evaluate and predict; averages of
-`ExponentialMovingAverage`; a sample of Snappy data.
+imaginary], strings as Latin-1 text); what the estimators evaluate and predict; what a model with
+its graph gives; averages of `ExponentialMovingAverage`; a sample of Snappy data.
 """
 
 from __future__ import annotations
@@ -143,6 +143,22 @@ def save_shards(folder: str) -> str:
     return f"{folder}/two"
 
 
+def save_graph(folder: str) -> dict[str, Any]:
+    """A model with its graph (`.meta`), as programs of TensorFlow 1 restore it."""
+    (HERE / folder).mkdir()
+    v1.disable_resource_variables()
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 3], name="x")
+        weights = v1.get_variable("w", initializer=tf.reshape(tf.range(6.0), (3, 2)) / 10)
+        bias = v1.get_variable("b", initializer=tf.ones(2))
+        y = tf.nn.softmax(tf.matmul(x, weights) + bias, name="y")
+        session.run(v1.global_variables_initializer())
+        v1.train.Saver().save(session, str(HERE / folder / "model"), 5)
+        found: list[list[float]] = session.run(y, {x: [[1, 2, 3]]}).tolist()
+    v1.enable_resource_variables()
+    return {"path": f"{folder}/model-5", "x": [[1, 2, 3]], "y": found}
+
+
 def estimators() -> dict[str, Any]:
     """Model folders of premade estimators."""
     columns = [tf.feature_column.numeric_column("x", shape=(2,))]
@@ -205,7 +221,8 @@ def moving_averages() -> dict[str, Any]:
                 "variables": sorted(variable.op.name for variable in v1.global_variables()),
                 "average_names": [average.average_name(variable), average.average_name(tensor)],
                 "to_restore": {
-                    key: value.op.name for key, value in average.variables_to_restore().items()
+                    key: value.op.name
+                    for key, value in sorted(average.variables_to_restore().items())
                 },
                 "steps": steps,
             }
@@ -242,6 +259,7 @@ def main() -> None:
     ]
     facts = {
         "checkpoints": {path: content(str(HERE / path)) for path in paths},
+        "graph": save_graph("graph"),
         "estimators": estimators(),
         "moving_averages": moving_averages(),
         "snappy": snappy_sample(),
