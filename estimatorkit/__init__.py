@@ -25,7 +25,9 @@ _PLACES: dict[str, str] = {
     "function": "estimatorkit.function",
     "feature_column": "estimatorkit.layers.feature_column",
     "graph_util": "estimatorkit.graph_util",
+    "gfile": "estimatorkit.gfile",
     "initializers": "estimatorkit.initializers",
+    "io": "estimatorkit.io",
     "layers": "estimatorkit.layers",
     "losses": "estimatorkit.layers.losses",
     "metrics": "estimatorkit.layers.metrics",
@@ -225,6 +227,12 @@ _PLACES: dict[str, str] = {
         f"{_CORE}.ops.decoding",
         *("decode_csv", "decode_json_example", "decode_raw", "make_ndarray", "make_tensor_proto"),
         *("parse_tensor", "serialize_tensor"),
+    ),
+    **names(f"{_CORE}.ops.files", "matching_files", "read_file", "write_file"),
+    **names(
+        f"{_CORE}.ops.parsing",
+        *("FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature"),
+        *("parse_example", "parse_single_example", "parse_single_sequence_example"),
     ),
     **names(
         "estimatorkit.train.clip",

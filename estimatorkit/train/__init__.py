@@ -47,6 +47,11 @@ _PLACES = {
         *("maybe_shuffle_batch_join", "shuffle_batch", "shuffle_batch_join"),
     ),
     **names(
+        "estimatorkit.core.example_proto",
+        *("BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features"),
+        *("FloatList", "Int64List", "SequenceExample"),
+    ),
+    **names(
         "estimatorkit.core.checkpoint",
         *("checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"),
         "remove_checkpoint",

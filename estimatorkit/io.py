@@ -1,0 +1,41 @@
+"""`tf.io`: files, records, and what is read from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    "gfile": "estimatorkit.gfile",
+    **names("estimatorkit.core.ops.files", "matching_files", "read_file", "write_file"),
+    **names(
+        "estimatorkit.core.records",
+        *("TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"),
+    ),
+    **names(
+        "estimatorkit.core.ops.decoding",
+        *("decode_csv", "decode_json_example", "decode_raw", "parse_tensor", "serialize_tensor"),
+    ),
+    **names(
+        "estimatorkit.core.ops.parsing",
+        *("FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature"),
+        *("parse_example", "parse_sequence_example", "parse_single_example"),
+        "parse_single_sequence_example",
+    ),
+    **names("estimatorkit.core.ops.strings", "decode_base64", "encode_base64"),
+    **names(
+        "estimatorkit.core.ops.queue_kinds",
+        *("PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
+    ),
+    **names("estimatorkit.core.ops.queues", "QueueBase"),
+    **names("estimatorkit.core.graph_util", "write_graph"),
+    **names("estimatorkit.train.input_producers", "match_filenames_once"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
