@@ -57,18 +57,18 @@ class SortedTable:
         if magic != MAGIC:
             self._damaged(footer_at, "its last 8 bytes are wrong", hex(MAGIC), hex(magic))
         try:
-            _, at = varint(footer, 0)  # the first place is that of filters, which nobody writes
-            _, at = varint(footer, at)
-            index = self._handle(footer, at)
+            filters, at = self._handle(footer, 0)
+            index, _ = self._handle(footer, at)
         except ValueError as error:
             self._damaged(footer_at, f"its footer is wrong: {error}")
+        list(self._pairs(*filters))  # nobody writes any; for its checksum only
         self._blocks: list[tuple[bytes, int, int]] = []
         for key, value in self._pairs(*index):
             try:
-                self._blocks.append((key, *self._handle(value, 0)))
+                (start, size), _ = self._handle(value, 0)
+                self._blocks.append((key, start, size))
             except ValueError as error:
                 self._damaged(index[0], f"an entry of the index is wrong: {error}")
-
         self._kept: dict[bytes, bytes] = {}
         self._kept_at = -1
 
@@ -87,13 +87,13 @@ class SortedTable:
             self._kept, self._kept_at = dict(self._pairs(start, size)), at
         return self._kept.get(key)
 
-    def _handle(self, data: bytes, at: int) -> tuple[int, int]:
-        """Reads the place of a block: offset and size, without the trailer."""
+    def _handle(self, data: bytes, at: int) -> tuple[tuple[int, int], int]:
+        """Reads the place of a block, offset and size without the trailer, and where that ends."""
         start, at = varint(data, at)
-        size, _ = varint(data, at)
+        size, at = varint(data, at)
         if start + size + _TRAILER > self._size - _FOOTER:
             raise ValueError(f"a block at {start} of {size} bytes reaches beyond the end")
-        return start, size
+        return (start, size), at
 
     def _pairs(self, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
         """Yields the pairs of a block, whose checksum is compared first."""

@@ -217,7 +217,7 @@ def test_truncated_and_flipped_files(tmp_path_factory: Any, data: st.DataObject)
         assert source.name.split(".data")[0] in str(error)
         assert "offset" in str(error) or isinstance(error, errors.NotFoundError)
     else:
-        # The padding of the footer, and its place of filters, say nothing.
+        # The padding of the footer says nothing.
         changed = [at for at, byte in enumerate(source.read_bytes()) if byte != content[at]]
         assert all(at >= len(content) - 48 for at in changed)
 
