@@ -15,13 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
-from estimatorkit.core.dtypes import DType, as_dtype, float32, float64
+from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import expand_dims, squeeze
+from estimatorkit.core.ops.array import expand_dims, shape, squeeze
 from estimatorkit.core.ops.elementwise import cast
-from estimatorkit.core.ops.image_shapes import checked_image
-from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.ops.image_shapes import (
+    checked_image,
+    pair,
+    resize_image_with_crop_or_pad,
+)
+from estimatorkit.core.registry import Case, Spec, constant_value, fixed, output, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -173,11 +177,11 @@ def _resized(image: Any, axis: int, taps: Taps) -> Any:
         np.add.at(matrix, (np.arange(count)[:, None], taps.indices), taps.weights)
         moved = jnp.tensordot(matrix.astype(image.dtype), image, (1, axis), precision="highest")
         return jnp.moveaxis(moved, 0, axis)
-    shape = [1] * image.ndim
-    shape[axis] = -1
+    across = [1] * image.ndim
+    across[axis] = -1
     total = None
     for indices, weights in zip(taps.indices.T, taps.weights.T, strict=True):
-        part = jnp.take(image, indices, axis=axis, mode="clip") * weights.reshape(shape).astype(
+        part = jnp.take(image, indices, axis=axis, mode="clip") * weights.reshape(across).astype(
             image.dtype
         )
         total = part if total is None else total + part
@@ -430,3 +434,64 @@ def resize_area(
     """
     resized: Tensor = _resize_one("ResizeArea", "area")(images, size, align_corners, name)
     return resized
+
+
+def resize_image_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: Any = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+    antialias: bool = False,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """An image (or a batch) as large as fits into the target, in its own form, padded with zeros.
+
+    Args:
+        image: `(batch, height, width, channels)` or `(height, width, channels)`.
+        target_height, target_width: ints, or scalar tensors.
+        method, align_corners, antialias, half_pixel_centers: as for `resize_images`.
+
+    Raises:
+        ValueError: the target is not positive.
+    """
+    with get_default_graph().name_scope("resize_image_with_pad"):
+        given = checked_image(convert_to_tensor(image, name="image"), (3, 4))
+        target = pair(target_height, target_width, "target")
+        known = constant_value(target)
+        if known is not None and min(known) <= 0:
+            raise ValueError(f"target_{'height' if known[0] <= 0 else 'width'} must be > 0")
+        sizes = output("FittingSize", [shape(given), target])
+        resized = resize_images(
+            given,
+            sizes,
+            method,
+            align_corners,
+            antialias=antialias,
+            half_pixel_centers=half_pixel_centers,
+        )
+        return resize_image_with_crop_or_pad(resized, target_height, target_width)
+
+
+def _fitting(dims: Array, target: Array) -> Array:
+    """The greatest size of the form of an image that fits into the target."""
+    sides = dims[-3:-1].astype(np.float64)
+    ratio = (sides / target).max()
+    size: Array = np.floor(sides / ratio).astype(np.int32)
+    return size
+
+
+register(
+    "FittingSize",
+    _fitting,
+    infer=fixed(int32, TensorShape([2])),
+    numpy_kernel=_fitting,
+    static=(0, 1),
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (np.array([6, 3, 1], np.int32), np.array([4, 4], np.int32)),
+            {},
+        )
+    ],
+)

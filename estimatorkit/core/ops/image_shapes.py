@@ -66,7 +66,8 @@ def _both(value: Any) -> tuple[int | None, int | None]:
     return (None, None) if given is None else (int(given[0]), int(given[1]))
 
 
-def _pair(first: Any, second: Any, name: str) -> Tensor:
+def pair(first: Any, second: Any, name: str) -> Tensor:
+    """Two numbers, or scalar tensors, as a vector."""
     if not isinstance(first, Tensor) and not isinstance(second, Tensor):
         return as_index_tensor([first, second], name)
     return stack([as_index_tensor(first, name), as_index_tensor(second, name)])
@@ -220,7 +221,7 @@ def _boxed(
 ) -> Tensor:
     with get_default_graph().name_scope(name) as scope:
         checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
-        inputs = [checked, _pair(*offset, "offset"), _pair(*target, "target")]
+        inputs = [checked, pair(*offset, "offset"), pair(*target, "target")]
         _check_statically(op_type, inputs)
         return output(op_type, inputs, name=scope)
 
@@ -249,7 +250,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     """
     with get_default_graph().name_scope("resize_image_with_crop_or_pad") as scope:
         checked = checked_image(convert_to_tensor(image, name="image"), (3, 4))
-        target = _pair(target_height, target_width, "target")
+        target = pair(target_height, target_width, "target")
         given = constant_value(target)
         if given is not None and min(given) <= 0:
             what = "target_height" if given[0] <= 0 else "target_width"

@@ -1,0 +1,72 @@
+"""`tf.image`: images as tensors `(height, width, channels)`, or batches of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_OPS = "estimatorkit.core.ops"
+_PLACES = {
+    **names(
+        f"{_OPS}.image_files",
+        *(
+            "adjust_jpeg_quality",
+            "decode_and_crop_jpeg",
+            "decode_bmp",
+            "decode_gif",
+            "decode_image",
+            "decode_jpeg",
+        ),
+        *("decode_png", "extract_jpeg_shape", "is_jpeg"),
+    ),
+    **names(f"{_OPS}.image_encoding", "encode_jpeg", "encode_png"),
+    **names(
+        f"{_OPS}.image_resize",
+        *("ResizeMethod", "resize_area", "resize_bicubic", "resize_bilinear", "resize_images"),
+        *("resize_image_with_pad", "resize_nearest_neighbor"),
+        resize="resize_images",
+        resize_with_pad="resize_image_with_pad",
+    ),
+    **names(
+        f"{_OPS}.image_shapes",
+        *("central_crop", "crop_to_bounding_box", "flip_left_right", "flip_up_down"),
+        *("pad_to_bounding_box", "resize_image_with_crop_or_pad", "rot90"),
+        resize_with_crop_or_pad="resize_image_with_crop_or_pad",
+        transpose="transpose_image",
+        transpose_image="transpose_image",
+    ),
+    **names(
+        f"{_OPS}.image_patches",
+        *("crop_and_resize", "extract_glimpse", "extract_image_patches", "extract_patches"),
+    ),
+    **names(
+        f"{_OPS}.image_color",
+        *("adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue"),
+        *("adjust_saturation", "convert_image_dtype", "grayscale_to_rgb", "hsv_to_rgb"),
+        *("per_image_standardization", "rgb_to_grayscale", "rgb_to_hsv", "rgb_to_yiq"),
+        *("rgb_to_yuv", "yiq_to_rgb", "yuv_to_rgb"),
+    ),
+    **names(
+        f"{_OPS}.image_random",
+        *("random_brightness", "random_contrast", "random_crop", "random_flip_left_right"),
+        *("random_flip_up_down", "random_hue", "random_jpeg_quality", "random_saturation"),
+    ),
+    **names(
+        f"{_OPS}.image_boxes",
+        *("draw_bounding_boxes", "non_max_suppression", "non_max_suppression_padded"),
+        "sample_distorted_bounding_box",
+    ),
+    **names(
+        f"{_OPS}.image_measures",
+        *("image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale"),
+        "total_variation",
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
