@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 @runtime_checkable
 class Saveable(Protocol):
-    """State of a session that is no variable.
+    """State of a session that is no variable."""
 
-    Attributes:
-        name: its name in checkpoints, unless a Saver's `var_list` gives another.
-        saved_suffixes: what is put behind the name for each of its tensors, such as
-            ('-keys', '-values').
-    """
+    @property
+    def name(self) -> str:
+        """Its name in checkpoints, unless a Saver's `var_list` gives another."""
 
-    name: str
-    saved_suffixes: Sequence[str]
+    @property
+    def saved_suffixes(self) -> Sequence[str]:
+        """What is put behind the name for each of its tensors, such as ('-keys', '-values')."""
 
     def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
         """Its tensors in a session's `State`, in the order of `saved_suffixes`.

@@ -29,7 +29,6 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
-    global_variables,
     global_variables_initializer,
     local_variables_initializer,
 )
@@ -50,7 +49,7 @@ from estimatorkit.train.hooks import (
 from estimatorkit.train.log import ensure_visible, logger, terminal
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook
-from estimatorkit.train.saver import Saver, restore_checkpoint
+from estimatorkit.train.saver import Saver, restore_checkpoint, saved_items
 from estimatorkit.train.training import (
     CheckedLoop,
     empty_input,
@@ -322,8 +321,7 @@ class Estimator:
 
     def _restore(self, session: Session, path: str, saving: Sequence[CheckpointSaverHook]) -> None:
         logger.info("Restoring parameters from %s", path)
-        variables = {variable.op.name: variable for variable in global_variables()}
-        restore_checkpoint(session, read_checkpoint(path), variables)
+        restore_checkpoint(session, read_checkpoint(path), saved_items())
         for hook in saving:
             hook.restored_at(int(session.run(get_global_step(session.graph))))
 
@@ -457,8 +455,7 @@ class Estimator:
         graph.finalize()
         session = Session(graph=graph)
         closing.callback(session.close)
-        variables = {variable.op.name: variable for variable in global_variables()}
-        restore_checkpoint(session, read_checkpoint(path), variables, iterators=False)
+        restore_checkpoint(session, read_checkpoint(path), saved_items(), iterators=False)
         session.run(initializer)
         for hook in hooks:
             hook.after_create_session(session, None)

@@ -108,10 +108,7 @@ class Saver:
             self._build(None)
 
     def _build(self, var_list: Any) -> None:
-        if var_list is None:
-            extra = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
-            var_list = [*global_variables(), *extra]
-        items = _by_name(var_list)
+        items = saved_items() if var_list is None else _by_name(var_list)
         if not items and not self._allow_empty:
             raise ValueError("No variables to save")
         self._items = items
@@ -318,22 +315,28 @@ class Saver:
         _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
 
 
+def saved_items() -> dict[str, Item]:
+    """What a checkpoint of the default graph holds, by name: global variables and `Saveable`s."""
+    extra = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
+    return _by_name([*global_variables(), *extra])
+
+
 def restore_checkpoint(
-    sess: Any, checkpoint: Checkpoint, variables: Mapping[str, Variable], *, iterators: bool = True
+    sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], *, iterators: bool = True
 ) -> None:
     """Puts a checkpoint that has been read into a session.
 
     Args:
         sess: the session.
         checkpoint: what was read.
-        variables: the variables by their names in the checkpoint.
+        items: variables and others by their names in the checkpoint.
         iterators: whether iterators go to their saved positions too.
 
     Raises:
         NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
             different.
     """
-    items = joined(variables, checkpoint.tensors, sess.graph)
+    items = joined(items, checkpoint.tensors, sess.graph)
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
     found = {name: Found.of_array(value) for name, value in tensors.items()}

@@ -59,3 +59,44 @@ def test_an_old_model_folder(name: str, kind: Any, arguments: Any, tmp_path: Pat
     before = facts["checkpoint"][f"training/{old[name]}/accumulator"][2]
     assert (estimator.get_variable_value(slot[name]) > before).all()
     assert (folder / "model.ckpt-2.index").exists()
+
+
+def test_wherever_the_folder_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With spaces and letters of all kinds, behind a link, relative."""
+    folder = shutil.copytree(GOLDEN / "linear_classifier", tmp_path / "größer als 日本")
+    (tmp_path / "link").symlink_to(folder, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    columns = [tf.feature_column.numeric_column("x", shape=(2,))]
+    for place in (folder, "link", folder.name):
+        estimator = tf.estimator.LinearClassifier(columns, model_dir=place, n_classes=3)
+        latest = estimator.latest_checkpoint()
+        assert latest is not None
+        assert latest.endswith("model.ckpt-2")
+        assert estimator.get_variable_value("global_step") == 2
+        assert tf.train.load_checkpoint(place).get_tensor("global_step") == 2
+
+
+def test_tables_are_restored_with_the_variables(tmp_path: Path) -> None:
+    """Content of a `Saveable` goes from training to evaluation and to further training."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> tf.estimator.EstimatorSpec:
+        table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0, name="seen")
+        step = tf.train.get_global_step()
+        keys = tf.constant([7], tf.int64)
+        seen = table.lookup(keys)
+        with tf.control_dependencies([seen]):
+            insert = table.insert(keys, seen + 1)
+        loss = tf.reduce_sum(features["x"])
+        with tf.control_dependencies([insert]):
+            train_op = tf.assign_add(step, 1)
+        counted = tf.metrics.mean(tf.cast(seen, tf.float32))
+        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, train_op=train_op, eval_metric_ops={"seen": counted}
+        )
+
+    estimator = tf.estimator.Estimator(model_fn, tmp_path)
+    estimator.train(batches, steps=2)
+    assert estimator.evaluate(batches, steps=1)["seen"] == 2
+    estimator.train(batches, steps=2)
+    assert estimator.evaluate(batches, steps=1)["seen"] == 4
+    assert estimator.get_variable_value("seen-values").tolist() == [4]
