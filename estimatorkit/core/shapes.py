@@ -1,8 +1,8 @@
 """Static shapes: `TensorShape`, whose rank or single dimensions may be unknown.
 
-A shape is immutable. Dimensions are Python ints or None (`shape[0]` gives an int or None, as in
-TensorFlow 2; code written for TensorFlow 1's `Dimension` may still say `shape[0].value` under
-`compat.v1`).
+A shape is immutable. Dimensions are ints, which also have TensorFlow 1's `.value`, or None (as in
+TensorFlow 2). `get_shape()` of tensors, which only TensorFlow 1's programs call, gives a
+`ShapeOfDimensions`, whose unknown dimensions have `.value` too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,50 @@ from typing import Any, TypeAlias, overload
 from estimatorkit.core.errors import explain
 
 Dims: TypeAlias = tuple[int | None, ...]
+
+
+class Dimension(int):
+    """A known dimension: an int with TensorFlow 1's `.value`."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The dimension as a plain int."""
+        return int(self)
+
+
+class UnknownDimension:
+    """TensorFlow 1's `Dimension(None)`: arithmetic with it is unknown, comparisons give None."""
+
+    __slots__ = ()
+    value = None
+
+    def _unknown(self, other: Any = None) -> UnknownDimension:
+        return self
+
+    def _undecided(self, other: Any) -> None:
+        return None
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = _undecided
+    __eq__ = __ne__ = _undecided  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "Dimension(None)"
+
+    def __str__(self) -> str:
+        return "?"
+
+
+UNKNOWN_DIMENSION = UnknownDimension()
 
 
 class TensorShape:
@@ -173,6 +217,26 @@ class TensorShape:
         return "(" + ", ".join("?" if dim is None else str(dim) for dim in self._dims) + ")"
 
 
+class ShapeOfDimensions(TensorShape):
+    """A shape whose unknown dimensions are `UNKNOWN_DIMENSION` rather than None."""
+
+    __slots__ = ()
+
+    @property
+    def dims(self) -> Any:
+        """The dimensions as a list, or None where the rank is unknown."""
+        return None if self._dims is None else list(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (UNKNOWN_DIMENSION if dim is None else dim for dim in super().__iter__())
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return ShapeOfDimensions(super().__getitem__(key))
+        dim = super().__getitem__(key)
+        return UNKNOWN_DIMENSION if dim is None else dim
+
+
 ShapeLike: TypeAlias = Any  # TensorShape | int | None | Iterable[int | None], NumPy ints included
 
 
@@ -192,12 +256,12 @@ def _dimension(value: Any) -> int | None:
         ) from error
     if dim < -1:
         raise ValueError(explain("a dimension is negative", expected=">= 0 or None", received=dim))
-    return None if dim == -1 else int(dim)
+    return None if dim == -1 else Dimension(dim)
 
 
 def as_shape(value: ShapeLike) -> TensorShape:
     """Returns `value` as a `TensorShape` (see there for what it may be)."""
-    return value if isinstance(value, TensorShape) else TensorShape(value)
+    return value if type(value) is TensorShape else TensorShape(value)
 
 
 UNKNOWN = TensorShape(None)

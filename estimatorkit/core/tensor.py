@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import explain
-from estimatorkit.core.shapes import ShapeLike, TensorShape
+from estimatorkit.core.shapes import ShapeLike, ShapeOfDimensions, TensorShape
 from estimatorkit.core.source import SourceLine
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class Tensor(Operators):
         return self.op.device
 
     def get_shape(self) -> TensorShape:
-        """The static shape."""
-        return self._shape
+        """The static shape, whose dimensions all have TensorFlow 1's `.value`."""
+        return ShapeOfDimensions(self._shape)
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Adds what is known of the shape (never removes any).

@@ -21,7 +21,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
-from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Tensor
 
 
@@ -152,8 +152,8 @@ class Variable(Operators):
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """Its static shape."""
-        return self._shape
+        """Its static shape, whose dimensions all have TensorFlow 1's `.value`."""
+        return ShapeOfDimensions(self._shape)
 
     def __repr__(self) -> str:
         return f"<tf.Variable {self.name!r} shape={self._shape} dtype={self.dtype.name}>"

@@ -1,0 +1,1 @@
+"""Legacy names: `compat.v1` is TensorFlow 1's module tree."""

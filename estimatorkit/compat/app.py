@@ -1,0 +1,23 @@
+"""`tf.app.run`: parses the flags and calls `main`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from absl import app
+
+
+def run(
+    main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None
+) -> None:
+    """Runs the program with the command line's flags parsed; ends the process.
+
+    Args:
+        main: the function, called with the arguments that are no flags; the calling program's
+            `main` by default.
+        argv: the command line; that of the process by default.
+    """
+    chosen = main if main is not None else sys.modules["__main__"].main
+    app.run(chosen, argv=None if argv is None else list(argv))

@@ -1,0 +1,73 @@
+"""`contrib.framework.arg_scope`: default arguments for functions, inside a block."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Scopes(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[dict[str, dict[str, Any]]] = [{}]
+
+
+_scopes = _Scopes()
+
+
+def _key(function: Callable[..., Any]) -> str:
+    named: str = getattr(function, "_arg_scope_key", "")
+    return named or f"{function.__module__}.{function.__qualname__}"
+
+
+@contextmanager
+def arg_scope(
+    list_ops_or_scope: Sequence[Callable[..., Any]] | Mapping[str, Any], **kwargs: Any
+) -> Iterator[dict[str, dict[str, Any]]]:
+    """Gives functions made by `add_arg_scope` other default arguments inside.
+
+    Args:
+        list_ops_or_scope: the functions; or a scope that another block gave, to enter it again.
+        **kwargs: the arguments.
+
+    Raises:
+        ValueError: a function was not made by `add_arg_scope`.
+    """
+    current = _scopes.stack[-1]
+    if isinstance(list_ops_or_scope, Mapping):
+        inner = dict(list_ops_or_scope)
+    else:
+        inner = dict(current)
+        for function in list_ops_or_scope:
+            if not hasattr(function, "_arg_scope_key"):
+                raise ValueError(f"{function.__name__} is not decorated with @add_arg_scope")
+            inner[_key(function)] = {**inner.get(_key(function), {}), **kwargs}
+    _scopes.stack.append(inner)
+    try:
+        yield inner
+    finally:
+        _scopes.stack.pop()
+
+
+def add_arg_scope(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: lets `arg_scope` give the function default arguments."""
+    key = _key(function)
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{**_scopes.stack[-1].get(key, {}), **kwargs})
+
+    wrapped._arg_scope_key = key  # type: ignore[attr-defined]
+    return wrapped
+
+
+def current_arg_scope() -> dict[str, dict[str, Any]]:
+    """The default arguments in force."""
+    return _scopes.stack[-1]
+
+
+def has_arg_scope(function: Callable[..., Any]) -> bool:
+    """Whether `arg_scope` can give the function default arguments."""
+    return hasattr(function, "_arg_scope_key")

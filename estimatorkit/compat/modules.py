@@ -1,0 +1,150 @@
+"""Modules that are tables: TensorFlow 1's tree of modules without a file for each.
+
+`tables.MODULES` says which modules `estimatorkit.compat.v1` has, what stands behind each and which
+names are added. They import as real ones do (`import estimatorkit.compat.v1.keras.layers`,
+`from estimatorkit.compat.v1.contrib import rnn`), and fetch a name when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean
+
+ROOT = "estimatorkit.compat.v1"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a module holds.
+
+    Attributes:
+        behind: modules whose names it also has, the first that has one gives it.
+        names: 'module:attribute' or 'module', by name.
+        instead: what to use for names that there are not.
+    """
+
+    behind: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+
+def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -> Any:
+    """The value of a name of a table's module.
+
+    Args:
+        module: the module's full name.
+        table: what it holds.
+        children: its submodules' full names.
+        name: the name.
+
+    Raises:
+        AttributeError: there is none; it says what to use instead.
+    """
+    place = table.names.get(name) or children.get(name)
+    if place is not None:
+        target, _, attribute = place.partition(":")
+        found = importlib.import_module(target)
+        return getattr(found, attribute) if attribute else found
+    if not name.startswith("__"):
+        for each in table.behind:
+            value = getattr(importlib.import_module(each), name, _MISSING)
+            if value is not _MISSING:
+                return value
+    short = module.removeprefix("estimatorkit.compat.").replace("v1", "tf", 1)
+    hint = table.instead.get(name) or did_you_mean(name, all_names(table, children))
+    raise AttributeError(
+        f"module {module!r} has no attribute {name!r}: {short}.{name} is not part of estimatorkit"
+        + (f"; {hint}" if hint else f"; dir({short}) lists what is")
+    )
+
+
+_MISSING = object()
+
+
+def all_names(table: Table, children: Mapping[str, str]) -> list[str]:
+    """The public names of a table's module."""
+    found = {*table.names, *children}
+    for each in table.behind:
+        module = importlib.import_module(each)
+        found.update(name for name in dir(module) if not name.startswith("_"))
+    return sorted(found)
+
+
+class TableModule(ModuleType):
+    """A module made of a table."""
+
+    def __init__(self, name: str, table: Table, children: Mapping[str, str]) -> None:
+        super().__init__(name, f"TensorFlow 1's `{name.removeprefix(ROOT + '.')}`.")
+        self.__dict__["_table"] = table
+        self.__dict__["_children"] = children
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        """Fetches a name, and keeps it."""
+        value = look_up(self.__name__, self._table, self._children, name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        """The public names."""
+        return all_names(self._table, self._children)
+
+
+class TableFinder(MetaPathFinder, Loader):
+    """Finds the modules of the tables below `ROOT`.
+
+    Args:
+        tables: by name below `ROOT`, for example 'contrib.rnn'; packages that are only implied by
+            others ('contrib') are made.
+    """
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        self.tables = dict(tables)
+        for name in tables:
+            parts = name.split(".")
+            for count in range(1, len(parts)):
+                self.tables.setdefault(".".join(parts[:count]), Table())
+
+    def children(self, name: str) -> dict[str, str]:
+        """The submodules of a module by their last names ('' is the root)."""
+        prefix = f"{name}." if name else ""
+        return {
+            each[len(prefix) :]: f"{ROOT}.{each}"
+            for each in self.tables
+            if each.startswith(prefix) and "." not in each[len(prefix) :] and each != name
+        }
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module of the tables, None for others."""
+        name = fullname.removeprefix(f"{ROOT}.")
+        if name == fullname or name not in self.tables:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        name = spec.name.removeprefix(f"{ROOT}.")
+        return TableModule(spec.name, self.tables[name], self.children(name))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is left to do."""
+
+
+def install(tables: Mapping[str, Table]) -> TableFinder:
+    """Lets Python find the modules of the tables; once."""
+    for each in sys.meta_path:
+        if isinstance(each, TableFinder):
+            return each
+    finder = TableFinder(tables)
+    sys.meta_path.append(finder)
+    return finder

@@ -1,0 +1,23 @@
+"""`tf.resource_loader`: files beside the calling module."""
+
+from __future__ import annotations
+
+import inspect
+import os
+
+
+def get_data_files_path() -> str:
+    """The folder of the calling module."""
+    return os.path.dirname(inspect.getfile(inspect.stack()[1].frame))
+
+
+def get_path_to_datafile(path: str) -> str:
+    """A path relative to the calling module."""
+    return os.path.join(os.path.dirname(inspect.getfile(inspect.stack()[1].frame)), path)
+
+
+def load_resource(path: str) -> bytes:
+    """What a file beside the calling module holds."""
+    folder = os.path.dirname(inspect.getfile(inspect.stack()[1].frame))
+    with open(os.path.join(folder, path), "rb") as file:
+        return file.read()

@@ -1,0 +1,251 @@
+"""TensorFlow 1's modules: what stands behind each, and the names that only old programs use.
+
+A row is a module below `tf`; see `modules.Table`. Most private modules (`python.framework.ops`)
+have everything that the top level has.
+"""
+
+from __future__ import annotations
+
+from estimatorkit.compat.modules import ROOT, Table
+from estimatorkit.lazy import names
+
+_CORE = "estimatorkit.core"
+_EVERYTHING = (ROOT,)
+
+TOP = Table(
+    behind=("estimatorkit",),
+    names={
+        "arg_max": f"{_CORE}.ops.reduce:argmax",
+        "arg_min": f"{_CORE}.ops.reduce:argmin",
+        "mul": f"{_CORE}.ops.elementwise:multiply",
+        "neg": f"{_CORE}.ops.elementwise:negative",
+        "sub": f"{_CORE}.ops.elementwise:subtract",
+        "pack": f"{_CORE}.ops.joining:stack",
+        "unpack": f"{_CORE}.ops.joining:unstack",
+        "concat_v2": f"{_CORE}.ops.joining:concat",
+        "select": f"{_CORE}.ops.indexing:where",
+        "float32_ref": f"{_CORE}.dtypes:float32",
+        "double": f"{_CORE}.dtypes:float64",
+        "half": f"{_CORE}.dtypes:float16",
+        "DeviceSpec": f"{_CORE}.devices:DeviceSpec",
+        "OpError": f"{_CORE}.errors:OpError",
+        "NoGradient": f"{_CORE}.gradients:no_gradient",
+        "NotDifferentiable": f"{_CORE}.gradients:no_gradient",
+        "scalar_summary": "estimatorkit.compat.summaries:scalar_summary",
+        "histogram_summary": "estimatorkit.compat.summaries:histogram_summary",
+        "image_summary": "estimatorkit.compat.summaries:image_summary",
+        "audio_summary": "estimatorkit.compat.summaries:audio_summary",
+        "merge_summary": f"{_CORE}.ops.summary:merge",
+        "merge_all_summaries": f"{_CORE}.ops.summary:merge_all",
+        **names(
+            "estimatorkit.compat.switches",
+            *("compat_eager_only", "disable_control_flow_v2", "disable_eager_execution"),
+            *("disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior"),
+            *("disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution"),
+            *("enable_resource_variables", "executing_eagerly", "resource_variables_enabled"),
+        ),
+        **names("estimatorkit.compat.shapes", "Dimension", "TensorShape", "dimension_value"),
+        **names("estimatorkit.compat.tensor_protos", "make_ndarray", "make_tensor_proto"),
+    },
+    instead={
+        "Session2": "use Session",
+        "enable_v2_behavior": "programs here are graphs with sessions, as in TensorFlow 1",
+        "load_op_library": "write the operation in JAX: estimatorkit.jax_function",
+    },
+)
+
+_CELLS = "estimatorkit.layers.rnn_cell"
+_RNN = "estimatorkit.layers.rnn"
+
+MODULES: dict[str, Table] = {
+    # -- public modules
+    **{
+        name: Table(behind=(f"estimatorkit.{name}",))
+        for name in (
+            *("audio", "bitwise", "data", "debugging", "estimator", "function", "graph_util"),
+            *("image", "initializers", "io", "layers", "linalg", "lookup", "math", "python_io"),
+            *("queue", "random", "saved_model", "sets", "signal", "sparse", "strings"),
+        )
+    },
+    "datasets": Table(behind=("estimatorkit.data.datasets",)),
+    "errors": Table(behind=(f"{_CORE}.errors",)),
+    "feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
+    "losses": Table(behind=("estimatorkit.layers.losses",)),
+    "metrics": Table(behind=("estimatorkit.layers.metrics",)),
+    "nest": Table(behind=(f"{_CORE}.nest",)),
+    "nn": Table(behind=("estimatorkit.nn", _RNN)),
+    "nn.rnn_cell": Table(behind=(_CELLS,)),
+    "train": Table(
+        behind=("estimatorkit.train",),
+        names={
+            "SummaryWriter": f"{_CORE}.summary_writer:FileWriter",
+            "SummaryWriterCache": f"{_CORE}.summary_writer:FileWriterCache",
+        },
+    ),
+    "summary": Table(
+        behind=("estimatorkit.summary",),
+        names={"SummaryWriter": f"{_CORE}.summary_writer:FileWriter"},
+    ),
+    "spectral": Table(behind=("estimatorkit.signal",)),
+    "manip": Table(behind=("estimatorkit",)),
+    "dtypes": Table(behind=(f"{_CORE}.dtypes", "estimatorkit")),
+    "gfile": Table(behind=("estimatorkit.gfile",)),
+    "io.gfile": Table(behind=("estimatorkit.gfile",)),
+    "app": Table(
+        names={"run": "estimatorkit.compat.app:run", "flags": f"{ROOT}.flags"},
+    ),
+    "flags": Table(behind=("absl.flags",)),
+    "logging": Table(behind=("estimatorkit.compat.logging",)),
+    "compat": Table(behind=("estimatorkit.compat.text",), names={"v1": ROOT}),
+    "sysconfig": Table(instead={"get_include": "there is no native code to compile against"}),
+    "resource_loader": Table(behind=("estimatorkit.compat.resources",)),
+    "test": Table(behind=("estimatorkit.compat.testing",)),
+    "version": Table(
+        names={"VERSION": f"{ROOT}:VERSION", "GIT_VERSION": f"{ROOT}:GIT_VERSION"},
+    ),
+    "examples.tutorials.mnist.input_data": Table(behind=("estimatorkit.compat.mnist_input_data",)),
+    # -- keras: what the layers below it share; the layers themselves come with the models
+    "keras": Table(),
+    "keras.initializers": Table(behind=("estimatorkit.initializers",)),
+    "keras.layers": Table(
+        instead={
+            "Dense": "use layers.dense",
+            "Dropout": "use layers.dropout",
+            "Flatten": "use layers.flatten",
+            "BatchNormalization": "use layers.batch_normalization",
+        }
+    ),
+    "keras.models": Table(),
+    "keras.optimizers": Table(),
+    "keras.backend": Table(),
+    # -- contrib
+    "contrib.framework": Table(
+        behind=("estimatorkit.train",),
+        names={
+            **names(
+                f"{_CORE}.variables",
+                *("global_variables", "local_variables", "model_variables"),
+            ),
+            "get_variables": "estimatorkit.compat.contrib:get_variables",
+            "get_variables_to_restore": "estimatorkit.compat.contrib:get_variables_to_restore",
+            "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
+            "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
+            "nest": f"{_CORE}.nest",
+        },
+    ),
+    "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
+    "contrib.layers": Table(
+        behind=("estimatorkit.compat.contrib_layers",),
+        instead={
+            "real_valued_column": "use feature_column.numeric_column",
+            "sparse_column_with_hash_bucket": "use "
+            "feature_column.categorical_column_with_hash_bucket",
+        },
+    ),
+    "contrib.lookup": Table(behind=("estimatorkit.lookup", "estimatorkit")),
+    "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
+    "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
+    "contrib.summary": Table(
+        behind=("estimatorkit.summary",),
+        instead={"create_file_writer": "use summary.FileWriter"},
+    ),
+    "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
+    "contrib.training": Table(names={"HParams": "estimatorkit.compat.hparams:HParams"}),
+    "contrib.training.python.training.hparam": Table(
+        names={"HParams": "estimatorkit.compat.hparams:HParams"}
+    ),
+    "contrib.util": Table(
+        names={
+            "make_tensor_proto": "estimatorkit.compat.tensor_protos:make_tensor_proto",
+            "make_ndarray": "estimatorkit.compat.tensor_protos:make_ndarray",
+            "constant_value": f"{_CORE}.registry:constant_value",
+        }
+    ),
+    "contrib.eager": Table(
+        instead={
+            "enable_eager_execution": "programs here are graphs with sessions, as in TensorFlow 1"
+        }
+    ),
+    "contrib.deprecated": Table(
+        behind=("estimatorkit.compat.summaries",),
+        names={
+            "merge_summary": f"{_CORE}.ops.summary:merge",
+            "merge_all_summaries": f"{_CORE}.ops.summary:merge_all",
+        },
+    ),
+    "contrib.slim": Table(
+        behind=("estimatorkit.compat.contrib_layers",),
+        names={
+            "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
+            "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
+            "get_variables": "estimatorkit.compat.contrib:get_variables",
+            "get_variables_to_restore": "estimatorkit.compat.contrib:get_variables_to_restore",
+        },
+    ),
+    # -- private modules
+    **{
+        f"python.{name}": Table(behind=_EVERYTHING)
+        for name in (
+            *("client.session", "framework.constant_op", "framework.function", "framework.ops"),
+            *("framework.random_seed", "framework.sparse_tensor", "framework.tensor_util"),
+            *("ops.check_ops", "ops.clip_ops", "ops.control_flow_ops", "ops.data_flow_ops"),
+            *("ops.functional_ops", "ops.gradients_impl", "ops.init_ops", "ops.io_ops"),
+            *("ops.linalg_ops", "ops.logging_ops", "ops.lookup_ops", "ops.map_fn", "ops.math_ops"),
+            *("ops.parsing_ops", "ops.partitioned_variables", "ops.random_ops"),
+            *("ops.resource_variable_ops", "ops.script_ops", "ops.session_ops", "ops.sparse_ops"),
+            *("ops.standard_ops", "ops.state_ops", "ops.string_ops", "ops.tensor_array_ops"),
+            *("ops.variable_scope", "ops.variables", "ops.functional_ops", "ops.gradients"),
+        )
+    },
+    "python": Table(behind=_EVERYTHING),
+    "python.framework.dtypes": Table(behind=(f"{_CORE}.dtypes", ROOT)),
+    "python.framework.errors": Table(behind=(f"{_CORE}.errors",)),
+    "python.framework.graph_util": Table(behind=("estimatorkit.graph_util",)),
+    "python.framework.tensor_shape": Table(behind=("estimatorkit.compat.shapes",)),
+    "python.client.device_lib": Table(behind=("estimatorkit.compat.device_lib",)),
+    "python.client.timeline": Table(names={"Timeline": f"{_CORE}.timeline:Timeline"}),
+    "python.lib.io.file_io": Table(behind=("estimatorkit.compat.file_io", "estimatorkit.gfile")),
+    "python.lib.io.tf_record": Table(behind=("estimatorkit.python_io",)),
+    "python.ops.array_ops": Table(behind=_EVERYTHING),
+    "python.ops.image_ops": Table(behind=("estimatorkit.image",)),
+    "python.ops.nn": Table(behind=("estimatorkit.nn",)),
+    "python.ops.nn_ops": Table(behind=("estimatorkit.nn",)),
+    "python.ops.rnn": Table(behind=(_RNN,)),
+    "python.ops.rnn_cell": Table(behind=(_CELLS,)),
+    "python.ops.rnn_cell_impl": Table(behind=(_CELLS,)),
+    "python.ops.embedding_ops": Table(behind=("estimatorkit.nn",)),
+    "python.ops.ctc_ops": Table(behind=("estimatorkit.nn",)),
+    "python.platform.gfile": Table(behind=("estimatorkit.gfile",)),
+    "python.platform.tf_logging": Table(behind=("estimatorkit.compat.logging",)),
+    "python.platform.app": Table(names={"run": "estimatorkit.compat.app:run"}),
+    "python.platform.flags": Table(behind=("absl.flags",)),
+    "python.platform.test": Table(behind=("estimatorkit.compat.testing",)),
+    "python.training.training": Table(behind=("estimatorkit.train",)),
+    "python.training.training_util": Table(behind=("estimatorkit.train",)),
+    "python.training.saver": Table(behind=("estimatorkit.train",)),
+    "python.training.session_run_hook": Table(behind=("estimatorkit.train",)),
+    "python.training.basic_session_run_hooks": Table(behind=("estimatorkit.train",)),
+    "python.training.moving_averages": Table(behind=("estimatorkit.train.moving_averages",)),
+    "python.training.queue_runner_impl": Table(behind=("estimatorkit.train",)),
+    "python.training.input": Table(behind=("estimatorkit.train",)),
+    "python.training.coordinator": Table(behind=("estimatorkit.train",)),
+    "python.training.checkpoint_utils": Table(behind=("estimatorkit.train",)),
+    "python.training.optimizer": Table(behind=("estimatorkit.train",)),
+    "python.util.compat": Table(behind=("estimatorkit.compat.text",)),
+    "python.util.nest": Table(
+        behind=(f"{_CORE}.nest",), names={"is_sequence": f"{_CORE}.nest:is_nested"}
+    ),
+    "core.framework.summary_pb2": Table(behind=("tensorboard.compat.proto.summary_pb2",)),
+    "core.framework.graph_pb2": Table(behind=("tensorboard.compat.proto.graph_pb2",)),
+    "core.framework.node_def_pb2": Table(behind=("tensorboard.compat.proto.node_def_pb2",)),
+    "core.framework.attr_value_pb2": Table(behind=("tensorboard.compat.proto.attr_value_pb2",)),
+    "core.framework.types_pb2": Table(behind=("tensorboard.compat.proto.types_pb2",)),
+    "core.protobuf.config_pb2": Table(behind=("tensorboard.compat.proto.config_pb2",)),
+    "core.protobuf.meta_graph_pb2": Table(behind=("tensorboard.compat.proto.meta_graph_pb2",)),
+    "core.protobuf.rewriter_config_pb2": Table(
+        behind=("tensorboard.compat.proto.rewriter_config_pb2",)
+    ),
+    "core.util.event_pb2": Table(behind=("tensorboard.compat.proto.event_pb2",)),
+    "core.example.example_pb2": Table(behind=("estimatorkit.train",)),
+    "core.example.feature_pb2": Table(behind=("estimatorkit.train",)),
+}

@@ -1,0 +1,35 @@
+"""`tf.make_tensor_proto`, `tf.make_ndarray`: arrays as protocol buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.core.attr_values import tensor_proto, tensor_value
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.graph import Graph
+
+
+def make_tensor_proto(
+    values: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> Any:
+    """The `TensorProto` of a value.
+
+    Args:
+        values, dtype, shape, verify_shape: see `constant`.
+        allow_broadcast: accepted for TensorFlow's signature.
+    """
+    with Graph().as_default():
+        value = constant(values, dtype, shape, verify_shape=verify_shape)
+        return tensor_proto(value.op.attrs["value"])
+
+
+def make_ndarray(tensor: Any) -> NDArray[Any]:
+    """The array of a `TensorProto`."""
+    array: NDArray[Any] = tensor_value(tensor)
+    return array

@@ -1,0 +1,31 @@
+"""TensorFlow 1's module tree: `import estimatorkit.compat.v1 as tf` runs old scripts.
+
+Everything that `estimatorkit` has is here, and the legacy spellings besides. Modules below are made
+of the tables in `compat.tables`; names that there are not say what to use instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.compat.modules import all_names, install, look_up
+from estimatorkit.compat.tables import MODULES, TOP
+
+__version__ = "1.15.5"
+VERSION = __version__
+GIT_VERSION = __git_version__ = "estimatorkit"
+COMPILER_VERSION = __compiler_version__ = "XLA"
+
+_children = install(MODULES).children("")
+
+
+def __getattr__(name: str) -> Any:
+    """Fetches a name when it is first used."""
+    value = look_up(__name__, TOP, _children, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return all_names(TOP, _children)

@@ -1,0 +1,183 @@
+"""`compat.v1` has the names that public TensorFlow 1 programs use, with their keywords.
+
+`tests/golden/api_names.json` lists them by area and tier. Areas of later releases stand in LATER;
+what is left out on purpose in ABSENT, with what to use instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.critical_section import CriticalSection
+from estimatorkit.core.ops.queue_kinds import FIFOQueue
+from estimatorkit.core.ops.readers import ReaderBase
+from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Operation, Tensor
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "api_names.json").read_text("utf-8"))
+
+# Areas that come with the data pipeline, the layers and estimators, and the clusters.
+LATER = {
+    "tf.data",
+    "feature_column",
+    "tf.layers / tf.keras",
+    "tf.losses",
+    "tf.metrics",
+    "tf.estimator",
+    "Distribution: Server/Supervisor/device setter/strategies",
+    "app / flags / gfile / logging / test / misc",
+    "tf.contrib and tf.examples",
+}
+# Of those areas, what belongs to graphs and sessions is there already.
+EARLY = {
+    "tf.contrib and tf.examples": (
+        *("contrib.rnn.", "contrib.lookup.", "contrib.tensorboard.", "contrib.util."),
+        *("contrib.framework.", "contrib.training.HParams", "examples.tutorials.mnist.input_data"),
+    ),
+    "app / flags / gfile / logging / test / misc": ("",),
+}
+# Names that mean a method: the class that has it.
+OWNERS: dict[str, Any] = {
+    "Tensor": Tensor,
+    "Operation": Operation,
+    "Session": Session,
+    "Queue": FIFOQueue,
+    "Reader": ReaderBase,
+    "CriticalSection": CriticalSection,
+}
+OWNER_NAMES = {
+    "Graph": "Graph",
+    "Variable": "Variable",
+    "VariableScope": "VariableScope",
+    "TensorArray": "TensorArray",
+    "Optimizer": "train.Optimizer",
+    "EMA": "train.ExponentialMovingAverage",
+    "Saver": "train.Saver",
+    "SavedModelBuilder": "saved_model.builder.SavedModelBuilder",
+    "Coordinator": "train.Coordinator",
+    "FileWriter": "summary.FileWriter",
+    "TFRecordWriter": "python_io.TFRecordWriter",
+    "Example": "train.Example",
+    "LookupTable": "contrib.lookup.HashTable",
+    "GFile": "gfile.GFile",
+}
+# Left out on purpose, each with the reason.
+ABSENT = {
+    "RaggedTensor": "ragged tensors are TensorFlow 2's; sparse tensors and padding do their work",
+    "RaggedTensor.from_row_lengths": "as above",
+    "ragged.constant": "as above",
+    "enable_eager_execution": "refused with a word",
+    "load_op_library": "there is no native code; jax_function takes its place",
+    "function": "TensorFlow 2's decorator: graphs are traced by Defun",
+    "Optimizer.make_session_run_hook": "SyncReplicasOptimizer comes with clusters",
+    "Optimizer.chief_init_op": "SyncReplicasOptimizer comes with clusters",
+    "Optimizer.local_step_init_op": "SyncReplicasOptimizer comes with clusters",
+    "saved_model.save": "TensorFlow 2's objects; simple_save and the builder are there",
+}
+
+
+def in_scope() -> Iterator[str]:
+    for area, tiers in GOLDEN["names"].items():
+        for tier in ("S", "A"):
+            for marked in tiers.get(tier, ()):
+                name = marked.rstrip("†²")
+                early = any(name.startswith(each) for each in EARLY.get(area, ()))
+                if area not in LATER or early:
+                    yield name
+
+
+def find(name: str) -> Any:
+    owner, _, method = name.rpartition(".")
+    if owner in OWNERS:
+        return getattr(OWNERS[owner], method)
+    if owner in OWNER_NAMES:
+        return getattr(find(OWNER_NAMES[owner]), method)
+    value: Any = tf
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(set(in_scope()) - set(ABSENT)))
+def test_the_name_is_there_with_its_keywords(name: str) -> None:
+    value = find(name)
+    if not callable(value) or type(value).__module__.startswith("google"):
+        return
+    try:
+        parameters = inspect.signature(value).parameters
+    except (TypeError, ValueError):
+        return  # a protocol buffer
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return
+    missing = [word for word in GOLDEN["keywords"].get(name, ()) if word not in parameters]
+    assert not missing, f"tf.{name} does not take {missing}; it takes {list(parameters)}"
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT))
+def test_what_is_absent_is_absent(name: str) -> None:
+    if name == "enable_eager_execution":
+        with pytest.raises(ValueError, match="graph and a session"):
+            find(name)()
+        return
+    with pytest.raises(AttributeError):
+        find(name)
+
+
+def test_an_unknown_name_says_what_there_is() -> None:
+    with pytest.raises(AttributeError, match=r"tf\.reduce_summ is not part .* 'reduce_sum'"):
+        tf.reduce_summ  # noqa: B018
+    with pytest.raises(AttributeError, match="use layers.dense"):
+        tf.keras.layers.Dense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("keras", "keras.layers", "contrib", "contrib.rnn", "contrib.tensorboard.plugins"),
+        *("python.framework.ops", "python.util.nest", "examples.tutorials.mnist", "nn.rnn_cell"),
+    ],
+)
+def test_modules_import_as_in_tensorflow(module: str) -> None:
+    found = importlib.import_module(f"estimatorkit.compat.v1.{module}")
+    value: Any = tf
+    for part in module.split("."):
+        value = getattr(value, part)
+    assert value is found
+
+
+def test_import_statements() -> None:
+    from estimatorkit.compat.v1 import keras
+    from estimatorkit.compat.v1.contrib import rnn
+    from estimatorkit.compat.v1.examples.tutorials.mnist import input_data
+    from estimatorkit.compat.v1.python.framework import ops
+    from estimatorkit.compat.v1.python.util import nest
+
+    import estimatorkit.compat.v1.keras.layers as layers
+
+    assert keras.layers is layers
+    assert rnn.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+    assert callable(input_data.read_data_sets)
+    assert ops.convert_to_tensor is tf.convert_to_tensor
+    assert nest.is_sequence([1])
+
+
+def test_the_version_reads_as_tensorflow_ones() -> None:
+    assert tf.__version__.startswith("1.15")
+    assert [int(part) for part in tf.VERSION.split(".")] >= [1, 15, 0]
+
+
+def test_dimensions_have_values() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 7])
+        batch, features = x.get_shape()
+        assert (batch.value, features.value, x.shape[1].value) == (None, 7, 7)
+        assert tf.zeros([features, 2]).shape == (7, 2)
+        assert tf.Dimension(None).value is None
