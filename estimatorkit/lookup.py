@@ -1,0 +1,35 @@
+"""`tf.lookup`: tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    "experimental": "estimatorkit.core.ops.mutable_tables",
+    **names(
+        "estimatorkit.core.ops.static_tables",
+        *(
+            "HashTable",
+            "KeyValueTensorInitializer",
+            "StaticHashTable",
+            "TextFileIdTableInitializer",
+        ),
+        *("TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer"),
+    ),
+    **names("estimatorkit.core.ops.mutable_tables", "DenseHashTable", "MutableHashTable"),
+    **names(
+        "estimatorkit.core.ops.vocabularies",
+        *("FastHashSpec", "HasherSpec", "IdTableWithHashBuckets", "StaticVocabularyTable"),
+        *("StrongHashSpec", "index_table_from_file", "index_table_from_tensor"),
+        *("index_to_string_table_from_file", "index_to_string_table_from_tensor"),
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)

@@ -1,0 +1,218 @@
+"""Lookup tables against TensorFlow 2.15.1 (tests/golden/tables.json), and how sessions hold them.
+
+The operations whose names hold `Table` are tested here: HashTableV2, MutableHashTableV2,
+InitializeTableV2, InitializeTableFromTextFileV2, LookupTableFindV2, LookupTableFindOrHash,
+LookupTableSizeV2, LookupTableExportV2, LookupTableInsertV2, LookupTableRemoveV2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from tests.golden.golden_files import error_of
+from tests.golden.golden_values import plain
+from tests.golden.snippets_tables import ERRORS, EXPRESSIONS, FILES
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/tables.json").read_text("utf-8"))
+
+# Words that TensorFlow's message and ours share; its first line by default.
+WORDS = {
+    "no such file": "FOLDER/missing.txt",
+    "keys of another dtype": "Dtype of argument `keys` must be ",
+    "line number of another dtype": "`key_dtype` must be int64 if `key_index` is -1",
+    "words of another dtype": "Invalid `dtype`: Expected non-integer, got ",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("vocabularies")
+    for name, content in FILES.items():
+        (path / name).write_bytes(content)
+    return str(path)
+
+
+def run(function: Callable[[Any, str], Any], folder: str) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = function(tf, folder)
+        session.run(tf.tables_initializer())
+        return session.run(made)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expression(name: str, folder: str) -> None:
+    assert plain(run(EXPRESSIONS[name], folder)) == GOLDEN["expressions"][name]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error(name: str, folder: str) -> None:
+    got = error_of(lambda: run(ERRORS[name], folder))
+    assert got is not None
+    golden = GOLDEN["errors"][name]
+    assert got["class"] == golden["class"], got
+    words = WORDS.get(name, golden["first_line"])
+    assert words in golden["first_line"]
+    assert words in got["first_line"].replace(folder, "FOLDER")
+
+
+# -- how graphs and sessions hold tables
+
+
+def test_collections(folder: str) -> None:
+    with tf.Graph().as_default() as graph:
+        table = tf.lookup.index_table_from_file(f"{folder}/words.txt", num_oov_buckets=1)
+        (initializer,) = graph.get_collection(tf.GraphKeys.TABLE_INITIALIZERS)
+        assert table.initializer is initializer
+        assert table.init is initializer
+        (asset,) = graph.get_collection(tf.GraphKeys.ASSET_FILEPATHS)
+        with tf.Session() as session:
+            assert session.run(asset) == f"{folder}/words.txt".encode()
+
+
+def test_the_file_may_be_fed(folder: str) -> None:
+    """As an exported model does, which has the file in another place."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        table = tf.lookup.index_table_from_file("moved away.txt")
+        ids = table.lookup(tf.constant(["lake"]))
+        (asset,) = graph.get_collection(tf.GraphKeys.ASSET_FILEPATHS)
+        session.run(tf.tables_initializer(), {asset: f"{folder}/words.txt".encode()})
+        assert session.run(ids) == [1]
+
+
+def test_content_belongs_to_the_session(folder: str) -> None:
+    with tf.Graph().as_default():
+        first = tf.lookup.index_table_from_file(f"{folder}/words.txt")
+        second = tf.lookup.index_table_from_file(f"{folder}/words.txt")
+        ids = [each.lookup(tf.constant(["palmer"])) for each in (first, second)]
+        with tf.Session() as session:
+            session.run(first.initializer)
+            assert session.run(ids) == [2, 2]  # tables of one file are one
+            session.run(tf.tables_initializer())  # again: no error
+            assert [type_ for type_, _ in session.state.resources] == ["table"]
+        with (
+            tf.Session() as session,
+            pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"),
+        ):
+            session.run(ids)
+
+
+def test_lookups_feed_the_device_and_keep_static_shapes(folder: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.placeholder(tf.string, [None, 2])
+        table = tf.lookup.index_table_from_file(f"{folder}/words.txt", num_oov_buckets=2)
+        ids = table.lookup(words)
+        assert ids.dtype is tf.int64
+        assert ids.shape.as_list() == [None, 2]
+        doubled = ids * tf.constant(2, tf.int64)
+        session.run(tf.tables_initializer())
+        found = session.run(doubled, {words: [["lake", "palmer"], ["emerson", "lake"]]})
+        np.testing.assert_array_equal(found, [[2, 4], [0, 2]])
+        empty = session.run(ids, {words: np.zeros([0, 2], object)})
+        assert empty.shape == (0, 2)
+
+
+def test_numbers_as_int32(folder: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.index_table_from_file(f"{folder}/numbers.txt", key_dtype=tf.int32)
+        ids = table.lookup(tf.constant([42, 7, 3]))
+        session.run(tf.tables_initializer())
+        np.testing.assert_array_equal(session.run(ids), [1, 0, -1])
+
+
+def test_a_vocabulary_that_is_computed() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.placeholder(tf.string, [None])
+        table = tf.lookup.index_table_from_tensor(words)
+        back = tf.lookup.index_to_string_table_from_tensor(words)
+        ids = table.lookup(tf.constant([["c", "a", "z"]]))
+        session.run(tf.tables_initializer(), {words: ["a", "b", "c"]})
+        np.testing.assert_array_equal(session.run(ids), [[2, 0, -1]])
+        assert session.run(back.lookup(ids)).tolist() == [[b"c", b"a", b"UNK"]]
+
+
+def test_a_mutable_table_changes() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, default_value=-1)
+        keys, values = tf.placeholder(tf.string, [None]), tf.placeholder(tf.int64, [None])
+        insert, remove = table.insert(keys, values), table.remove(keys)
+        found = table.lookup(tf.constant([["a", "b"], ["c", "d"]]))
+        assert found.shape.as_list() == [2, 2]
+        assert session.run(table.size()) == 0
+        session.run(insert, {keys: ["a", "b"], values: [1, 2]})
+        session.run(insert, {keys: ["b", "c"], values: [20, 3]})
+        np.testing.assert_array_equal(session.run(found), [[1, 20], [3, -1]])
+        session.run(remove, {keys: ["a", "never there"]})
+        all_keys, all_values = session.run(table.export())
+        assert dict(zip(all_keys, all_values, strict=True)) == {b"b": 20, b"c": 3}
+        dynamic = table.lookup(tf.constant(["a", "b"]), tf.constant([7, 8], tf.int64))
+        np.testing.assert_array_equal(session.run(dynamic), [7, 20])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape"):
+            session.run(insert, {keys: ["a", "b"], values: [1]})
+
+
+def test_a_mutable_table_of_vectors() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.MutableHashTable(tf.int64, tf.float32, [0.0, 0.5])
+        rows = tf.placeholder(tf.float32, [2, 2])
+        session.run(table.insert(tf.constant([5, 6], tf.int64), rows), {rows: [[1, 2], [3, 4]]})
+        found = table.lookup(tf.constant([[6], [9]], tf.int64))
+        assert found.shape.as_list() == [2, 1, 2]
+        np.testing.assert_array_equal(session.run(found), [[[3, 4]], [[0, 0.5]]])
+        keys, values = table.export()
+        assert values.shape.as_list() == [None, 2]
+        np.testing.assert_array_equal(session.run(values), [[1, 2], [3, 4]])
+        np.testing.assert_array_equal(session.run(keys), [5, 6])
+
+
+def test_a_dense_table_refuses_its_reserved_keys() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.experimental.DenseHashTable(
+            tf.string, tf.int64, default_value=-1, empty_key="", deleted_key="$"
+        )
+        session.run(table.insert(tf.constant(["a"]), tf.constant([1], tf.int64)))
+        np.testing.assert_array_equal(session.run(table.lookup(tf.constant(["a", "b"]))), [1, -1])
+        for key, words in (("", "empty_key"), ("$", "deleted_key")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"Using the {words}"):
+                session.run(table.lookup(tf.constant([key])))
+        with pytest.raises(ValueError, match="cannot be equal"):
+            tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, 0, 1, 1)
+
+
+def test_checkpoints_hold_mutable_tables(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        table = tf.lookup.MutableHashTable(tf.string, tf.int64, -1, name="counts")
+        tf.Variable(1.0)
+        found = table.lookup(tf.constant(["a", "b"]))
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(table.insert(tf.constant(["a"]), tf.constant([5], tf.int64)))
+            path = saver.save(session, str(tmp_path / "model"))
+        with tf.Session() as session:
+            saver.restore(session, path)
+            np.testing.assert_array_equal(session.run(found), [5, -1])
+
+
+def test_keys_are_checked() -> None:
+    with tf.Graph().as_default():
+        table = tf.lookup.MutableHashTable(tf.string, tf.int64, -1)
+        with pytest.raises(TypeError, match="Dtype of argument `keys` must be string"):
+            table.lookup(tf.constant([1]))
+        with pytest.raises(ValueError, match="keys and values have different shapes"):
+            tf.lookup.KeyValueTensorInitializer(["a", "b"], [1])
+        with pytest.raises(TypeError, match="Invalid `value_dtype`, expected int64"):
+            tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(["a"], ["b"]), 1)
+        with pytest.raises(ValueError, match="must have size 2"):
+            tf.lookup.StrongHashSpec([1])
+
+
+def test_every_public_name_is_there() -> None:
+    for name in dir(tf.lookup):
+        assert getattr(tf.lookup, name) is not None, name
