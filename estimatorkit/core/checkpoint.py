@@ -57,6 +57,7 @@ from estimatorkit.core.tensorflow_checkpoint import (
     open_tensorflow,
     remove_tensorflow,
     tensorflow_checkpoints_in,
+    tensorflow_contents,
     verify_tensorflow,
 )
 
@@ -267,15 +268,9 @@ def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
         Entries by name, sorted. The dtype is 'unknown' where it is none of this package.
     """
     path = locate_checkpoint(path_or_directory)
-    foreign = open_tensorflow(path)
-    if foreign is None:
+    entries = tensorflow_contents(path)
+    if entries is None:
         entries = dict(_open(path, lambda folder, manifest: manifest.tensors))
-    else:
-        entries = {
-            name: TensorEntry("", "unknown" if dtype is None else dtype.name, stored.shape)
-            for name, stored in foreign.tensors.items()
-            for dtype in [stored.known_dtype]
-        }
     return dict(sorted(entries.items()))
 
 

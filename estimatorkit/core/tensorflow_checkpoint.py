@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from estimatorkit.core.checkpoint_format import TensorEntry
 from estimatorkit.core.durable import is_temporary, remove_durably
 from estimatorkit.core.saved_slices import SavedSlices, matching
 from estimatorkit.core.sorted_table import is_table
@@ -41,6 +42,21 @@ def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
     if not is_tensorflow_checkpoint(path):
         return None
     return TensorBundle(path) if os.path.isfile(path + _INDEX) else SavedSlices(path)
+
+
+def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
+    """What tensors a checkpoint of TensorFlow holds; None where there is none.
+
+    The dtype is 'unknown' where it is none of this package.
+    """
+    found = open_tensorflow(path)
+    if found is None:
+        return None
+    dtypes = {name: stored.known_dtype for name, stored in found.tensors.items()}
+    return {
+        name: TensorEntry("", "unknown" if dtype is None else dtype.name, found.tensors[name].shape)
+        for name, dtype in dtypes.items()
+    }
 
 
 def verify_tensorflow(path: str) -> bool:

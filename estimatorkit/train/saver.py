@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import (
     Checkpoint,
-    checkpoint_exists,
     read_checkpoint,
     read_contents,
     write_checkpoint,
 )
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import NotFoundError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.partitioned_variables import PartitionedVariable
@@ -300,8 +299,16 @@ class Saver:
             raise ValueError("Can't load save_path when it is None.")
         _check_session(sess)
         path = os.fspath(save_path)
-        if not checkpoint_exists(path):
-            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        try:
+            read_checkpoint(path, [])  # a damaged one says so itself
+        except NotFoundError as error:
+            raise ValueError(
+                explain(
+                    f"The passed save_path is not a valid checkpoint: {path}",
+                    received=error,
+                    hint="latest_checkpoint(directory) finds the newest of a folder",
+                )
+            ) from error
         logger.info("Restoring parameters from %s", path)
         found = {
             name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()

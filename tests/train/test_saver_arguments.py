@@ -116,6 +116,11 @@ def test_wrong_arguments(session: tf.Session, tmp_path: Path) -> None:
         saver.restore(session, None)
     with pytest.raises(ValueError, match="not a valid checkpoint"):
         saver.restore(session, tmp_path)
+    with pytest.raises(ValueError, match=r"give its prefix, '.*two_shards/two'"):
+        saver.restore(session, GOLDEN / "two_shards" / "two.index")
+    (tmp_path / "m.index").touch()
+    with pytest.raises(tf.errors.DataLossError, match=r"m\.index', offset 0: it is too short"):
+        saver.restore(session, tmp_path / "m")
 
 
 def test_everything_of_the_signature(session: tf.Session, tmp_path: Path) -> None:
