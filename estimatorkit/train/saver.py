@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import (
     Checkpoint,
+    locate_checkpoint,
     read_checkpoint,
     read_contents,
     write_checkpoint,
@@ -299,16 +300,7 @@ class Saver:
             raise ValueError("Can't load save_path when it is None.")
         _check_session(sess)
         path = os.fspath(save_path)
-        try:
-            read_checkpoint(path, [])  # a damaged one says so itself
-        except NotFoundError as error:
-            raise ValueError(
-                explain(
-                    f"The passed save_path is not a valid checkpoint: {path}",
-                    received=error,
-                    hint="latest_checkpoint(directory) finds the newest of a folder",
-                )
-            ) from error
+        _check_is_checkpoint(path)
         logger.info("Restoring parameters from %s", path)
         found = {
             name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()
@@ -409,6 +401,19 @@ def _by_name(given: Any) -> dict[str, Item]:
     if twice:
         raise ValueError(f"At least two variables have the same name: {twice[0]}")
     return dict(named)
+
+
+def _check_is_checkpoint(path: str) -> None:
+    """Refuses what is no checkpoint, with a hint at what was meant; a damaged one says so itself."""
+    problem = f"The passed save_path is not a valid checkpoint: {path}"
+    try:
+        found = locate_checkpoint(path)
+        read_checkpoint(found, [])
+    except NotFoundError as error:
+        raise ValueError(explain(problem, received=error)) from error
+    if found != path:
+        hint = f"give its newest checkpoint, {found!r}: latest_checkpoint(directory) finds it"
+        raise ValueError(explain(problem, received="a model folder", hint=hint))
 
 
 def _check_session(sess: Any) -> None:
