@@ -96,6 +96,8 @@ class SavedSlices:
 def matching(path: str) -> list[str]:
     """The tables that the path of such a checkpoint means: one file, or those of a pattern."""
     folder, name = os.path.split(path)
+    if name.endswith(".index"):
+        return []  # a table too, but of a checkpoint of version 2
     if "?????" not in name:
         return [path] if is_table(path) else []
     pattern = glob.escape(name.replace("?????", "\0")).replace("\0", "?????")

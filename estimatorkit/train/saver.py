@@ -404,7 +404,7 @@ def _by_name(given: Any) -> dict[str, Item]:
 
 
 def _check_is_checkpoint(path: str) -> None:
-    """Refuses what is no checkpoint, with a hint at what was meant; a damaged one says so itself."""
+    """Refuses what is no checkpoint, and says what was meant; damage is an error of its own."""
     problem = f"The passed save_path is not a valid checkpoint: {path}"
     try:
         found = locate_checkpoint(path)
