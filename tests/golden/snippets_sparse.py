@@ -238,19 +238,23 @@ SPARSE_ERRORS: dict[str, Callable[[Any], Any]] = {
 
 def run(tf: Any, snippet: Callable[[Any], Any]) -> list[dict[str, Any]]:
     """What a snippet fetches: dtype, static shape where it has one, and value of each leaf."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        made = snippet(tf)
-        fetches, feeds = (
-            made if isinstance(made, tuple) and isinstance(made[1], dict) else (made, {})
-        )
-        static: list[Any] = []
-        values: list[Any] = []
-        _flatten(session.run(fetches, feeds), values)
-        _shapes(fetches, static)
     return [
         {"dtype": str(array.dtype), "shape": shape, "value": array.tolist()}
-        for array, shape in zip(map(np.asarray, values), static, strict=True)
+        for array, shape in zip(*run_arrays(tf, snippet), strict=True)
     ]
+
+
+def run_arrays(tf: Any, snippet: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
+    """The values of the leaves of what a snippet fetches, and their static shapes."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = snippet(tf)
+        fed = isinstance(made, tuple) and isinstance(made[1], dict)
+        fetches, feeds = made if fed else (made, {})
+        shapes: list[Any] = []
+        values: list[Any] = []
+        _flatten(session.run(fetches, feeds), values)
+        _shapes(fetches, shapes)
+    return [np.asarray(value) for value in values], shapes
 
 
 def _flatten(value: Any, found: list[Any]) -> None:

@@ -21,14 +21,14 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.image_color import convert_image_dtype
 from estimatorkit.core.ops.image_encoding import gray_file
 from estimatorkit.core.ops.image_shapes import checked_image
-from estimatorkit.core.registry import Case, Spec, output, register
+from estimatorkit.core.registry import Case, Spec, constant_value, output, register
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
 Array = NDArray[Any]
 
-MOST_PIXELS = 1 << 28
-"""Of one image, and of all frames of an animation together: 268 million, 0.8 GB as RGB."""
+MOST_PIXELS = 1 << 27
+"""Of one image, and of all frames of an animation together: 134 million, 0.4 GB as RGB."""
 
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 
@@ -137,7 +137,7 @@ def _decode(
     try:
         if ratio > 1:
             image = _reduced(image, ratio)
-        if frames == "one" or (frames == "any" and image.format != "GIF"):
+        if frames in ("one", "first") or (frames == "any" and image.format != "GIF"):
             return _pixels(image, channels, dtype)
         return _frames(image, (frames == "any" and channels) or 3, dtype)
     except _damages() as error:
@@ -215,11 +215,19 @@ register(
         ]
     ),
 )
+
+
+def _infer_window(inputs: Any, attrs: Any) -> list[Spec]:
+    window = constant_value(inputs[1])
+    sides = [None, None] if window is None else [int(side) for side in window[2:]]
+    return [Spec(uint8, TensorShape([*sides, attrs["channels"] or None]))]
+
+
 register(
     "DecodeAndCropJpeg",
     _crop_jpeg,
     where="host",
-    infer=lambda inputs, attrs: [Spec(uint8, TensorShape([None, None, attrs["channels"] or None]))],
+    infer=_infer_window,
     gradient=None,
     accepts="s",
     cases=lambda: [
@@ -280,12 +288,8 @@ def _contents(contents: Any) -> Tensor:
 def _checked_channels(channels: Any, allowed: tuple[int, ...]) -> int:
     number = int(channels or 0)
     if number not in allowed:
-        raise ValueError(
-            explain(
-                "channels must be " + ", ".join(map(str, allowed)),
-                received=channels,
-            )
-        )
+        names = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"
+        raise InvalidArgumentError(None, None, f"`channels` must be {names} but got {channels}")
     return number
 
 

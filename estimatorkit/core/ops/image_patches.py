@@ -301,8 +301,8 @@ def _glimpses(
     window = np.array([int(side) for side in size], offsets.dtype)
     at = offsets * lengths if normalized else offsets
     if centered:
-        at = at / 2 + lengths / 2 - window / 2
-    start = jnp.trunc(at).astype(np.int32)
+        at = at / 2 + lengths / 2
+    start = jnp.trunc(at - window / 2).astype(np.int32)
 
     def cut(picture: Any, other: Any, corner: Any) -> Any:
         rows = corner[0] + jnp.arange(int(size[0]))
@@ -336,7 +336,7 @@ register(
             (
                 _IMAGE[None],
                 np.full([1, 2, 2, 2], -1, np.float32),
-                np.array([[2, 1]], np.float32),
+                np.array([[3, 2]], np.float32),
                 np.array([2, 2], np.int32),
             ),
             {"centered": False, "normalized": False},
@@ -361,9 +361,8 @@ def extract_glimpse(
     Args:
         input: float32 `(batch, height, width, channels)`.
         size: int32 `(2,)`, the height and width of the window.
-        offsets: float32 `(batch, 2)`: y, x of the window.
-        centered: whether (0, 0) is the middle of the image (and the offset the window's middle)
-            rather than the upper left corner.
+        offsets: float32 `(batch, 2)`: y, x of the window's middle.
+        centered: whether (0, 0) is the middle of the image rather than the upper left corner.
         normalized: whether offsets are fractions (of -1 to 1 where centered) rather than pixels.
         uniform_noise: noise evenly between the least and the greatest value of the images, rather
             than with their mean and deviation.

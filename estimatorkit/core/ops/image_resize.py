@@ -22,10 +22,10 @@ from estimatorkit.core.ops.array import expand_dims, shape, squeeze
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.ops.image_shapes import (
     checked_image,
+    pad_to_bounding_box,
     pair,
-    resize_image_with_crop_or_pad,
 )
-from estimatorkit.core.registry import Case, Spec, constant_value, fixed, output, register
+from estimatorkit.core.registry import Case, Spec, apply, constant_value, output, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -461,37 +461,35 @@ def resize_image_with_pad(
         known = constant_value(target)
         if known is not None and min(known) <= 0:
             raise ValueError(f"target_{'height' if known[0] <= 0 else 'width'} must be > 0")
-        sizes = output("FittingSize", [shape(given), target])
+        size, offset = apply("FittingSize", [shape(given), target]).outputs
         resized = resize_images(
             given,
-            sizes,
+            size,
             method,
             align_corners,
             antialias=antialias,
             half_pixel_centers=half_pixel_centers,
         )
-        return resize_image_with_crop_or_pad(resized, target_height, target_width)
+        return pad_to_bounding_box(
+            resized, offset[0], offset[1], target_height, target_width, "pad_to_bounding_box"
+        )
 
 
-def _fitting(dims: Array, target: Array) -> Array:
-    """The greatest size of the form of an image that fits into the target."""
-    sides = dims[-3:-1].astype(np.float64)
-    ratio = (sides / target).max()
-    size: Array = np.floor(sides / ratio).astype(np.int32)
-    return size
+def _fitting(dims: Array, target: Array) -> tuple[Array, Array]:
+    """The greatest size of the form of an image that fits into the target, and where it stands."""
+    sides = dims[-3:-1].astype(np.float32)
+    whole = target.astype(np.float32)
+    scaled = sides / (sides / whole).max()
+    offset = np.maximum(np.floor((whole - scaled) / np.float32(2)), 0)
+    return np.floor(scaled).astype(np.int32), offset.astype(np.int32)
 
 
 register(
     "FittingSize",
     _fitting,
-    infer=fixed(int32, TensorShape([2])),
+    infer=lambda inputs, attrs: [Spec(int32, TensorShape([2]))] * 2,
     numpy_kernel=_fitting,
     static=(0, 1),
     gradient=None,
-    cases=lambda: [
-        Case(
-            (np.array([6, 3, 1], np.int32), np.array([4, 4], np.int32)),
-            {},
-        )
-    ],
+    cases=lambda: [Case((np.array([6, 3, 1], np.int32), np.array([4, 4], np.int32)))],
 )

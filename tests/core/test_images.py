@@ -1,0 +1,254 @@
+"""Images against TensorFlow's results, files that are damaged or too large, random changes."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import estimatorkit as tf
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_images import FILES, IMAGE_ERRORS, IMAGES, pixels
+from tests.golden.snippets_sparse import run_arrays
+
+FOLDER = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FOLDER / "images.json").read_text("utf-8"))
+ARRAYS: dict[str, NDArray[Any]] = dict(np.load(FOLDER / "images.npz"))
+STORED = {
+    key.removeprefix("files/"): array.tobytes()
+    for key, array in ARRAYS.items()
+    if key.startswith("files/")
+}
+
+# Decoders of JPEG may round differently.
+COARSE = {"image": 8, "jpeg": 8}
+
+
+def check(name: str, values: list[Any], shapes: list[Any]) -> None:
+    wanted = GOLDEN["shapes"][name]
+    assert len(values) == len(wanted)
+    for at, (value, shape, known) in enumerate(zip(values, shapes, wanted, strict=True)):
+        expected = ARRAYS[f"{name}/{at}"]
+        assert value.dtype == expected.dtype, at
+        assert value.shape == expected.shape, at
+        off = COARSE.get(name, 0 if value.dtype.kind in "iub" else 1e-4)
+        np.testing.assert_allclose(
+            value.astype(np.float64), expected.astype(np.float64), rtol=0, atol=off, err_msg=str(at)
+        )
+        if known is not None:
+            assert shape is not None, at
+            assert all(b in (None, a) for a, b in zip(shape, known, strict=True)), (at, shape)
+
+
+@pytest.mark.parametrize("name", sorted(IMAGES))
+def test_results(name: str) -> None:
+    check(name, *run_arrays(tf, IMAGES[name]))
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_files(name: str) -> None:
+    check(name, *run_arrays(tf, lambda tf: FILES[name](tf, STORED)))
+
+
+DIFFERENT_ERRORS: dict[str, tuple[str, str]] = {}
+
+
+@pytest.mark.parametrize("name", sorted(IMAGE_ERRORS))
+def test_errors(name: str) -> None:
+    got = error_of(lambda: run_arrays(tf, lambda tf: IMAGE_ERRORS[name](tf, STORED)))
+    expected = DIFFERENT_ERRORS.get(name, (GOLDEN["errors"][name]["class"], ""))[0]
+    assert got is not None
+    assert got["class"] == expected, got
+
+
+# -- what is not to be trusted
+
+
+def png(width: int, height: int) -> bytes:
+    """A PNG file of these sizes, whose pixels compress to nothing."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        check_sum = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + check_sum
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b""))
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("size", [(12_000, 12_000), (100_000, 100_000), (2**31 - 1, 2**31 - 1)])
+def test_bombs_are_refused_before_they_are_decoded(size: tuple[int, int]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.image.decode_png(png(*size))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"too large|exceeds limit"):
+            session.run(image)
+
+
+def test_any_cut_or_flipped_byte_is_an_image_or_an_invalid_argument() -> None:
+    rng = np.random.default_rng(0)
+    with tf.Graph().as_default(), tf.Session() as session:
+        contents = tf.placeholder(tf.string, [])
+        image = tf.image.decode_image(contents)
+        refused = 0
+        for kind in ("jpeg", "png", "gif", "bmp", "wide_png"):
+            data = bytearray(STORED[kind])
+            cuts = [bytes(data[:length]) for length in range(0, len(data), len(data) // 12)]
+            for _ in range(25):
+                damaged = bytearray(data)
+                for at in rng.integers(len(data), size=3):
+                    damaged[at] = rng.integers(256)
+                cuts.append(bytes(damaged))
+            for each in cuts:
+                try:
+                    assert session.run(image, {contents: each}).dtype == np.uint8
+                except tf.errors.InvalidArgumentError:
+                    refused += 1
+    assert refused > 40
+
+
+def test_truncated_jpegs_are_recovered_where_asked() -> None:
+    cut = STORED["jpeg"][:-20]
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.image.decode_jpeg(cut, try_recover_truncated=True)).shape == (6, 5, 3)
+
+
+# -- random changes
+
+
+def test_random_changes_follow_from_seeds_and_stay_in_bounds() -> None:
+    with tf.Graph().as_default():
+        tf.set_random_seed(7)
+        image = tf.constant(pixels(8))
+        changed = [
+            tf.image.random_flip_left_right(image),
+            tf.image.random_flip_up_down(image[0]),
+            tf.image.random_brightness(image, max_delta=0.2),
+            tf.image.random_contrast(image, lower=0.5, upper=1.5),
+            tf.image.random_hue(image, max_delta=0.1),
+            tf.image.random_saturation(image, lower=0.5, upper=1.5),
+            tf.image.random_crop(image, [8, 4, 3, 3]),
+            tf.image.random_jpeg_quality(image[0], 50, 90),
+        ]
+        assert [each.shape.as_list()[-3:] for each in changed] == [[6, 5, 3]] * 6 + [
+            [4, 3, 3],
+            [6, 5, 3],
+        ]
+        with tf.Session() as session:
+            first, second = session.run(changed), session.run(changed)
+        with tf.Session() as session:
+            again = session.run(changed)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert sum(not np.array_equal(a, b) for a, b in zip(first, second, strict=True)) >= 6
+    flips = [np.array_equal(a, b) for a, b in zip(first[0], pixels(8), strict=True)]
+    assert 0 < sum(flips) < 8
+    assert all(
+        np.array_equal(a[:, ::-1], b)
+        for a, b, kept in zip(first[0], pixels(8), flips, strict=True)
+        if not kept
+    )
+
+
+def test_distorted_boxes_cover_an_object_and_fit_their_bounds() -> None:
+    objects = np.array([[[0.2, 0.3, 0.6, 0.7]]], np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        begin, size, box = tf.image.sample_distorted_bounding_box(
+            [60, 80, 3],
+            bounding_boxes=objects,
+            seed=3,
+            min_object_covered=0.8,
+            aspect_ratio_range=[0.8, 1.25],
+            area_range=[0.1, 0.9],
+            max_attempts=200,
+            use_image_if_no_bounding_boxes=True,
+        )
+        cut = tf.slice(tf.zeros([60, 80, 3]), begin, size)
+        assert (begin.shape, size.shape, box.shape) == ([3], [3], [1, 1, 4])
+        found = [session.run([begin, size, box]) for _ in range(30)]
+        assert session.run(tf.rank(cut)) == 3
+    for (y, x, _), (tall, wide, _), places in found:
+        assert 0.75 < wide / tall < 1.35
+        assert 0.09 < tall * wide / 4800 < 0.91
+        np.testing.assert_allclose(
+            places[0, 0], [y / 60, x / 80, (y + tall) / 60, (x + wide) / 80], rtol=1e-6
+        )
+        down = min(36, y + tall) - max(12, y)
+        along = min(56, x + wide) - max(24, x)
+        assert down * along >= 0.8 * 24 * 32 - 1e-3
+    assert len({tuple(begin) for begin, _, _ in found}) > 5
+
+
+# -- the rest
+
+
+def test_sizes_and_offsets_may_be_computed() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.placeholder(tf.float32, [None, None, 3])
+        size = tf.placeholder(tf.int32, [2])
+        half = tf.shape(image)[:2] // 2
+        made = [
+            tf.image.resize(image, size),
+            tf.image.resize(image, half),
+            tf.image.crop_to_bounding_box(image, size[0] - 3, 1, half[0], half[1]),
+            tf.image.central_crop(image, 0.5),
+            tf.image.rot90(image),
+            tf.image.resize_image_with_crop_or_pad(image, 7, 4),
+            tf.image.resize_with_pad(image, 7, 4),
+            tf.image.flip_left_right(image),
+        ]
+        assert made[5].shape == [7, 4, 3]
+        assert made[6].shape == [7, 4, 3]
+        feeds = {image: pixels()[0], size: [4, 9]}
+        found = session.run(made, feeds)
+    shapes = [each.shape[:2] for each in found]
+    assert shapes == [(4, 9), (3, 2), (3, 2), (4, 3), (5, 6), (7, 4), (7, 4), (6, 5)]
+    np.testing.assert_array_equal(found[2], pixels()[0, 1:4, 1:3])
+
+
+def test_wider_kernels_when_an_image_is_made_smaller() -> None:
+    """Antialiased, a checkerboard becomes gray; by points it does not."""
+    board = np.indices((8, 8)).sum(0)[..., None] % 2
+    with tf.Graph().as_default(), tf.Session() as session:
+        image = tf.constant(board.astype(np.float32))
+        soft = {
+            method: tf.image.resize(image, [4, 4], method, antialias=True)
+            for method in ("bilinear", "lanczos3", "gaussian", "mitchellcubic", "bicubic")
+        }
+        hard = tf.image.resize(image, [4, 4])
+        smooth, points = session.run([soft, hard])
+    for value in smooth.values():
+        np.testing.assert_allclose(value, 0.5, atol=0.06)
+    assert set(points.ravel().tolist()) == {0.0}
+    with pytest.raises(ValueError, match="did you mean 'lanczos3'"), tf.Graph().as_default():
+        tf.image.resize(np.zeros([2, 2, 1], np.float32), [1, 1], "lanczos33")
+
+
+def test_files_that_are_written_can_be_read() -> None:
+    image = pixels()[0]
+    gray = pixels(channels=1)[0].astype(np.uint16) * 251
+    with tf.Graph().as_default(), tf.Session() as session:
+        again = [
+            tf.image.decode_png(tf.image.encode_png(image, compression=9)),
+            tf.image.decode_png(tf.image.encode_png(gray), dtype=tf.uint16),
+            tf.image.decode_jpeg(
+                tf.image.encode_jpeg(image, quality=100, chroma_downsampling=False)
+            ),
+            tf.image.encode_png(pixels(3)),
+        ]
+        plain, wide, lossy, several = session.run(again)
+    np.testing.assert_array_equal(plain, image)
+    np.testing.assert_array_equal(wide, gray)
+    assert np.abs(lossy.astype(int) - image).max() < 12
+    assert several.shape == (3,)
+
+
+def test_colours_of_sixteen_bits_are_not_written() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        file = tf.image.encode_png(pixels()[0].astype(np.uint16))
+        with pytest.raises(tf.errors.UnimplementedError, match="16 bits"):
+            session.run(file)
