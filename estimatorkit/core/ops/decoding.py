@@ -22,7 +22,7 @@ from estimatorkit.core.dtypes import (
 )
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.number_text import to_number
+from estimatorkit.core.number_text import to_number, to_numbers
 from estimatorkit.core.ops.strings import mapped, register_string_op, string_array
 from estimatorkit.core.registry import Case, Spec, apply, fixed, register
 from estimatorkit.core.shapes import UNKNOWN
@@ -117,6 +117,24 @@ def _csv_column(
 ) -> NDArray[Any]:
     """One column's values: the default (none where the array is empty) for what is missing."""
     dtype = as_dtype(default.dtype)
+    values: Sequence[Any]
+    try:
+        values = column if dtype is string else to_numbers(column, dtype)
+    except ValueError:  # a field is missing, or malformed
+        values = _csv_fields(column, position, default, na_value)
+    else:
+        if b"" in column or na_value in column:
+            values = _csv_fields(column, position, default, na_value)
+    result = np.empty(len(values), dtype.numpy_dtype)
+    result[:] = values
+    return result
+
+
+def _csv_fields(
+    column: Sequence[bytes], position: int, default: NDArray[Any], na_value: bytes
+) -> list[Any]:
+    """One column's values, one by one."""
+    dtype = as_dtype(default.dtype)
     convert: Callable[[bytes], Any] = bytes if dtype is string else to_number(dtype)
     values: list[Any] = []
     for index, field in enumerate(column):
@@ -132,9 +150,7 @@ def _csv_column(
             shown = field.decode("utf-8", "backslashreplace")
             problem = f"Field {position} in record {index} is not a valid {dtype.name}: {shown}"
             raise _csv_error(problem, index, field) from error
-    result = np.empty(len(values), dtype.numpy_dtype)
-    result[:] = values
-    return result
+    return values
 
 
 def _csv_error(problem: str, index: int, received: bytes) -> InvalidArgumentError:

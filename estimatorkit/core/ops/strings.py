@@ -35,8 +35,8 @@ _WORDS = np.array([b" Ab ", "é!".encode(), b""], object)
 
 def string_array(value: Any) -> NDArray[Any]:
     """A kernel's input as an object array (a lone `bytes` would become NumPy's own string)."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value
+    if isinstance(value, np.ndarray):
+        return value if value.dtype == object else value.astype(object)
     array = np.empty((), object)
     array[()] = value
     return array
