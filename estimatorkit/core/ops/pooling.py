@@ -1,0 +1,409 @@
+"""Pooling over windows: the greatest value or the mean, in 1, 2 and 3 dimensions.
+
+Where several elements of a window are the greatest, the first gets the gradient, as in TensorFlow.
+The mean of a window at the edge is that of the elements inside.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops.convolution import as_padding, is_channels_first, output_length
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+
+_IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4, 2)
+
+
+def _pads(lengths: Sequence[int], window: Any, strides: Any, padding: Any) -> list[tuple[int, int]]:
+    if padding == "VALID":
+        return [(0, 0)] * len(lengths)
+    if padding != "SAME":
+        return [tuple(pair) for pair in padding]
+    pads = []
+    for length, size, stride in zip(lengths, window, strides, strict=True):
+        total = max(0, (-(-length // stride) - 1) * stride + size - length)
+        pads.append((total // 2, total - total // 2))
+    return pads
+
+
+def _channels_last(x: Any, first: bool) -> Any:
+    return jnp.moveaxis(x, 1, -1) if first else x
+
+
+def _channels_back(x: Any, first: bool) -> Any:
+    return jnp.moveaxis(x, -1, 1) if first else x
+
+
+def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list[Any]:
+    """For each place of the window the elements that it sees, each `(batch, ..., channels)`."""
+    lengths = x.shape[1:-1]
+    pads = _pads(lengths, window, strides, padding)
+    padded = jnp.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
+    outs = [
+        (length + sum(pad) - size) // stride + 1
+        for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
+    ]
+    return [
+        lax.slice(
+            padded,
+            (0, *place, 0),
+            (
+                len(x),
+                *(
+                    at + (out - 1) * stride + 1
+                    for at, out, stride in zip(place, outs, strides, strict=True)
+                ),
+                x.shape[-1],
+            ),
+            (1, *strides, 1),
+        )
+        for place in np.ndindex(*window)
+    ]
+
+
+def _least(dtype: Any) -> Any:
+    if jnp.issubdtype(dtype, jnp.floating):
+        return np.array(-np.inf, dtype)
+    return np.iinfo(dtype).min
+
+
+def _first_greatest(one: Any, other: Any) -> Any:
+    # The gradient goes to the first of equal ones; NaN stays.
+    return jnp.where((one >= other) | (one != one), one, other)
+
+
+def _max_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
+    x = _channels_last(jnp.asarray(x), channels_first)
+    places = _windows(x, window, strides, padding, _least(x.dtype))
+    return _channels_back(functools.reduce(_first_greatest, places), channels_first)
+
+
+def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
+    x = _channels_last(jnp.asarray(x), channels_first)
+    total = functools.reduce(jnp.add, _windows(x, window, strides, padding, 0))
+    inside = np.ones((1, *x.shape[1:-1], 1), np.float32)
+    pads = _pads(x.shape[1:-1], window, strides, padding)
+    if not any(map(sum, pads)):
+        count: Any = int(np.prod(window))
+    else:
+        count = sum(np.asarray(each) for each in _numpy_windows(inside, window, strides, pads))
+    return _channels_back(total / jnp.asarray(count, x.dtype), channels_first)
+
+
+def _numpy_windows(x: Any, window: Any, strides: Any, pads: Any) -> list[Any]:
+    padded = np.pad(x, [(0, 0), *pads, (0, 0)])
+    outs = [(padded.shape[1 + at] - size) // strides[at] + 1 for at, size in enumerate(window)]
+    return [
+        padded[
+            (
+                slice(None),
+                *(
+                    slice(at, at + (out - 1) * stride + 1, stride)
+                    for at, out, stride in zip(place, outs, strides, strict=True)
+                ),
+            )
+        ]
+        for place in np.ndindex(*window)
+    ]
+
+
+def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, first, padding = inputs[0], attrs["channels_first"], attrs["padding"]
+    rank = len(attrs["window"]) + 2
+    if x.shape.rank not in (None, rank):
+        raise ValueError(
+            explain(
+                f"Shape must be rank {rank} but is rank {x.shape.rank}: the input of a pooling",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    if x.shape.dims is None:
+        return [Spec(x.dtype, TensorShape([None] * rank))]
+    dims = list(x.shape.dims)
+    for at, size in enumerate(attrs["window"]):
+        place = at + (2 if first else 1)
+        own = padding if isinstance(padding, str) else padding[at]
+        length = dims[place]
+        if own == "VALID" and length is not None and length < size:
+            raise ValueError(
+                explain(
+                    f"Negative dimension size caused by subtracting {size} from {length}: a "
+                    "pooling's window is larger than its input",
+                    received=x,
+                    made_at=x.op.source,
+                )
+            )
+        dims[place] = output_length(length, size, attrs["strides"][at], own)
+    return [Spec(x.dtype, TensorShape(dims))]
+
+
+def _numpy_pool(reduce: Any) -> Any:
+    def pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
+        x = np.moveaxis(x, 1, -1) if channels_first else x
+        pads = _pads(x.shape[1:-1], window, strides, padding)
+        marked = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=np.nan)
+        places = _numpy_windows(marked, window, strides, [(0, 0)] * len(pads))
+        result = reduce(np.stack(places), axis=0).astype(x.dtype)
+        return np.moveaxis(result, -1, 1) if channels_first else result
+
+    return pool
+
+
+def _attrs(**changed: Any) -> dict[str, Any]:
+    usual = {"window": (2, 2), "strides": (2, 2), "padding": "SAME", "channels_first": False}
+    return {**usual, **changed}
+
+
+for _type, _kernel, _reduce in (
+    ("MaxPool", _max_pool, np.nanmax),
+    ("AvgPool", _avg_pool, np.nanmean),
+):
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        accepts="f",
+        cases=lambda reduce=_reduce: [
+            Case((x,), attrs, _numpy_pool(reduce)(x, **attrs))
+            for x, attrs in (
+                (_IMAGE, _attrs()),
+                (_IMAGE, _attrs(window=(3, 2), strides=(1, 2), padding="VALID")),
+                (_IMAGE, _attrs(window=(3, 3), strides=(2, 1))),
+                (np.moveaxis(_IMAGE, -1, 1), _attrs(channels_first=True)),
+            )
+        ],
+    )
+
+
+def _with_argmax(x: Any, window: Any, strides: Any, padding: Any, dtype: Any, batch: bool) -> Any:
+    x = jnp.asarray(x)
+    places = _windows(x, window, strides, padding, _least(x.dtype))
+    numbers = jnp.arange(x[0].size, dtype=np.int32).reshape(1, *x.shape[1:])
+    if batch:
+        numbers = jnp.arange(x.size, dtype=np.int32).reshape(x.shape)
+    numbers = jnp.broadcast_to(numbers, x.shape)
+    where = _windows(numbers, window, strides, padding, -1)
+    best, at = places[0], where[0]
+    for value, number in zip(places[1:], where[1:], strict=True):
+        better = value > best
+        best, at = jnp.where(better, value, best), jnp.where(better, number, at)
+    return best, at.astype(dtype.numpy_dtype)
+
+
+register(
+    "MaxPoolWithArgmax",
+    _with_argmax,
+    infer=lambda inputs, attrs: [
+        _infer(inputs, {**attrs, "channels_first": False})[0],
+        Spec(attrs["dtype"], _infer(inputs, {**attrs, "channels_first": False})[0].shape),
+    ],
+    accepts="f",
+    cases=lambda: [
+        Case(
+            (np.array([[[[1.0], [5.0]], [[3.0], [2.0]]]], np.float32),),
+            {
+                "window": (2, 2),
+                "strides": (2, 2),
+                "padding": "SAME",
+                "dtype": int64,
+                "batch": False,
+            },
+            (np.array([[[[5.0]]]], np.float32), np.array([[[[1]]]], np.int64)),
+        )
+    ],
+)
+
+
+def _spatial(values: Any, rank: int, first: bool) -> tuple[int, ...]:
+    if isinstance(values, (int, np.integer)):
+        return (int(values),) * rank
+    given = tuple(int(each) for each in values)
+    if len(given) == 1:
+        return given * rank
+    if len(given) == rank:
+        return given
+    if len(given) != rank + 2 or given[0] != 1 or given[1 if first else -1] != 1:
+        raise ValueError(
+            explain(
+                "a pooling's window or strides do not fit",
+                expected=f"1, {rank} or {rank + 2} numbers, 1 for batch and channels",
+                received=list(given),
+            )
+        )
+    return given[2:] if first else given[1:-1]
+
+
+def _pool(
+    op_type: str,
+    value: Any,
+    rank: int,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    name: str | None,
+) -> Tensor:
+    first = is_channels_first(data_format)
+    attrs = {
+        "window": _spatial(ksize, rank, first),
+        "strides": _spatial(strides, rank, first),
+        "padding": as_padding(padding, rank, first),
+        "channels_first": first,
+    }
+    return make(op_type, {"value": value}, attrs, name)
+
+
+def max_pool(
+    value: Any = None,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The greatest value of each window.
+
+    Args:
+        value: `(batch, height, width, channels)`, or with 'NCHW' the channels second; `input` is
+            its newer name.
+        ksize: the window: a number, two, or four with 1 for batch and channels.
+        strides: as `ksize`.
+        padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
+        data_format: 'NHWC' or 'NCHW'.
+        name: the operation's name.
+
+    Raises:
+        ValueError: shapes or arguments do not fit.
+    """
+    x = input if value is None else value
+    return _pool("MaxPool", x, 2, ksize, strides, padding, data_format, name)
+
+
+def avg_pool(
+    value: Any = None,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The mean of each window; see `max_pool`."""
+    x = input if value is None else value
+    return _pool("AvgPool", x, 2, ksize, strides, padding, data_format, name)
+
+
+def _of_rank(op_type: str, rank: int, layout: str, default: str) -> Any:
+    def pooling(
+        input: Any,
+        ksize: Any,
+        strides: Any,
+        padding: Any,
+        data_format: str = layout,
+        name: str | None = None,
+    ) -> Tensor:
+        return _pool(op_type, input, rank, ksize, strides, padding, data_format, name or default)
+
+    pooling.__name__ = pooling.__qualname__ = default
+    pooling.__doc__ = f"Pooling over {rank} dimensions; see `max_pool` and `avg_pool`."
+    return pooling
+
+
+max_pool1d = _of_rank("MaxPool", 1, "NWC", "max_pool1d")
+max_pool2d = _of_rank("MaxPool", 2, "NHWC", "max_pool2d")
+max_pool3d = _of_rank("MaxPool", 3, "NDHWC", "MaxPool3D")
+avg_pool1d = _of_rank("AvgPool", 1, "NWC", "avg_pool1d")
+avg_pool2d = _of_rank("AvgPool", 2, "NHWC", "avg_pool2d")
+avg_pool3d = _of_rank("AvgPool", 3, "NDHWC", "AvgPool3D")
+
+
+def pool(
+    input: Any,
+    window_shape: Any,
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Pooling over as many dimensions as the window has.
+
+    Args:
+        input: `(batch, ..., channels)`.
+        window_shape: a number for each dimension.
+        pooling_type: 'MAX' or 'AVG'.
+        padding, strides, data_format: see `max_pool`; strides are 1 by default.
+        dilation_rate: 1 only.
+        name: the operation's name.
+
+    Raises:
+        ValueError: an argument is none of its values.
+    """
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(
+            explain("pool: pooling_type", expected="'MAX' or 'AVG'", received=repr(pooling_type))
+        )
+    if dilation_rate is not None and set(np.atleast_1d(dilation_rate).tolist()) != {1}:
+        raise ValueError("pool: a dilated window is not supported; leave dilation_rate out.")
+    rank = len(window_shape)
+    return _pool(
+        "MaxPool" if pooling_type == "MAX" else "AvgPool",
+        input,
+        rank,
+        window_shape,
+        1 if strides is None else strides,
+        padding,
+        data_format,
+        name or "pool",
+    )
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    Targmax: Any = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+    include_batch_in_index: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The greatest value of each window and its number in the flattened example.
+
+    Args:
+        input, ksize, strides, padding: see `max_pool` ('NHWC' only).
+        data_format: 'NHWC'.
+        Targmax: the dtype of the numbers, int64 by default; `output_dtype` is its newer name.
+        name: the operation's name.
+        include_batch_in_index: count from the first example.
+    """
+    wanted = (
+        int64
+        if Targmax is None and output_dtype is None
+        else as_dtype(output_dtype if Targmax is None else Targmax)
+    )
+    attrs = {
+        "window": _spatial(ksize, 2, False),
+        "strides": _spatial(strides, 2, False),
+        "padding": as_padding(padding, 2, False),
+        "dtype": wanted,
+        "batch": include_batch_in_index,
+    }
+    op = registry.apply("MaxPoolWithArgmax", [convert_to_tensor(input)], attrs, name)
+    return op.outputs[0], op.outputs[1]
