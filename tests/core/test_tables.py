@@ -216,3 +216,34 @@ def test_keys_are_checked() -> None:
 def test_every_public_name_is_there() -> None:
     for name in dir(tf.lookup):
         assert getattr(tf.lookup, name) is not None, name
+
+
+def test_graphs_with_tables_and_parsers_are_read_back() -> None:
+    """Every attribute is plain data."""
+    with tf.Graph().as_default() as graph:
+        lines = tf.placeholder(tf.string, [None], name="lines")
+        spec = tf.lookup.StrongHashSpec((1 << 63, 5))
+        table = tf.lookup.index_table_from_tensor(["a", "b"], 2, hasher_spec=spec)
+        words = tf.string_split(lines).values
+        tf.identity(table.lookup(words), "ids")
+        dense = tf.lookup.experimental.DenseHashTable(tf.string, tf.int64, -1, "", "$")
+        tf.identity(dense.lookup(words), "dense")
+        features = {
+            "a": tf.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
+            "s": tf.SparseFeature("k", "v", tf.float32, 5),
+        }
+        tf.identity(tf.parse_example(lines, features)["a"], "a")
+        tf.identity(tf.decode_csv(lines, [[0], [""]], select_cols=[0, 1])[0], "column")
+        tf.identity(tf.string_join([lines, "é"], b"\xff"), "joined")
+        tf.tables_initializer(name="init")
+        written = graph.as_graph_def().SerializeToString()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(tf.GraphDef.FromString(written), name="")
+        session.run("init")
+        ids, dense_ids, joined = session.run(["ids:0", "dense:0", "joined:0"], {"lines:0": ["a z"]})
+        assert ids[0] == 0
+        assert ids[1] in (2, 3)
+        assert dense_ids.tolist() == [-1, -1]
+        assert joined.tolist() == [b"a z\xff\xc3\xa9"]
+        np.testing.assert_array_equal(session.run("column:0", {"lines:0": ["7,x"]}), [7])
+        np.testing.assert_array_equal(session.run("a:0", {"lines:0": [b""]}), [[1, 2]])

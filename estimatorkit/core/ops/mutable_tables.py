@@ -61,7 +61,7 @@ class MutableHashTable(LookupInterface):
                     made_at=self._default.op.source,
                 )
             )
-        dims = tuple(dim for dim in shape.as_list() if dim is not None)
+        dims = tuple(int(dim) for dim in shape.as_list() if dim is not None)
         spec = TableSpec(name, as_dtype(key_dtype), dtype, dims, True, reserved)
         super().__init__(spec, shared_name)
         if checkpoint:

@@ -139,7 +139,7 @@ def _shape(key: str, value: Any) -> tuple[int, ...]:
                 received=f"shape {shape}",
             )
         )
-    return tuple(dim for dim in shape.as_list() if dim is not None)
+    return tuple(int(dim) for dim in shape.as_list() if dim is not None)
 
 
 def _reads(features: Features, *, steps: bool = False) -> list[_Read]:

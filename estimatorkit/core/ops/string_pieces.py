@@ -219,14 +219,14 @@ def pieces(values: Tensor, outputs: Sequence[Tensor]) -> Any:
 # -- joins
 
 
-def _join(*values: Any, separator: str) -> NDArray[Any]:
+def _join(*values: Any, separator: str | bytes) -> NDArray[Any]:
     arrays = [string_array(value) for value in values]
     shapes = {array.shape for array in arrays if array.ndim}
     if len(shapes) > 1:
         raise ValueError(f"Input shapes do not match: {sorted(shapes)}")
     joined = np.empty(shapes.pop() if shapes else (), object)
     columns = [np.broadcast_to(array, joined.shape).reshape(-1).tolist() for array in arrays]
-    glue = separator.encode("utf-8", "surrogateescape")
+    glue = _bytes(separator)
     joined.reshape(-1)[:] = [glue.join(parts) for parts in zip(*columns, strict=True)]
     return joined
 
@@ -262,9 +262,16 @@ register_string_op(
 )
 
 
-def text_of(value: Any) -> str:
-    """A string attribute as text, which keeps bytes that are no UTF-8."""
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+def _attribute(value: str | bytes) -> str | bytes:
+    """A string as an attribute: text where it is UTF-8, so that graph files show it."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
 
 
 def string_join(inputs: Any, separator: str | bytes = "", name: str | None = None) -> Tensor:
@@ -278,18 +285,18 @@ def string_join(inputs: Any, separator: str | bytes = "", name: str | None = Non
     given = {f"inputs_{position}": value for position, value in enumerate(inputs)}
     if not given:
         raise ValueError(explain("string_join needs a tensor", received="an empty list"))
-    attrs = {"separator": text_of(separator)}
+    attrs = {"separator": _attribute(separator)}
     return make("StringJoin", given, attrs, name, dtypes=dict.fromkeys(given, string))
 
 
-def _reduce_join(value: Any, axis: Any, keep_dims: bool, separator: str) -> NDArray[Any]:
+def _reduce_join(value: Any, axis: Any, keep_dims: bool, separator: str | bytes) -> NDArray[Any]:
     array = string_array(value)
     axes = [each % array.ndim for each in np.reshape(axis, -1).tolist()]
     kept = [each for each in range(array.ndim) if each not in axes]
     # The first of `axes` is joined first: it varies fastest.
     ordered = array.transpose([*kept, *reversed(axes)])
     rows = ordered.reshape(*(array.shape[each] for each in kept), -1) if axes else array[..., None]
-    glue = separator.encode("utf-8", "surrogateescape")
+    glue = _bytes(separator)
     joined = np.empty(rows.shape[:-1], object)
     flat = rows.reshape(joined.size, -1) if rows.size else np.empty((joined.size, 0), object)
     joined.reshape(-1)[:] = [glue.join(row) for row in flat.tolist()]
@@ -376,7 +383,7 @@ def reduce_join(
                 )
             axis = np.arange(rank - 1, -1, -1, dtype=np.int32)
         axes = convert_to_tensor(axis, name="reduction_indices")
-        attrs = {"keep_dims": bool(keepdims or keep_dims), "separator": text_of(separator)}
+        attrs = {"keep_dims": bool(keepdims or keep_dims), "separator": _attribute(separator)}
         return output("ReduceJoin", [values, axes], attrs, scope)
 
 
@@ -387,7 +394,7 @@ def _format(*values: Any, template: str, placeholder: str, summarize: int) -> ND
     texts = iter([summarize_ends(np.asarray(value), summarize) for value in values])
     first, *rest = template.split(placeholder)
     text = first + "".join(next(texts) + part for part in rest)
-    return string_array(text.encode("utf-8", "surrogateescape"))
+    return string_array(text.encode())
 
 
 register(
