@@ -29,6 +29,12 @@ _PLACES = {
         *("PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
     ),
     **names("estimatorkit.core.ops.queues", "QueueBase"),
+    **names("estimatorkit.core.ops.image_encoding", "encode_jpeg", "encode_png"),
+    **names(
+        "estimatorkit.core.ops.image_files",
+        *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg"),
+        *("decode_png", "extract_jpeg_shape", "is_jpeg"),
+    ),
     **names("estimatorkit.core.graph_util", "write_graph"),
     **names("estimatorkit.train.input_producers", "match_filenames_once"),
 }

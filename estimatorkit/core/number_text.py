@@ -65,7 +65,7 @@ def number_text(
     start = "%" + fill + (str(width) if width >= 0 else "")
     if kind == "b":
         write = {True: b"true", False: b"false"}.__getitem__
-    elif kind == "O":
+    elif kind in "OS":
         template = f"{start}s".encode()
         write = template.__mod__
     elif kind in "iu" and values.dtype.name != "bfloat16":

@@ -31,8 +31,8 @@ _POSIX = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
-_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\$|.", re.DOTALL)
-_POSIX_CLASS = re.compile(r"\[:(\w+):\]")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\$|.", re.DOTALL)
+_IN_CLASS = re.compile(r"\\.|\[:(\^?\w+):\]|[\[&~|]")
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 _REWRITE = re.compile(rb"\\(.?)", re.DOTALL)
 
@@ -56,14 +56,20 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
     """
     multiline = _MULTILINE.search(decode(pattern)) is not None
 
+    def in_class(token: re.Match[str]) -> str:
+        if token[1]:
+            if token[1] not in _POSIX:
+                raise re.error(f"invalid character class: {token[0]}")
+            return _POSIX[token[1]]
+        # Of itself to RE2; Python means to give it a meaning, and warns.
+        return token[0] if len(token[0]) > 1 else f"\\{token[0]}"
+
     def translated(token: re.Match[str]) -> str:
         text = token[0]
         if text == r"\z" or (text == "$" and not multiline):
             return r"\Z"
-        if text[0] == "[":
-            # A bracket in a class is one, to RE2; Python would warn of it.
-            inner = _POSIX_CLASS.sub(lambda name: _POSIX.get(name[1], name[0]), text[1:-1])
-            return "[" + re.sub(r"(?<!\\)\[", r"\\[", inner) + "]"
+        if text[0] == "[" and len(text) > 1:
+            return f"[{_IN_CLASS.sub(in_class, text[1:-1])}]"
         return text
 
     try:

@@ -18,6 +18,7 @@ import estimatorkit as tf
 from estimatorkit.core import registry
 from estimatorkit.core.ops.decoding import csv_fields
 from estimatorkit.core.ops.strings import string_array
+from estimatorkit.core.regular_expressions import compiled, replacer
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
 from tests.golden.snippets_strings import ERRORS, EXPRESSIONS
@@ -77,11 +78,40 @@ def test_strings_are_taken_from_the_device_side_too() -> None:
         np.testing.assert_array_equal(session.run(back, {number: [1.25, 3.0]}), [3.5, 7.0])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("[^[:alpha:]]", "a1é", "a__"),
+        ("[[|&~]", "a[b|c&d~", "a_b_c_d_"),
+        (r"[\]\\]", "a]b\\", "a_b_"),
+        ("(?m)a$", "a\na", "_\n_"),
+        (r"a\z", "aa", "a_"),
+        ("[]a]", "]ab", "__b"),
+        ("x$|y", "yx", "__"),
+    ],
+)
+def test_syntax_of_re2(pattern: str, text: str, expected: str) -> None:
+    assert replacer(pattern.encode(), b"_", True)(text.encode()) == expected.encode()
+
+
+@pytest.mark.parametrize("pattern", ["[[:^alpha:]]", "[[:none:]]", r"\pL", "a**", "["])
+def test_patterns_that_are_not_understood(pattern: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
+        compiled(pattern.encode())
+
+
 def test_kernels_take_the_strings_of_numpy_too() -> None:
     """A graph's input may come as a NumPy scalar of bytes."""
     assert string_array(np.array([b"a", b"bc"])).tolist() == [b"a", b"bc"]
     assert string_array(np.array(b"ab"))[()] == b"ab"
     assert string_array(b"a\0")[()] == b"a\0"
+    kernel = registry.lookup("LookupTableFindOrHash").kernel
+    attrs = {"table": "", "spec": (), "num_oov_buckets": 9, "hash_key": (), "context": None}
+    assert kernel(np.array(b"ab"), **attrs) == kernel(string_array(b"ab"), **attrs)
+    plain = {"precision": -1, "scientific": False, "shortest": False, "width": -1, "fill": ""}
+    assert registry.lookup("AsString").kernel(np.array(b"ab"), **plain) == b"ab"
+    serialize, parse = (registry.lookup(f"{each}Tensor").kernel for each in ("Serialize", "Parse"))
+    assert parse(serialize(np.array(b"ab")), out_type=tf.string) == b"ab"
 
 
 def test_a_scalar_of_a_vector_of_strings_stays_a_string() -> None:

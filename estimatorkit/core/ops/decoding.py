@@ -339,9 +339,15 @@ def decode_raw(
 # -- tensors
 
 
+def _serialize(value: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    proto = tensor_proto(string_array(array) if array.dtype.kind == "S" else array)
+    return string_array(proto.SerializeToString())
+
+
 register(
     "SerializeTensor",
-    lambda value: string_array(tensor_proto(np.asarray(value)).SerializeToString()),
+    _serialize,
     infer=fixed(string),
     gradient=None,
     where="host",

@@ -92,7 +92,7 @@ def _find_or_hash(
     ids = np.array([0 if value is None else value for value in found], np.int64)
     if outside:
         strings = [words[place] for place in outside]
-        if array.dtype != object:
+        if not isinstance(strings[0], bytes):
             strings = [str(number).encode() for number in strings]
         hashed = (
             farmhash.strong_hash64(strings, (hash_key[0], hash_key[1]))
