@@ -36,9 +36,9 @@ _MESSAGES: dict[str, tuple[tuple[str, str, str], ...]] = {
 
 def _file() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
-    for name, kind in _LISTS.items():
+    for name, element in _LISTS.items():
         message = file.message_type.add(name=name)
-        message.field.add(name="value", number=1, type=kind, label=_FIELD.LABEL_REPEATED)
+        message.field.add(name="value", number=1, type=element, label=_FIELD.LABEL_REPEATED)
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for number, (field, count, kind) in enumerate(fields, start=1):
