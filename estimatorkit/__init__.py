@@ -17,6 +17,7 @@ from estimatorkit.version import __version__ as __version__
 _CORE = "estimatorkit.core"
 _PLACES: dict[str, str] = {
     # Namespaces
+    "audio": "estimatorkit.audio",
     "data": "estimatorkit.data",
     "datasets": "estimatorkit.data.datasets",
     "debugging": "estimatorkit.debugging",
@@ -34,11 +35,12 @@ _PLACES: dict[str, str] = {
     "losses": "estimatorkit.layers.losses",
     "metrics": "estimatorkit.layers.metrics",
     "nest": f"{_CORE}.nest",
-    "nn": f"{_CORE}.ops.nn",
+    "nn": "estimatorkit.nn",
     "python_io": "estimatorkit.python_io",
     "projector": "estimatorkit.projector",
     "queue": "estimatorkit.queue",
     "sets": "estimatorkit.sets",
+    "signal": "estimatorkit.signal",
     "sparse": "estimatorkit.sparse",
     "strings": "estimatorkit.strings",
     "summary": "estimatorkit.summary",

@@ -257,6 +257,15 @@ def run_arrays(tf: Any, snippet: Callable[[Any], Any]) -> tuple[list[Any], list[
     return [np.asarray(value) for value in values], shapes
 
 
+def as_numbers(value: Any) -> Any:
+    """An array that can be kept without pickle: complex numbers as pairs, a string as its bytes."""
+    if value.dtype.kind == "c":
+        return np.stack([value.real, value.imag], -1)
+    if value.dtype.kind in "OS":
+        return np.frombuffer(value.item(), np.uint8)
+    return value
+
+
 def _flatten(value: Any, found: list[Any]) -> None:
     if isinstance(value, (list, tuple)):
         for each in value:

@@ -199,7 +199,17 @@ def sparse_tensor_dense_matmul(
 
 
 def _conjugate(x: Tensor) -> Tensor:
-    return output("Conj", [x]) if x.dtype.is_complex else x
+    return output("SparseConjugate", [x]) if x.dtype.is_complex else x
+
+
+register(
+    "SparseConjugate",
+    np.conj,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
+    gradient=lambda op, dy: [_conjugate(dy)],
+    cases=lambda: [Case((np.array([1 + 2j], np.complex64),), {}, np.array([1 - 2j], np.complex64))],
+)
 
 
 def _check_inner(sparse: SparseTensor, dense: Tensor, adjoint: bool) -> None:

@@ -1,0 +1,16 @@
+"""`tf.audio`: sound from and to files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = names("estimatorkit.core.ops.audio", "decode_wav", "encode_wav")
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
