@@ -18,7 +18,14 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import shape
 from estimatorkit.core.ops.joining import concat
-from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    output,
+    register,
+)
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -92,14 +99,14 @@ def _infer_real(inputs: Any, attrs: Any, rank: int, inverse: bool) -> list[Spec]
         dtype = float64 if given is complex128 else float32
     else:
         dtype = complex128 if given is float64 else complex64
-    dims, lengths = inputs[0].shape.dims, constant_value(inputs[1])
+    dims, lengths = inputs[0].shape.dims, constant_value_as_shape(inputs[1]).dims
     if dims is None:
         return [Spec(dtype, UNKNOWN)]
     last: list[int | None] = [None] * rank
     if lengths is not None:
-        last = [int(length) for length in lengths]
+        last = list(lengths)
         if not inverse:
-            last[-1] = (last[-1] or 0) // 2 + 1
+            last[-1] = None if last[-1] is None else last[-1] // 2 + 1
     return [Spec(dtype, TensorShape([*dims[: len(dims) - rank], *last]))]
 
 
@@ -134,7 +141,9 @@ def _real(op_type: str, rank: int, inverse: bool) -> Callable[..., Tensor]:
 
     def function(input: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope(name or op_type.lower()) as scope:
-            given = convert_to_tensor(input, name="input")
+            given = convert_to_tensor(
+                input, name="input", dtype_hint=complex64 if inverse else float32
+            )
             allowed = (complex64, complex128) if inverse else (float32, float64)
             if given.dtype not in allowed:
                 raise TypeError(
