@@ -103,7 +103,7 @@ class TensorShape:
         """
         if self._dims is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
-        return list(self._dims)
+        return [None if dim is None else int(dim) for dim in self._dims]
 
     def is_fully_defined(self) -> bool:
         """Whether every dimension is known."""

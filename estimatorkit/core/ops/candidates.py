@@ -1,0 +1,449 @@
+"""Sampled classes for training with many of them: candidate samplers, NCE and sampled softmax.
+
+A sampler draws class ids (the same for a whole batch) and says how often each would be expected
+among them; losses correct for it. The formulas are those of TensorFlow's "Candidate Sampling
+Algorithms Reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, nn, reduce
+from estimatorkit.core.ops.embedding import embedding_lookup
+from estimatorkit.core.ops.random import get_seed
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+
+
+class Candidates(NamedTuple):
+    """What a sampler gives.
+
+    Attributes:
+        sampled_candidates: int64 `(num_sampled,)`, class ids.
+        true_expected_count: float32, the shape of the true classes: how often each of them is
+            expected among the sampled ones.
+        sampled_expected_count: float32 `(num_sampled,)`.
+    """
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def _draw(key: Any, probabilities: Any, count: int, unique: bool) -> tuple[Any, Any]:
+    """Class ids, and how many draws they took."""
+    logs = jnp.log(probabilities)
+    if not unique:
+        return jax.random.categorical(key, logs, shape=(count,)), jnp.asarray(count, np.float32)
+    # Drawing without replacement by adding Gumbel noise: the order in which classes first come.
+    noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
+    _, ids = jax.lax.top_k(noisy, count)
+    # How many draws with replacement give so many different classes: where the expected number of
+    # different classes is `count` (solved by halving; TensorFlow counts the draws it makes).
+    survive = jnp.log1p(-jnp.minimum(probabilities, 1 - 1e-6))
+
+    def different(tries: Any) -> Any:
+        return jnp.sum(-jnp.expm1(tries * survive))
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) / 2
+        enough = different(middle) >= count
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    start = (jnp.asarray(count, np.float32), jnp.asarray(count * 1e6, np.float32))
+    low, high = jax.lax.fori_loop(0, 60, halve, start)
+    return ids, (low + high) / 2
+
+
+def _expected(probabilities: Any, tries: Any, unique: bool) -> Any:
+    if not unique:
+        return probabilities * tries
+    return -jnp.expm1(tries * jnp.log1p(-jnp.minimum(probabilities, 1 - 1e-6)))
+
+
+def _sample(
+    true_classes: Any, num_sampled: int, unique: bool, probabilities: Any, *, key: Any
+) -> Any:
+    table = jnp.asarray(probabilities, np.float32)
+    ids, tries = _draw(key, table, num_sampled, unique)
+    ids = ids.astype(np.int64)
+    return (
+        ids,
+        _expected(table[true_classes], tries, unique),
+        _expected(table[ids], tries, unique),
+    )
+
+
+def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    shape = TensorShape([attrs["num_sampled"]])
+    return [Spec(int64, shape), Spec(float32, inputs[0].shape), Spec(float32, shape)]
+
+
+register(
+    "CandidateSampler",
+    _sample,
+    infer=_infer,
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [
+        Case(
+            (np.array([[0], [2]], np.int64),),
+            {"num_sampled": 3, "unique": True, "probabilities": np.full(5, 0.2, np.float32)},
+        )
+    ],
+)
+
+
+def _sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    probabilities: Any,
+    seed: int | None,
+    name: str,
+) -> Candidates:
+    classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
+    if unique and num_sampled > len(probabilities):
+        raise ValueError(
+            explain(
+                f"{name}: more unique classes are asked for than there are",
+                expected=f"at most {len(probabilities)}",
+                received=num_sampled,
+            )
+        )
+    attrs = {
+        "num_sampled": int(num_sampled),
+        "unique": bool(unique),
+        "probabilities": np.asarray(probabilities, np.float32),
+        "_seed": get_seed(seed),
+    }
+    op = registry.apply("CandidateSampler", [classes], attrs, name)
+    return Candidates(*op.outputs)
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn with equal probability.
+
+    Args:
+        true_classes: int64 `(batch, num_true)`.
+        num_true: how many true classes an example has.
+        num_sampled: how many classes are drawn.
+        unique: whether each is drawn at most once.
+        range_max: the number of classes.
+        seed: of the draws.
+        name: the operation's name.
+    """
+    table = np.full(range_max, 1.0 / range_max)
+    return _sampler(
+        true_classes, num_true, num_sampled, unique, table, seed, name or "UniformCandidateSampler"
+    )
+
+
+def log_uniform_probabilities(range_max: int) -> Any:
+    """log((k + 2) / (k + 1)) / log(range_max + 1) for class k: for classes by falling frequency."""
+    numbers = np.arange(range_max, dtype=np.float64)
+    return np.log((numbers + 2) / (numbers + 1)) / np.log(range_max + 1)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn by a log-uniform (Zipfian) law; see `uniform_candidate_sampler`."""
+    table = log_uniform_probabilities(range_max)
+    return _sampler(
+        true_classes,
+        num_true,
+        num_sampled,
+        unique,
+        table,
+        seed,
+        name or "LogUniformCandidateSampler",
+    )
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn in proportion to given counts to the power `distortion`.
+
+    Args:
+        true_classes, num_true, num_sampled, unique, range_max, seed, name: see
+            `uniform_candidate_sampler`.
+        vocab_file: a file whose lines end in a comma and the count of a class.
+        distortion: 1 for the counts themselves, 0 for equal probabilities.
+        num_reserved_ids: ids at the beginning that are never drawn.
+        num_shards, shard: draw only the ids that are `shard` modulo `num_shards`.
+        unigrams: the counts, instead of a file.
+
+    Raises:
+        ValueError: neither or both of `vocab_file` and `unigrams` are given.
+    """
+    if bool(vocab_file) == bool(len(unigrams)):
+        raise ValueError("Must provide either vocab_file or unigrams, and not both.")
+    if vocab_file:
+        with open(vocab_file, encoding="utf-8") as file:
+            unigrams = [float(line.rsplit(",", 1)[1]) for line in file if line.strip()]
+    weights = np.concatenate(
+        [np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion]
+    )
+    if len(weights) != range_max:
+        raise ValueError(
+            explain(
+                "fixed_unigram_candidate_sampler: the counts do not fit range_max",
+                expected=range_max,
+                received=len(weights),
+            )
+        )
+    weights = np.where(np.arange(range_max) % num_shards == shard, weights, 0.0)
+    return _sampler(
+        true_classes,
+        num_true,
+        num_sampled,
+        unique,
+        weights / weights.sum(),
+        seed,
+        name or "FixedUnigramCandidateSampler",
+    )
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """All classes: for comparisons with the full softmax."""
+    classes = elementwise.cast(convert_to_tensor(true_classes), int64)
+    with get_default_graph().name_scope(name or "AllCandidateSampler"):
+        every = elementwise.cast(filling.range_(num_sampled), int64)
+        return Candidates(
+            every, filling.ones_like(classes, dtype=float32), filling.ones([num_sampled])
+        )
+
+
+def compute_accidental_hits(
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where sampled classes are true classes of an example.
+
+    Returns:
+        `(indices, ids, weights)`: the example, the place among the sampled classes, and the least
+        float32, to be added to the logit there.
+    """
+    with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
+        places = indexing.where(_hits(true_classes, sampled_candidates, num_true))
+        least = float(np.finfo(np.float32).min)
+        return (
+            elementwise.cast(places[:, 0], "int32"),
+            places[:, 1],
+            filling.fill(array.shape(places)[:1], least),
+        )
+
+
+def _hits(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
+    """`(batch, num_sampled)`: whether a sampled class is a true one of the example."""
+    classes = array.reshape(
+        elementwise.cast(convert_to_tensor(true_classes), int64), [-1, num_true]
+    )
+    drawn = elementwise.cast(convert_to_tensor(sampled), int64)
+    same = elementwise.equal(array.expand_dims(classes, 2), array.reshape(drawn, [1, 1, -1]))
+    return reduce.reduce_any(same, 1)
+
+
+def _sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    subtract_log_q: bool,
+    remove_accidental_hits: bool,
+    partition_strategy: str,
+    name: str,
+    seed: int | None,
+) -> tuple[Tensor, Tensor]:
+    with get_default_graph().name_scope(name):
+        classes = elementwise.cast(convert_to_tensor(labels), int64)
+        classes = array.reshape(classes, [-1, num_true])
+        flat = array.reshape(classes, [-1])
+        if sampled_values is None:
+            sampled_values = log_uniform_candidate_sampler(
+                classes, num_true, num_sampled, True, num_classes, seed
+            )
+        sampled, true_count, sampled_count = (
+            array.stop_gradient(convert_to_tensor(each)) for each in sampled_values
+        )
+        sampled = elementwise.cast(sampled, int64)
+        ids = joining.concat([flat, sampled], 0)
+        rows = embedding_lookup(weights, ids, partition_strategy)
+        offsets = embedding_lookup(biases, ids, partition_strategy)
+        x = convert_to_tensor(inputs)
+        size = array.shape(flat)[0]
+        true_rows, sampled_rows = rows[:size], rows[size:]
+        true_offsets, sampled_offsets = offsets[:size], offsets[size:]
+        dim = x.shape[-1]
+        true_rows = array.reshape(true_rows, [-1, num_true, -1 if dim is None else dim])
+        true_logits = reduce.reduce_sum(array.expand_dims(x, 1) * true_rows, 2)
+        true_logits = true_logits + array.reshape(true_offsets, [-1, num_true])
+        sampled_logits = linalg.matmul(x, sampled_rows, transpose_b=True) + sampled_offsets
+        if remove_accidental_hits:
+            hits = elementwise.cast(_hits(classes, sampled, num_true), sampled_logits.dtype)
+            sampled_logits = sampled_logits + hits * float(np.finfo(np.float32).min)
+        if subtract_log_q:
+            true_logits = true_logits - elementwise.log(true_count)
+            sampled_logits = sampled_logits - elementwise.log(sampled_count)
+        logits = joining.concat([true_logits, sampled_logits], 1)
+        targets = joining.concat(
+            [
+                filling.ones_like(true_logits) / float(num_true),
+                filling.zeros_like(sampled_logits),
+            ],
+            1,
+        )
+        return logits, targets
+
+
+def _in_order(labels: Any, inputs: Any) -> tuple[Any, Any]:
+    """(labels, inputs), which programs from before TensorFlow 1.0 give the other way round."""
+    one, other = convert_to_tensor(labels), convert_to_tensor(inputs)
+    if one.dtype.is_floating and other.dtype.is_integer:
+        return other, one
+    return one, other
+
+
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any = None,
+    inputs: Any = None,
+    num_sampled: Any = None,
+    num_classes: Any = None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:
+    """The noise-contrastive estimation loss (Gutmann & Hyvarinen 2010), one for each example.
+
+    Args:
+        weights: `(num_classes, dim)`, or a list of parts.
+        biases: `(num_classes,)`.
+        labels: int `(batch, num_true)`.
+        inputs: `(batch, dim)`. Before TensorFlow 1.0 the inputs came before the labels: floats in
+            the labels' place and integers in the inputs' are taken so.
+        num_sampled: how many classes are drawn for the batch.
+        num_classes: how many there are.
+        num_true: how many true classes an example has.
+        sampled_values: what a sampler gave; the log-uniform sampler's by default.
+        remove_accidental_hits: leave out sampled classes that are true.
+        partition_strategy: see `embedding_lookup`.
+        name: the name scope.
+    """
+    classes, x = _in_order(labels, inputs)
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        classes,
+        x,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        None,
+    )
+    losses = nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
+    return reduce.reduce_sum(losses, 1)
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any = None,
+    inputs: Any = None,
+    num_sampled: Any = None,
+    num_classes: Any = None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """The softmax cross-entropy over the true and some sampled classes (Jean et al. 2014).
+
+    For training only. See `nce_loss` for the arguments.
+    """
+    classes, x = _in_order(labels, inputs)
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        classes,
+        x,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        seed,
+    )
+    return nn.softmax_cross_entropy_with_logits_v2(
+        labels=array.stop_gradient(targets), logits=logits
+    )

@@ -1,0 +1,195 @@
+"""Embeddings: rows of a table by id, and of several tables; combined rows of sparse ids.
+
+A gradient with respect to a table is an `IndexedSlices`: only the rows that were taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
+from estimatorkit.core.tensor import Tensor
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """The rows of a table (or of the parts of one) at some ids.
+
+    Args:
+        params: a tensor or variable `(rows, ...)`; or a list of them (a partitioned variable),
+            among which the ids are divided.
+        ids: int32 or int64, of any shape.
+        partition_strategy: how ids are divided: 'mod' (id modulo the number of parts) or 'div'
+            (the first ids in the first part, ...).
+        name: the name scope.
+        validate_indices: accepted for TensorFlow's signature.
+        max_norm: scale rows down to this Euclidean length.
+
+    Returns:
+        `(ids' shape, ...)`.
+
+    Raises:
+        ValueError: params is empty, or partition_strategy is none of its values.
+    """
+    parts = _parts(params)
+    if not parts:
+        raise ValueError("Need at least one param")
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(
+            explain(
+                f"Unrecognized partition strategy: {partition_strategy}",
+                expected="'mod' or 'div'",
+            )
+        )
+    with get_default_graph().name_scope(name or "embedding_lookup") as scope:
+        wanted = convert_to_tensor(ids, name="ids")
+        if len(parts) == 1:
+            rows = indexing.gather(parts[0], wanted, name=scope if max_norm is None else None)
+            return rows if max_norm is None else _clipped(rows, wanted, max_norm)
+        rows = _from_parts(parts, wanted, partition_strategy)
+        return rows if max_norm is None else _clipped(rows, wanted, max_norm)
+
+
+def _parts(params: Any) -> list[Any]:
+    from estimatorkit.core.partitioned_variables import PartitionedVariable
+
+    return list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
+
+
+def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
+    """Each part gives the rows of its ids, and anything for the others; the right one is chosen."""
+    count = len(parts)
+    if strategy == "mod":
+        part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)
+    else:
+        lengths = [convert_to_tensor(each).shape[0] for each in parts]
+        if None in lengths:
+            raise ValueError("embedding_lookup with 'div': the parts' lengths must be known.")
+        starts = [sum(lengths[:at]) for at in range(count)]  # type: ignore[arg-type]
+        reached = [
+            elementwise.cast(elementwise.greater_equal(ids, start), ids.dtype) for start in starts
+        ]
+        part = elementwise.subtract(elementwise.add_n(reached), 1)
+        inside = elementwise.subtract(
+            ids, indexing.gather(convert_to_tensor(starts, ids.dtype), part)
+        )
+    rank = ids.shape.rank or 0
+    result: Tensor | None = None
+    for number, table in enumerate(parts):
+        own = elementwise.equal(part, number)
+        rows = indexing.gather(table, indexing.where(own, inside, filling.zeros_like(inside)))
+        mask = own
+        for _ in range((rows.shape.rank or rank) - rank):
+            mask = array.expand_dims(mask, -1)
+        chosen = rows * elementwise.cast(mask, rows.dtype)
+        result = chosen if result is None else result + chosen
+    if result is None:
+        raise ValueError("Need at least one param")
+    return result
+
+
+def _clipped(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:
+    axes = list(range(ids.shape.rank or 0, rows.shape.rank or 1))
+    squares = reduce.reduce_sum(elementwise.square(rows), axes, keepdims=True)
+    length = elementwise.sqrt(squares)
+    return rows * (max_norm / elementwise.maximum(length, max_norm))
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: float | None = None,
+) -> Tensor:
+    """For each row of sparse ids their embeddings, combined.
+
+    Args:
+        params, partition_strategy, max_norm: see `embedding_lookup`.
+        sp_ids: a `SparseTensor` of ids, `(batch, n)`; each row must have one.
+        sp_weights: a `SparseTensor` of weights of the same places, or None.
+        name: the name scope.
+        combiner: 'mean' (the default), 'sqrtn' (the weighted sum by the root of the sum of squared
+            weights) or 'sum'.
+
+    Returns:
+        `(batch, ...)`.
+
+    Raises:
+        TypeError: ids or weights are no `SparseTensor`.
+        ValueError: combiner is none of its values.
+    """
+    combiner = combiner or "mean"
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
+    for what, each in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
+        if not hasattr(each, "indices") and not (what == "sp_weights" and each is None):
+            raise TypeError(f"{what} must be SparseTensor, got {type(each).__name__}")
+    from estimatorkit.core.ops.segment import unsorted_segment_sum
+
+    with get_default_graph().name_scope(name or "embedding_lookup_sparse"):
+        rows = embedding_lookup(params, sp_ids.values, partition_strategy, max_norm=max_norm)
+        segments = elementwise.cast(sp_ids.indices[:, 0], int32)
+        count = elementwise.cast(sp_ids.dense_shape[0], int32)
+        weights = filling.ones_like(sp_ids.values, dtype=rows.dtype)
+        if sp_weights is not None:
+            weights = elementwise.cast(sp_weights.values, rows.dtype)
+        flat = array.reshape(weights, [-1, *[1] * ((rows.shape.rank or 2) - 1)])
+        total = unsorted_segment_sum(rows * flat, segments, count)
+        if combiner == "sum":
+            return total
+        parts = flat if combiner == "mean" else elementwise.square(flat)
+        weight = unsorted_segment_sum(parts, segments, count)
+        return elementwise.div_no_nan(
+            total, weight if combiner == "mean" else elementwise.sqrt(weight)
+        )
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: float | None = None,
+) -> Tensor:
+    """`embedding_lookup_sparse` for rows without ids too: zeros, or the embedding of `default_id`.
+
+    Ids below 0 and ids with a weight of 0 or less are left out.
+    """
+    from estimatorkit.core.ops.sparse_joining import sparse_fill_empty_rows
+    from estimatorkit.core.ops.sparse_shapes import sparse_retain
+
+    with get_default_graph().name_scope(name or "embedding_lookup"):
+        keep = elementwise.greater_equal(sparse_ids.values, 0)
+        if sparse_weights is not None:
+            keep = elementwise.logical_and(keep, elementwise.greater(sparse_weights.values, 0.0))
+            sparse_weights = sparse_retain(sparse_weights, keep)
+        ids = sparse_retain(sparse_ids, keep)
+        ids, empty = sparse_fill_empty_rows(ids, 0 if default_id is None else default_id)
+        if sparse_weights is not None:
+            sparse_weights, _ = sparse_fill_empty_rows(sparse_weights, 1.0)
+        result = embedding_lookup_sparse(
+            embedding_weights, ids, sparse_weights, partition_strategy, None, combiner, max_norm
+        )
+        if default_id is not None:
+            return result
+        mask = elementwise.logical_not(empty)
+        for _ in range((result.shape.rank or 2) - 1):
+            mask = array.expand_dims(mask, -1)
+        return result * elementwise.cast(mask, result.dtype)

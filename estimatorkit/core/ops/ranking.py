@@ -1,0 +1,147 @@
+"""The greatest values and where they stand: `top_k`, `in_top_k`, `nth_element`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import bool_, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+
+_SAMPLE = np.array([[3.0, 1.0, 5.0, 4.0], [0.5, 2.5, -1.0, 2.0]], np.float32)
+
+
+class TopK(NamedTuple):
+    """The result of `top_k`.
+
+    Attributes:
+        values: the greatest values, in falling order.
+        indices: int32, where they stand in the last dimension.
+    """
+
+    values: Tensor
+    indices: Tensor
+
+
+def _top_k(x: Any, k: Any) -> Any:
+    values, indices = lax.top_k(jnp.asarray(x), int(k))
+    return values, indices.astype(np.int32)
+
+
+def _numpy_top_k(x: Any, k: Any) -> Any:
+    order = np.argsort(-x, axis=-1, kind="stable")[..., : int(k)]
+    return np.take_along_axis(x, order, -1), order.astype(np.int32)
+
+
+def _infer_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, k = inputs
+    if x.shape.dims is None:
+        return [Spec(x.dtype, UNKNOWN), Spec(int32, UNKNOWN)]
+    count = constant_value(k)
+    if not x.shape.dims:
+        raise ValueError(
+            explain("top_k: input must be at least rank 1", received=x, made_at=x.op.source)
+        )
+    last = x.shape.dims[-1]
+    if count is not None and last is not None and int(count) > last:
+        raise ValueError(
+            explain(
+                f"input must have last dimension >= k = {int(count)} but is {last}",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    shape = TensorShape([*x.shape.dims[:-1], None if count is None else int(count)])
+    return [Spec(x.dtype, shape), Spec(int32, shape)]
+
+
+register(
+    "TopKV2",
+    _top_k,
+    infer=_infer_top_k,
+    numpy_kernel=_numpy_top_k,
+    static=(1,),
+    accepts="fi",
+    cases=lambda: [Case((_SAMPLE, np.int32(2)))],
+)
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+    """The k greatest values in the last dimension, and where they stand.
+
+    Args:
+        input: `(..., n)`.
+        k: how many, at most n; an int or an int32 scalar tensor.
+        sorted: accepted for TensorFlow's signature: they are always in falling order; of equal
+            values the first comes first.
+        name: the operation's name.
+
+    Returns:
+        `(values, indices)`, each `(..., k)`.
+
+    Raises:
+        ValueError: the input has no dimension, or fewer than k values.
+    """
+    x = convert_to_tensor(input, name="input")
+    count = convert_to_tensor(k, int32, "k")
+    op = registry.apply("TopKV2", [x, count], {}, name or "TopKV2")
+    return TopK(*op.outputs)
+
+
+def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
+    classes = predictions.shape[1]
+    inside = (targets >= 0) & (targets < classes)
+    chosen = module.take_along_axis(
+        predictions, module.clip(targets, 0, classes - 1)[:, None], axis=1
+    )
+    greater = module.sum(predictions > chosen, axis=1)
+    finite = module.all(module.isfinite(predictions), axis=1)  # otherwise it cannot be said
+    return (greater < k) & inside & finite
+
+
+register(
+    "InTopK",
+    _in_top_k,
+    infer=lambda inputs, attrs: [Spec(bool_, TensorShape(inputs[1].shape))],
+    numpy_kernel=lambda predictions, targets, k: _in_top_k(predictions, targets, k, np),
+    gradient=None,
+    accepts="f",
+    cases=lambda: [Case((_SAMPLE, np.array([3, 0], np.int32)), {"k": 2})],
+)
+
+
+def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
+    """Whether each target class is among the k greatest predictions; ties count.
+
+    Args:
+        predictions: float32 `(batch, classes)`.
+        targets: int32 or int64 `(batch,)`.
+        k: how many.
+        name: the operation's name.
+    """
+    inputs = {"predictions": predictions, "targets": targets}
+    return make("InTopK", inputs, {"k": int(k)}, name or "in_top_k")
+
+
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
+    """The value at place n (from 0) of the sorted last dimension.
+
+    Args:
+        input: `(..., m)`.
+        n: an int.
+        reverse: count from the greatest.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(input, name="input")
+    if reverse:
+        return top_k(x, n + 1, name=name).values[..., -1]
+    return -top_k(-x, n + 1, name=name).values[..., -1]

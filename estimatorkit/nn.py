@@ -1,0 +1,74 @@
+"""`tf.nn`: neural network operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_OPS = "estimatorkit.core.ops"
+
+_PLACES = {
+    "rnn_cell": "estimatorkit.layers.rnn_cell",
+    **names(
+        f"{_OPS}.nn",
+        *("batch_normalization", "bias_add", "dropout", "elu", "l2_loss", "l2_normalize"),
+        *("leaky_relu", "log_softmax", "moments", "relu", "selu"),
+        *("sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits"),
+        *("softmax_cross_entropy_with_logits_v2", "softplus", "softsign"),
+        "sparse_softmax_cross_entropy_with_logits",
+    ),
+    **names(f"{_OPS}.elementwise", "sigmoid", "tanh"),
+    **names(
+        f"{_OPS}.convolution",
+        *("atrous_conv2d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_input"),
+        *("conv2d_transpose", "conv3d", "conv3d_transpose", "convolution", "depthwise_conv2d"),
+        *("depthwise_conv2d_native", "separable_conv2d"),
+    ),
+    **names(
+        f"{_OPS}.pooling",
+        *("avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d"),
+        *("max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"),
+    ),
+    **names(
+        f"{_OPS}.normalization",
+        *("batch_norm_with_global_normalization", "fused_batch_norm", "lrn"),
+        *("normalize_moments", "sufficient_statistics", "weighted_moments", "zero_fraction"),
+        local_response_normalization="lrn",
+    ),
+    **names(
+        f"{_OPS}.activations",
+        *("crelu", "log_poisson_loss", "relu6", "relu_layer", "swish"),
+        *("weighted_cross_entropy_with_logits", "xw_plus_b"),
+        silu="swish",
+    ),
+    **names(f"{_OPS}.ranking", "in_top_k", "nth_element", "top_k"),
+    **names(
+        f"{_OPS}.embedding",
+        *("embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"),
+    ),
+    **names(
+        f"{_OPS}.candidates",
+        *("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"),
+        *("log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss"),
+        "uniform_candidate_sampler",
+        learned_unigram_candidate_sampler="uniform_candidate_sampler",
+    ),
+    **names(
+        f"{_OPS}.ctc",
+        *("collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"),
+        *("ctc_loss_v2",),
+    ),
+    **names(
+        "estimatorkit.layers.rnn",
+        *("bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn"),
+        *("static_rnn", "static_state_saving_rnn"),
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
