@@ -1,4 +1,4 @@
-"""Parts of `contrib.framework`: the variables under a scope or by a suffix."""
+"""Parts of `contrib.framework` and `contrib.lookup`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit import lookup
+from estimatorkit.core.dtypes import string
 from estimatorkit.core.graph import get_collection
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variables import Variable
@@ -31,3 +33,30 @@ def get_variables_to_restore(
         if (include is None or any(re.match(scope, each.op.name) for scope in include))
         and not any(re.match(scope, each.op.name) for scope in exclude or ())
     ]
+
+
+def index_table_from_tensor(
+    mapping: Any = None,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: Any = lookup.FastHashSpec,
+    dtype: Any = string,
+    name: str | None = None,
+    vocabulary_list: Any = None,
+) -> Any:
+    """`lookup.index_table_from_tensor` with `contrib`'s name of the vocabulary."""
+    words = vocabulary_list if mapping is None else mapping
+    return lookup.index_table_from_tensor(
+        words, num_oov_buckets, default_value, hasher_spec, dtype, name
+    )
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any = None,
+    default_value: str = "UNK",
+    name: str | None = None,
+    vocabulary_list: Any = None,
+) -> Any:
+    """`lookup.index_to_string_table_from_tensor` with `contrib`'s name of the vocabulary."""
+    words = vocabulary_list if mapping is None else mapping
+    return lookup.index_to_string_table_from_tensor(words, default_value, name)

@@ -142,7 +142,13 @@ MODULES: dict[str, Table] = {
             "feature_column.categorical_column_with_hash_bucket",
         },
     ),
-    "contrib.lookup": Table(behind=("estimatorkit.lookup", "estimatorkit")),
+    "contrib.lookup": Table(
+        behind=("estimatorkit.lookup", "estimatorkit"),
+        names=names(
+            "estimatorkit.compat.contrib",
+            *("index_table_from_tensor", "index_to_string_table_from_tensor"),
+        ),
+    ),
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(

@@ -1,4 +1,4 @@
-"""Where the tests find real data sets: a folder named by ESTIMATORKIT_DATA_DIR, or ../shared/data."""
+"""Where the tests find real data: the folder ESTIMATORKIT_DATA_DIR names, or ../shared/data."""
 
 from __future__ import annotations
 

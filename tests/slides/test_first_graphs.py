@@ -1,4 +1,4 @@
-"""The introductory lecture (graphs, sessions, placeholders, datasets, variables), as on its slides."""
+"""The introductory lecture (graphs, sessions, placeholders, datasets, variables), by its slides."""
 
 from __future__ import annotations
 

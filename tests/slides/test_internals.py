@@ -1,4 +1,4 @@
-"""The lecture on TensorFlow's inside (gradients, control flow, functions, devices), as on its slides.
+"""The lecture on TensorFlow's inside (gradients, control flow, functions, devices), by its slides.
 
 What a slide leaves out (shapes, the cell) is filled in; `tf.cross_entropy` is no function of any
 TensorFlow, its meaning is written out.
@@ -69,7 +69,7 @@ def test_a_function_as_an_operation() -> None:
 
         def build(self) -> object:
             @function.Defun(*[self._dtype] * 2, func_name="BatchNorm")
-            def BatchNorm(h, gamma):  # type: ignore[no-untyped-def]  # noqa: N802
+            def BatchNorm(h, gamma):  # type: ignore[no-untyped-def]
                 # Uses a simple two-pass algorithm to compute mean and var for
                 # numerical stability.
                 mean = tf.reduce_mean(h, [0])
@@ -114,7 +114,8 @@ weights = [tf.Variable(np.random.default_rng(k + 1).normal(size=(10, 20)).astype
            for k in range(4)]
 DEVICES
 
-with tf.Session(config=tf.ConfigProto(device_count={"CPU": 4}, allow_soft_placement=True)) as session:
+config = tf.ConfigProto(device_count={"CPU": 4}, allow_soft_placement=True)
+with tf.Session(config=config) as session:
     session.run(tf.global_variables_initializer())
     plan = session.plan(m[3])
     print(repr(session.run(m[3]).tolist()))

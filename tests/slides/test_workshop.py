@@ -1,4 +1,4 @@
-"""The workshop (matrices, softmax regression on MNIST, a first graph, word2vec), as on its slides."""
+"""The workshop (matrices, softmax regression on MNIST, a first graph, word2vec), by its slides."""
 
 from __future__ import annotations
 

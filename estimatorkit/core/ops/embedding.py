@@ -52,13 +52,13 @@ def embedding_lookup(
                 expected="'mod' or 'div'",
             )
         )
-    with get_default_graph().name_scope(name or "embedding_lookup") as scope:
+    with get_default_graph().name_scope(name or "embedding_lookup"):
         wanted = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
-            rows = indexing.gather(parts[0], wanted, name=scope if max_norm is None else None)
-            return rows if max_norm is None else _clipped(rows, wanted, max_norm)
-        rows = _from_parts(parts, wanted, partition_strategy)
-        return rows if max_norm is None else _clipped(rows, wanted, max_norm)
+            rows = indexing.gather(parts[0], wanted)
+        else:
+            rows = _from_parts(parts, wanted, partition_strategy)
+        return array.identity(rows if max_norm is None else _clipped(rows, wanted, max_norm))
 
 
 def _parts(params: Any) -> list[Any]:

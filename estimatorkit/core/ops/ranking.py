@@ -13,6 +13,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -129,7 +130,8 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         name: the operation's name.
     """
     inputs = {"predictions": predictions, "targets": targets}
-    return make("InTopK", inputs, {"k": int(k)}, name or "in_top_k")
+    with get_default_graph().name_scope(name or "in_top_k"):
+        return make("InTopK", inputs, {"k": int(k)}, "InTopKV2")
 
 
 def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
