@@ -160,6 +160,14 @@ _PLACES: dict[str, str] = {
     ),
     **names(f"{_CORE}.ops.linalg", "matmul"),
     **names(
+        f"{_CORE}.ops.matrices",
+        *("cholesky", "cholesky_solve", "cross", "diag", "diag_part", "einsum", "eye"),
+        *("matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part"),
+        *("matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls"),
+        *("matrix_transpose", "matrix_triangular_solve", "norm", "qr", "self_adjoint_eig"),
+        *("self_adjoint_eigvals", "svd", "tensordot", "trace"),
+    ),
+    **names(
         f"{_CORE}.ops.sparse",
         *("sparse_placeholder", "sparse_tensor_to_dense", "sparse_to_dense"),
     ),
