@@ -7,7 +7,8 @@ is built and where a computed scalar goes in. What would have a shape that depen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -40,7 +41,8 @@ def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     index: list[Any] = []
     for part in parts:
         if isinstance(part, tuple):
-            index.append(slice(*part[1:]))
+            bounds = (int(next(rest)) if bound == "input" else bound for bound in part[1:])
+            index.append(slice(*bounds))
         elif part == "input":
             index.append(next(rest))
         elif part == "newaxis":
@@ -50,9 +52,30 @@ def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(index)
 
 
+def _bounds_of_slices(attrs: Any) -> tuple[int, ...]:
+    """The inputs that are bounds of slices: they decide the shape."""
+    found, position = [], 1
+    for part in attrs["index"]:
+        if isinstance(part, tuple):
+            for bound in part[1:]:
+                if bound == "input":
+                    found.append(position)
+                    position += 1
+        elif part == "input":
+            position += 1
+    return tuple(found)
+
+
 def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
     # A constant is a NumPy array, which cannot be indexed by a traced one.
     return (jnp.asarray(x) if dynamic else x)[_index(index, dynamic)]
+
+
+def _known_bound(bound: Any, dynamic: Iterator[Tensor]) -> Any:
+    if bound != "input":
+        return bound
+    value = constant_value(next(dynamic))
+    return "input" if value is None else int(value)
 
 
 def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
@@ -72,7 +95,7 @@ def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
         )
     at = index.index("ellipsis") if "ellipsis" in index else len(index)
     index[at : at + 1] = [("slice", None, None, None)] * rest
-    remaining = iter(enumerate(dims))
+    remaining, dynamic = iter(enumerate(dims)), iter(inputs[1:])
     result: list[int | None] = []
     for part in index:
         if part == "newaxis":
@@ -80,9 +103,12 @@ def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
             continue
         axis, dim = next(remaining)
         if isinstance(part, tuple):
-            bounds = slice(*part[1:])
-            result.append(None if dim is None else len(range(*bounds.indices(dim))))
-        elif part != "input" and dim is not None and not -dim <= part < dim:
+            bounds = [_known_bound(bound, dynamic) for bound in part[1:]]
+            unknown = dim is None or "input" in bounds
+            result.append(None if unknown else len(range(*slice(*bounds).indices(dim))))
+        elif part == "input":
+            next(dynamic)
+        elif dim is not None and not -dim <= part < dim:
             raise ValueError(
                 explain(
                     f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
@@ -104,7 +130,12 @@ register(
         Case((_SAMPLE,), {"index": (("slice", None, None, -1), ("slice", 0, 2, None))}),
         Case((_SAMPLE,), {"index": ("ellipsis", "newaxis", 0)}),
         Case((_SAMPLE, np.int32(1)), {"index": (("slice", None, None, None), "input")}),
+        Case(
+            (_SAMPLE, np.int32(0), np.int32(1), np.int32(2)),
+            {"index": ("input", ("slice", "input", "input", None))},
+        ),
     ],
+    static=_bounds_of_slices,
 )
 
 
@@ -115,15 +146,9 @@ def _getitem(tensor: Tensor, key: Any) -> Tensor:
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, slice):
             bounds = [
-                constant_value(bound) if isinstance(bound, Tensor) else bound
-                for bound in (part.start, part.stop, part.step)
+                _bound(tensor, bound, dynamic) for bound in (part.start, part.stop, part.step)
             ]
-            if any(
-                bound is None and given is not None
-                for bound, given in zip(bounds, (part.start, part.stop, part.step), strict=True)
-            ):
-                return _slice_by_tensors(tensor, key)
-            parts.append(("slice", *(None if bound is None else int(bound) for bound in bounds)))
+            parts.append(("slice", *bounds))
         elif part is None:
             parts.append("newaxis")
         elif part is Ellipsis:
@@ -162,16 +187,20 @@ def _no_index(tensor: Tensor, part: Any) -> TypeError:
     )
 
 
-def _slice_by_tensors(tensor: Tensor, key: Any) -> Tensor:
-    raise TypeError(
-        explain(
-            "the bounds of a slice must be known when the graph is built",
-            expected="ints, None or constants",
-            received=repr(key),
-            made_at=tensor.op.source,
-            hint="use slice(x, begin, size), whose begin may be computed",
-        )
-    )
+def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
+    """A slice's bound: an int, None, or 'input' where it is computed (and put into `dynamic`)."""
+    if bound is None:
+        return None
+    if not isinstance(bound, Tensor) and not hasattr(bound, "_as_tensor"):
+        return int(bound)
+    value = convert_to_tensor(bound)
+    if value.shape.rank not in (0, None) or not value.dtype.is_integer:
+        raise _no_index(tensor, bound)
+    known = constant_value(value)
+    if known is not None:
+        return int(known)
+    dynamic.append(value)
+    return "input"
 
 
 operators["getitem"] = _getitem
@@ -252,21 +281,38 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
     params, indices = inputs
-    axis = attrs["axis"]
+    axis, batch = attrs["axis"], attrs["batch_dims"]
     if params.shape.dims is None or indices.shape.dims is None:
         return [Spec(params.dtype, UNKNOWN)]
     if not -len(params.shape) <= axis < len(params.shape):
         raise ValueError(explain("gather: axis out of range", received=axis))
     axis %= len(params.shape)
-    dims = params.shape.dims
-    return [Spec(params.dtype, TensorShape((*dims[:axis], *indices.shape.dims, *dims[axis + 1 :])))]
+    if not batch <= min(axis, len(indices.shape)):
+        raise ValueError(
+            explain("gather: batch_dims must not be above axis", expected=axis, received=batch)
+        )
+    dims, taken = params.shape.dims, indices.shape.dims
+    return [Spec(params.dtype, TensorShape((*dims[:axis], *taken[batch:], *dims[axis + 1 :])))]
+
+
+def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
+    if batch_dims == 0:
+        return module.take(params, indices, axis=axis, mode="clip")
+    if module is np:
+        pairs = zip(params, indices, strict=True)
+        inner = axis % params.ndim - 1
+        return np.stack([_take(p, i, inner, batch_dims - 1, np) for p, i in pairs])
+    inner = axis % np.ndim(params) - 1
+    return jax.vmap(lambda p, i: _take(p, i, inner, batch_dims - 1))(
+        jnp.asarray(params), jnp.asarray(indices)
+    )
 
 
 def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
     from estimatorkit.core.indexed_slices import IndexedSlices
 
     params, indices = op.inputs
-    if op.attrs["axis"] != 0:
+    if op.attrs["axis"] != 0 or op.attrs["batch_dims"]:
         from estimatorkit.core.gradients import vjp
 
         return [*vjp(op, [dy], (0,)), None]
@@ -282,13 +328,14 @@ register(
     "GatherV2",
     # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
     # where they are made.
-    lambda params, indices, axis: jnp.take(params, indices, axis=axis, mode="clip"),
+    _take,
     infer=_infer_gather,
     gradient=_gather_gradient,
-    numpy_kernel=lambda params, indices, axis: np.take(params, indices, axis=axis, mode="clip"),
+    numpy_kernel=functools.partial(_take, module=np),
     cases=lambda: [
-        Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0}),
-        Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1}),
+        Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0, "batch_dims": 0}),
+        Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1, "batch_dims": 0}),
+        Case((_SAMPLE, np.array([[2, 0], [0, 1]], np.int64)), {"axis": 1, "batch_dims": 1}),
     ],
 )
 
@@ -298,7 +345,8 @@ def gather(
     indices: Any,
     validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = 0,
+    axis: Any = None,
+    batch_dims: int = 0,
 ) -> Tensor:
     """The slices of `params` at `indices` along an axis.
 
@@ -308,13 +356,16 @@ def gather(
             (on GPUs TensorFlow gives zeros; on CPUs it raises).
         validate_indices: accepted for TensorFlow's signature.
         name: the operation's name.
-        axis: the axis.
+        axis: the axis; `batch_dims` by default.
+        batch_dims: how many first dimensions `params` and `indices` share, row by row.
 
     Returns:
-        A tensor of shape `params.shape[:axis] + indices.shape + params.shape[axis + 1:]`.
+        A tensor of shape
+        `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
     """
-    inputs = {"params": params, "indices": indices}
-    return make("GatherV2", inputs, {"axis": axis_of(axis, "gather")}, name)
+    chosen = batch_dims if axis is None else axis_of(axis, "gather")
+    attrs = {"axis": chosen, "batch_dims": int(batch_dims)}
+    return make("GatherV2", {"params": params, "indices": indices}, attrs, name)
 
 
 def _one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int) -> Any:
