@@ -1,0 +1,753 @@
+"""Moving elements: reversing, rolling, repeating, blocks of space, and by n-dimensional indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, float32, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+    same_as_input,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+
+_SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
+
+
+def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
+    value = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if value is None:
+        raise ValueError(
+            explain(f"{what}: the axes must be known when the graph is built", received=axis)
+        )
+    axes = [int(each) for each in np.atleast_1d(value)]
+    if rank is not None:
+        for each in axes:
+            if not -rank <= each < rank:
+                raise ValueError(
+                    explain(
+                        f"{what}: axis out of range",
+                        expected=f"in [{-rank}, {rank})",
+                        received=each,
+                    )
+                )
+        axes = [each % rank for each in axes]
+    return tuple(axes)
+
+
+# -- reversing and rolling
+
+register(
+    "ReverseV2",
+    lambda x, axes: jnp.flip(jnp.asarray(x), axes),
+    infer=same_as_input(),
+    numpy_kernel=lambda x, axes: np.flip(x, axes),
+    cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
+)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with the order along some axes reversed.
+
+    Args:
+        tensor: a tensor.
+        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(tensor, name="tensor")
+    value = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if value is not None and np.asarray(value).dtype == bool:
+        axis = np.flatnonzero(np.asarray(value)).tolist()
+    axes = _axes_of(axis, x.shape.rank, "reverse")
+    return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
+
+
+def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = jnp) -> Any:
+    x, lengths = module.asarray(x), module.asarray(lengths)
+    numbers = module.arange(x.shape[seq])
+    shape = [1] * x.ndim
+    shape[seq] = -1
+    places = numbers.reshape(shape)
+    shape = [1] * x.ndim
+    shape[batch] = -1
+    own = lengths.reshape(shape).astype(numbers.dtype)
+    source = module.where(places < own, own - 1 - places, places)
+    return module.take_along_axis(x, module.broadcast_to(source, x.shape), axis=seq)
+
+
+register(
+    "ReverseSequence",
+    _reverse_sequence,
+    infer=same_as_input(),
+    numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
+    cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
+)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """The first `seq_lengths[i]` elements of each example i reversed.
+
+    Args:
+        input: a tensor.
+        seq_lengths: int `(batch,)`.
+        seq_axis: the axis that is reversed; `seq_dim` is an older name.
+        batch_axis: the axis of examples, 0 by default; `batch_dim` is an older name.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(input, name="input")
+    seq = seq_dim if seq_axis is None else seq_axis
+    batch = (batch_dim or 0) if batch_axis is None else batch_axis
+    if seq is None:
+        raise ValueError("reverse_sequence: seq_axis must be given.")
+    (chosen,) = _axes_of(seq, x.shape.rank, "reverse_sequence")
+    (examples,) = _axes_of(batch, x.shape.rank, "reverse_sequence")
+    inputs = {"input": x, "seq_lengths": seq_lengths}
+    return make("ReverseSequence", inputs, {"seq": chosen, "batch": examples}, name)
+
+
+def _roll(x: Any, shift: Any, axes: tuple[int, ...], module: Any = jnp) -> Any:
+    return module.roll(module.asarray(x), tuple(module.atleast_1d(shift)), axes)
+
+
+register(
+    "Roll",
+    _roll,
+    infer=same_as_input(),
+    numpy_kernel=lambda x, shift, axes: _roll(x, shift, axes, np),
+    cases=lambda: [Case((_SAMPLE, np.array([1, -2], np.int32)), {"axes": (0, 1)})],
+)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with elements moved along axes; what leaves at the end comes in at the start.
+
+    Args:
+        input: a tensor.
+        shift: ints, how far, one for each axis.
+        axis: ints.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(input, name="input")
+    axes = _axes_of(axis, x.shape.rank, "roll")
+    return make("Roll", {"input": x, "shift": shift}, {"axes": axes}, name)
+
+
+# -- repeating
+
+register(
+    "BroadcastTo",
+    lambda x, shape: jnp.broadcast_to(x, tuple(int(dim) for dim in shape)),
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[1]))],
+    numpy_kernel=lambda x, shape: np.broadcast_to(x, tuple(shape)),
+    static=(1,),
+    cases=lambda: [Case((_SAMPLE[:1], np.array([2, 3, 4], np.int32)))],
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated to a shape, by the rules of broadcasting."""
+    inputs = {"input": input, "shape": as_index_tensor(shape, "shape")}
+    return make("BroadcastTo", inputs, name=name)
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each element (or slice along an axis) several times, one after the other.
+
+    Args:
+        input: a tensor.
+        repeats: how often: an int, or one for each slice (then known when the graph is compiled).
+        axis: the axis; the flattened tensor by default.
+        name: the operation's name.
+    """
+    with get_default_graph().name_scope(name or "Repeat") as scope:
+        x = convert_to_tensor(input, name="input")
+        if axis is None:
+            x, axis = array.reshape(x, [-1]), 0
+        (chosen,) = _axes_of(axis, x.shape.rank, "repeat")
+        return make("Repeat", {"input": x, "repeats": repeats}, {"axis": chosen}, scope)
+
+
+def _infer_repeat(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, repeats = inputs
+    if x.shape.dims is None:
+        return [Spec(x.dtype, UNKNOWN)]
+    dims = list(x.shape.dims)
+    known = constant_value(repeats)
+    length = dims[attrs["axis"]]
+    if known is None or length is None:
+        total = None if known is None or np.size(known) == 1 else int(np.sum(known))
+    else:
+        total = int(np.sum(np.broadcast_to(known, [length])))
+    dims[attrs["axis"]] = total
+    return [Spec(x.dtype, TensorShape(dims))]
+
+
+def _repeat(x: Any, repeats: Any, axis: int, module: Any = jnp) -> Any:
+    counts = np.broadcast_to(np.asarray(repeats), [x.shape[axis]])
+    return module.take(x, np.repeat(np.arange(x.shape[axis]), counts), axis=axis)
+
+
+register(
+    "Repeat",
+    _repeat,
+    infer=_infer_repeat,
+    numpy_kernel=lambda x, repeats, axis: _repeat(x, repeats, axis, np),
+    static=(1,),
+    cases=lambda: [
+        Case((_SAMPLE, np.int32(2)), {"axis": 1}),
+        Case((_SAMPLE, np.array([1, 0, 2], np.int32)), {"axis": 0}),
+    ],
+)
+
+
+# -- indices into several dimensions
+
+
+def _gather_nd(params: Any, indices: Any, batch_dims: int, module: Any = jnp) -> Any:
+    if batch_dims:
+        inner = (
+            [_gather_nd(p, i, batch_dims - 1, module) for p, i in zip(params, indices, strict=True)]
+            if module is np
+            else None
+        )
+        if inner is not None:
+            return np.stack(inner)
+        return jax.vmap(lambda p, i: _gather_nd(p, i, batch_dims - 1))(
+            jnp.asarray(params), jnp.asarray(indices)
+        )
+    params, indices = module.asarray(params), module.asarray(indices)
+    depth = indices.shape[-1]
+    places = tuple(
+        module.clip(indices[..., at], 0, max(params.shape[at] - 1, 0)) for at in range(depth)
+    )
+    return (
+        params[places]
+        if depth
+        else module.broadcast_to(params, (*indices.shape[:-1], *params.shape))
+    )
+
+
+def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    params, indices = inputs
+    if params.shape.dims is None or indices.shape.dims is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    depth = indices.shape.dims[-1] if indices.shape.dims else None
+    if depth is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    batch = attrs["batch_dims"]
+    if depth + batch > len(params.shape.dims):
+        raise ValueError(
+            explain(
+                f"gather_nd: indices.shape[-1] must be <= params.rank, but saw indices shape "
+                f"{indices.shape} and params shape {params.shape}",
+                made_at=indices.op.source,
+            )
+        )
+    rest = params.shape.dims[batch + depth :]
+    return [Spec(params.dtype, TensorShape([*indices.shape.dims[:-1], *rest]))]
+
+
+register(
+    "GatherNd",
+    _gather_nd,
+    infer=_infer_gather_nd,
+    numpy_kernel=lambda params, indices, batch_dims: _gather_nd(params, indices, batch_dims, np),
+    cases=lambda: [
+        Case((_SAMPLE, np.array([[0, 1], [2, 3]], np.int32)), {"batch_dims": 0}),
+        Case((_SAMPLE, np.array([[[2]], [[0]]], np.int64)), {"batch_dims": 0}),
+        Case((_SAMPLE, np.array([[1], [0], [3]], np.int32)), {"batch_dims": 1}),
+    ],
+)
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The elements or slices at n-dimensional indices.
+
+    Args:
+        params: a tensor.
+        indices: int `(..., n)`: each row indexes the first n dimensions. What is out of range is
+            clamped.
+        name: the operation's name.
+        batch_dims: how many first dimensions `params` and `indices` share.
+
+    Returns:
+        `(..., rest of params)`.
+    """
+    inputs = {"params": params, "indices": indices}
+    return make("GatherNd", inputs, {"batch_dims": int(batch_dims)}, name)
+
+
+def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    result = jnp.zeros([int(dim) for dim in shape], updates.dtype)
+    places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
+    at = result.at[places]
+    return (at.max if result.dtype == bool else at.add)(updates, mode="drop")
+
+
+def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    result = np.zeros(tuple(shape), updates.dtype)
+    np.add.at(result, tuple(np.moveaxis(indices, -1, 0)), updates)
+    return result
+
+
+register(
+    "ScatterNd",
+    _scatter_nd,
+    infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[2]))],
+    numpy_kernel=_numpy_scatter_nd,
+    static=(2,),
+    accepts="i",
+    cases=lambda: [
+        Case((np.array([[1], [3], [1]], np.int32), _SAMPLE, np.array([5, 4], np.int32))),
+    ],
+)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor of zeros to which values are added at n-dimensional indices.
+
+    Args:
+        indices: int `(..., n)`.
+        updates: `(..., rest of shape)`.
+        shape: the shape of the result.
+        name: the operation's name.
+    """
+    inputs = {
+        "indices": indices,
+        "updates": updates,
+        "shape": as_index_tensor(shape, "shape"),
+    }
+    return make("ScatterNd", inputs, name=name)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """`gather` where all but the last dimension of the indices are shared with `params`."""
+    places = convert_to_tensor(indices, name="indices")
+    rank = places.shape.rank
+    if not rank:
+        raise ValueError("batch_gather: the indices must have at least one dimension.")
+    return indexing.gather(params, places, name=name, batch_dims=rank - 1)
+
+
+# -- blocks of space
+
+
+def _space_to_batch(x: Any, block: Any, paddings: Any) -> Any:
+    x = jnp.asarray(x)
+    block = [int(each) for each in block]
+    count = len(block)
+    pads = [(0, 0), *((int(a), int(b)) for a, b in paddings)]
+    x = jnp.pad(x, pads + [(0, 0)] * (x.ndim - count - 1))
+    batch, space, rest = x.shape[0], x.shape[1 : count + 1], x.shape[count + 1 :]
+    split: list[int] = []
+    for length, size in zip(space, block, strict=True):
+        split += [length // size, size]
+    x = x.reshape(batch, *split, *rest)
+    order = [
+        *(2 * at + 2 for at in range(count)),
+        0,
+        *(2 * at + 1 for at in range(count)),
+        *range(2 * count + 1, 2 * count + 1 + len(rest)),
+    ]
+    outer = [length // size for length, size in zip(space, block, strict=True)]
+    return x.transpose(order).reshape(batch * int(np.prod(block)), *outer, *rest)
+
+
+def _batch_to_space(x: Any, block: Any, crops: Any) -> Any:
+    x = jnp.asarray(x)
+    block = [int(each) for each in block]
+    count, total = len(block), int(np.prod(block))
+    space, rest = x.shape[1 : count + 1], x.shape[count + 1 :]
+    x = x.reshape(*block, x.shape[0] // total, *space, *rest)
+    order = [count]
+    for at in range(count):
+        order += [count + 1 + at, at]
+    order += list(range(2 * count + 1, 2 * count + 1 + len(rest)))
+    wide = [length * size for length, size in zip(space, block, strict=True)]
+    x = x.transpose(order).reshape(-1, *wide, *rest)
+    cut = [slice(int(a), length - int(b)) for (a, b), length in zip(crops, wide, strict=True)]
+    return x[(slice(None), *cut)]
+
+
+_BLOCKS = np.arange(2 * 4 * 2 * 1, dtype=np.float32).reshape(2, 4, 2, 1)
+
+register(
+    "SpaceToBatchND",
+    _space_to_batch,
+    static=(1, 2),
+    cases=lambda: [
+        Case(
+            (_BLOCKS[:1], np.array([2, 2], np.int32), np.zeros((2, 2), np.int32)),
+            {},
+            np.array([[[[0]], [[4]]], [[[1]], [[5]]], [[[2]], [[6]]], [[[3]], [[7]]]], np.float32),
+        )
+    ],
+)
+register(
+    "BatchToSpaceND",
+    _batch_to_space,
+    static=(1, 2),
+    cases=lambda: [
+        Case(
+            (
+                np.array([[[[0]], [[4]]], [[[1]], [[5]]], [[[2]], [[6]]], [[[3]], [[7]]]], "f"),
+                np.array([2, 2], np.int32),
+                np.zeros((2, 2), np.int32),
+            ),
+            {},
+            _BLOCKS[:1],
+        )
+    ],
+)
+
+
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
+    """Blocks of space moved into the batch dimension.
+
+    Args:
+        input: `(batch, space..., rest)`.
+        block_shape: the size of a block in each dimension of space.
+        paddings: pairs of zeros added before and after each dimension of space.
+        name: the operation's name.
+    """
+    inputs = {"input": input, "block_shape": block_shape, "paddings": paddings}
+    return make("SpaceToBatchND", inputs, name=name, dtypes={"paddings": int32})
+
+
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of `space_to_batch_nd`; `crops` cuts what `paddings` had added."""
+    inputs = {"input": input, "block_shape": block_shape, "crops": crops}
+    return make("BatchToSpaceND", inputs, name=name, dtypes={"crops": int32})
+
+
+def space_to_batch(
+    input: Any,
+    paddings: Any,
+    block_size: Any = None,
+    name: str | None = None,
+    block_shape: Any = None,
+) -> Tensor:
+    """`space_to_batch_nd` for height and width and square blocks."""
+    size = block_shape if block_size is None else block_size
+    return space_to_batch_nd(input, np.broadcast_to(size, [2]).astype(np.int32), paddings, name)
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+) -> Tensor:
+    """`batch_to_space_nd` for height and width and square blocks."""
+    size = block_shape if block_size is None else block_size
+    return batch_to_space_nd(input, np.broadcast_to(size, [2]).astype(np.int32), crops, name)
+
+
+def _space_to_depth(x: Any, size: int, module: Any = jnp) -> Any:
+    batch, height, width, depth = x.shape
+    x = x.reshape(batch, height // size, size, width // size, size, depth)
+    return module.transpose(x, (0, 1, 3, 2, 4, 5)).reshape(
+        batch, height // size, width // size, size * size * depth
+    )
+
+
+def _depth_to_space(x: Any, size: int, module: Any = jnp) -> Any:
+    batch, height, width, depth = x.shape
+    x = x.reshape(batch, height, width, size, size, depth // size**2)
+    return module.transpose(x, (0, 1, 3, 2, 4, 5)).reshape(
+        batch, height * size, width * size, depth // size**2
+    )
+
+
+register(
+    "SpaceToDepth",
+    lambda x, size: _space_to_depth(jnp.asarray(x), size),
+    numpy_kernel=lambda x, size: _space_to_depth(x, size, np),
+    cases=lambda: [Case((_BLOCKS,), {"size": 2})],
+)
+register(
+    "DepthToSpace",
+    lambda x, size: _depth_to_space(jnp.asarray(x), size),
+    numpy_kernel=lambda x, size: _depth_to_space(x, size, np),
+    cases=lambda: [Case((_BLOCKS.reshape(2, 1, 2, 4),), {"size": 2})],
+)
+
+
+def _check_layout(data_format: str, what: str) -> None:
+    if data_format != "NHWC":
+        raise ValueError(
+            explain(f"{what}: data_format", expected="'NHWC'", received=repr(data_format))
+        )
+
+
+def space_to_depth(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Square blocks of an image moved into its channels."""
+    _check_layout(data_format, "space_to_depth")
+    return make("SpaceToDepth", {"input": input}, {"size": int(block_size)}, name)
+
+
+def depth_to_space(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Channels of an image moved into square blocks: the inverse of `space_to_depth`."""
+    _check_layout(data_format, "depth_to_space")
+    return make("DepthToSpace", {"input": input}, {"size": int(block_size)}, name)
+
+
+# -- the rest
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` numbers from start to stop, both included, at equal distances.
+
+    Args:
+        start, stop: floats, scalars.
+        num: how many; known when the graph is compiled.
+        name: the name scope.
+        axis: accepted for TensorFlow's signature.
+    """
+    with get_default_graph().name_scope(name or "linspace"):
+        inputs = {"start": start, "stop": stop, "num": as_index_tensor(num, "num")}
+        first = convert_to_tensor(start, name="start")
+        return make(
+            "LinSpace",
+            {**inputs, "start": first, "stop": convert_to_tensor(stop, first.dtype, "stop")},
+            name="Slice",
+        )
+
+
+register(
+    "LinSpace",
+    lambda start, stop, num: jnp.linspace(start, stop, int(num), dtype=start.dtype),
+    numpy_kernel=lambda start, stop, num: np.linspace(start, stop, int(num), dtype=start.dtype),
+    infer=lambda inputs, attrs: [
+        Spec(
+            inputs[0].dtype,
+            TensorShape([None if (n := constant_value(inputs[2])) is None else int(n)]),
+        )
+    ],
+    static=(2,),
+    accepts="f",
+    cases=lambda: [Case((np.float32(1.0), np.float32(2.0), np.int32(5)))],
+)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinates of a grid, as NumPy's `meshgrid`.
+
+    Args:
+        *args: vectors.
+        indexing: 'xy' (the first two axes exchanged) or 'ij'.
+        name: the name scope.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with get_default_graph().name_scope(name or "meshgrid"):
+        vectors = [array.reshape(convert_to_tensor(each), [-1]) for each in args]
+        count = len(vectors)
+        order = list(range(count))
+        if indexing == "xy" and count > 1:
+            order[:2] = [1, 0]
+        sizes = [array.shape(vectors[at])[0] for at in order]
+        shape = joining.stack(sizes) if sizes else convert_to_tensor([], int32)
+        results = []
+        for at, vector in enumerate(vectors):
+            place = order.index(at)
+            dims = [-1 if each == place else 1 for each in range(count)]
+            results.append(broadcast_to(array.reshape(vector, dims), shape))
+        return results
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """y with y[x[i]] = i."""
+    with get_default_graph().name_scope(name or "InvertPermutation"):
+        order = convert_to_tensor(x, name="x")
+        numbers = elementwise.cast(filling.range_(array.shape(order)[0]), order.dtype)
+        return scatter_nd(array.expand_dims(order, 1), numbers, array.shape(order))
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """x, known to have a shape.
+
+    Raises:
+        ValueError: it is known to have another one. What is only known when the graph runs is
+            checked when it is compiled.
+    """
+    with get_default_graph().name_scope(name or "EnsureShape") as scope:
+        tensor = convert_to_tensor(x, name="input")
+        wanted = TensorShape(shape)
+        wanted.assert_is_compatible_with(tensor.shape)
+        return make("EnsureShape", {"input": tensor}, {"shape": wanted}, scope)
+
+
+def _ensure_shape(x: Any, shape: TensorShape) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise ValueError(
+            f"Shape of tensor [{','.join(map(str, x.shape))}] is not compatible with expected "
+            f"shape {shape}."
+        )
+    return x
+
+
+register(
+    "EnsureShape",
+    _ensure_shape,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape.merge_with(attrs["shape"]))],
+    numpy_kernel=_ensure_shape,
+    gradient="same",
+    cases=lambda: [Case((_SAMPLE,), {"shape": TensorShape([None, 4])})],
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes as another dtype; a last dimension is added or used up as sizes differ."""
+    return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
+
+
+register(
+    "Bitcast",
+    lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
+    gradient=None,
+    accepts="fi",
+    cases=lambda: [
+        Case((_SAMPLE.view(np.int32),), {"dtype": float32}, _SAMPLE),
+        Case((np.array([1, 2, 3, 4], np.uint8),), {"dtype": int32}, np.int32(67305985)),
+    ],
+)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`cast` with values beyond the dtype's range set to its ends."""
+    wanted = as_dtype(dtype)
+    with get_default_graph().name_scope(name or "saturate_cast") as scope:
+        x = convert_to_tensor(value, name="value")
+        low, high = _limits(x, wanted)
+        return elementwise.cast(elementwise.clip_by_value(x, low, high), wanted, name=scope)
+
+
+def _limits(x: Tensor, wanted: Any) -> tuple[Any, Any]:
+    def of(dtype: Any) -> tuple[Any, Any]:
+        numpy = dtype.numpy_dtype
+        info = np.iinfo(numpy) if dtype.is_integer else jnp.finfo(numpy)
+        return info.min, info.max
+
+    (low, high), (least, most) = of(wanted), of(x.dtype)
+    low, high = max(low, least), min(high, most)
+    kind = x.dtype.numpy_dtype.type
+    if x.dtype.is_floating and wanted.is_integer:  # the greatest float that does not exceed it
+        top = kind(high)
+        while int(top) > int(high):
+            top = np.nextafter(top, kind(0))
+        return kind(low), top
+    return kind(low), kind(high)
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """`stack` along the first axis."""
+    return joining.stack(values, name=name)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The tensor itself."""
+    return array.identity(input, name or "GuaranteeConst")
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_[begin:end:strides]`, dimension by dimension; bits of the masks change the meaning.
+
+    Args:
+        input_: a tensor.
+        begin, end, strides: ints for each dimension; known when the graph is built.
+        begin_mask, end_mask: dimensions whose begin or end does not count.
+        ellipsis_mask: the place of an ellipsis.
+        new_axis_mask: places of new axes of length 1.
+        shrink_axis_mask: dimensions of which one index is taken.
+        var: accepted for TensorFlow's signature.
+        name: accepted for TensorFlow's signature.
+    """
+    known = [constant_value(convert_to_tensor(each, int32)) for each in (begin, end)]
+    if known[0] is None or known[1] is None:
+        raise ValueError("strided_slice: begin and end must be known; index with tensors instead.")
+    steps = np.ones_like(known[0]) if strides is None else np.asarray(strides)
+    key: list[Any] = []
+    for at, (first, last, step) in enumerate(zip(known[0], known[1], steps, strict=True)):
+        bit = 1 << at
+        if ellipsis_mask & bit:
+            key.append(Ellipsis)
+        elif new_axis_mask & bit:
+            key.append(None)
+        elif shrink_axis_mask & bit:
+            key.append(int(first))
+        else:
+            key.append(
+                slice(
+                    None if begin_mask & bit else int(first),
+                    None if end_mask & bit else int(last),
+                    int(step),
+                )
+            )
+    return convert_to_tensor(input_)[tuple(key)]
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool, name: str | None = None
+) -> Tensor:
+    """Rows that are true in their first `lengths[i]` places.
+
+    Args:
+        lengths: int, of any shape.
+        maxlen: the length of the rows; the greatest of the lengths by default (then it must be
+            known when the graph is compiled, or is computed on the host).
+        dtype: bool by default.
+        name: the name scope.
+
+    Returns:
+        `(lengths' shape, maxlen)`.
+    """
+    with get_default_graph().name_scope(name or "SequenceMask"):
+        counts = convert_to_tensor(lengths, name="lengths")
+        if maxlen is None:
+            longest: Any = elementwise.maximum(
+                reduce.reduce_max(counts), elementwise.cast(convert_to_tensor(0), counts.dtype)
+            )
+        else:
+            longest = convert_to_tensor(maxlen, name="maxlen")
+        places = filling.range_(0, elementwise.cast(longest, counts.dtype))
+        mask = elementwise.less(places, array.expand_dims(counts, -1))
+        wanted = as_dtype(dtype)
+        return mask if wanted is mask.dtype else elementwise.cast(mask, wanted)
