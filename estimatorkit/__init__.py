@@ -17,6 +17,10 @@ from estimatorkit.version import __version__ as __version__
 _CORE = "estimatorkit.core"
 _PLACES: dict[str, str] = {
     # Namespaces
+    "bitwise": "estimatorkit.bitwise",
+    "linalg": "estimatorkit.linalg",
+    "math": "estimatorkit.math",
+    "random": "estimatorkit.random",
     "audio": "estimatorkit.audio",
     "data": "estimatorkit.data",
     "datasets": "estimatorkit.data.datasets",
@@ -159,6 +163,38 @@ _PLACES: dict[str, str] = {
         range="range_",
     ),
     **names(f"{_CORE}.ops.linalg", "matmul"),
+    **names(
+        f"{_CORE}.ops.rearrange",
+        *("batch_gather", "batch_to_space", "batch_to_space_nd", "bitcast", "broadcast_to"),
+        *("depth_to_space", "ensure_shape", "gather_nd", "guarantee_const", "invert_permutation"),
+        *("linspace", "meshgrid", "parallel_stack", "repeat", "reverse", "reverse_sequence"),
+        *("roll", "saturate_cast", "scatter_nd", "sequence_mask", "space_to_batch"),
+        *("space_to_batch_nd", "space_to_depth", "strided_slice"),
+        lin_space="linspace",
+    ),
+    **names(
+        f"{_CORE}.ops.selection",
+        *("argsort", "bincount", "boolean_mask", "confusion_matrix", "count_nonzero"),
+        *("dynamic_partition", "dynamic_stitch", "histogram_fixed_width"),
+        *("histogram_fixed_width_bins", "searchsorted", "setdiff1d", "sort", "unique"),
+        "unique_with_counts",
+    ),
+    **names(
+        f"{_CORE}.ops.segment",
+        *("segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"),
+        *("unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min"),
+        *("unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum"),
+    ),
+    **names(
+        f"{_CORE}.ops.special",
+        *("accumulate_n", "acosh", "angle", "asinh", "atanh", "betainc", "complex", "conj"),
+        *("cumprod", "digamma", "erfc", "floor_div", "igamma", "igammac", "imag", "lbeta"),
+        *("log_sigmoid", "polygamma", "real", "rint", "scalar_mul", "zeta"),
+    ),
+    **names(
+        f"{_CORE}.ops.random_draws",
+        *("random_crop", "random_gamma", "random_poisson"),
+    ),
     **names(
         f"{_CORE}.ops.matrices",
         *("cholesky", "cholesky_solve", "cross", "diag", "diag_part", "einsum", "eye"),

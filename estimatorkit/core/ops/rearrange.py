@@ -627,9 +627,19 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
 
 
+def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, dtype = inputs[0], attrs["dtype"]
+    if x.shape.dims is None or x.dtype.size == dtype.size:
+        return [Spec(dtype, x.shape)]
+    if x.dtype.size > dtype.size:
+        return [Spec(dtype, TensorShape([*x.shape.dims, x.dtype.size // dtype.size]))]
+    return [Spec(dtype, TensorShape(x.shape.dims[:-1]))]
+
+
 register(
     "Bitcast",
     lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
+    infer=_infer_bitcast,
     gradient=None,
     accepts="fi",
     cases=lambda: [

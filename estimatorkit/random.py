@@ -1,0 +1,47 @@
+"""`tf.random`: random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_OPS = "estimatorkit.core.ops"
+
+_PLACES = {
+    **names(
+        f"{_OPS}.random",
+        multinomial="multinomial",
+        normal="random_normal",
+        shuffle="random_shuffle",
+        truncated_normal="truncated_normal",
+        uniform="random_uniform",
+    ),
+    **names(
+        f"{_OPS}.random_draws",
+        categorical="categorical",
+        gamma="random_gamma",
+        poisson="random_poisson",
+        stateless_normal="stateless_normal",
+        stateless_truncated_normal="stateless_truncated_normal",
+        stateless_uniform="stateless_uniform",
+    ),
+    **names(
+        f"{_OPS}.candidates",
+        "all_candidate_sampler",
+        "fixed_unigram_candidate_sampler",
+        "log_uniform_candidate_sampler",
+        "uniform_candidate_sampler",
+        learned_unigram_candidate_sampler="uniform_candidate_sampler",
+    ),
+    **names(
+        "estimatorkit.core.graph", set_random_seed="set_random_seed", set_seed="set_random_seed"
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
