@@ -492,7 +492,7 @@ def depthwise_conv2d(
             rate if dilations is None else dilations,
             scope,
             "depthwise",
-            groups=channels,
+            groups=int(channels),
         )
 
 

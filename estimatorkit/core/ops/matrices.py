@@ -704,7 +704,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     Raises:
         ValueError: the axes do not fit.
     """
-    with get_default_graph().name_scope(name or "Tensordot") as scope:
+    with get_default_graph().name_scope(name or "Tensordot"):
         x = convert_to_tensor(a, name="a")
         y = convert_to_tensor(b, x.dtype, name="b")
         if x.shape.rank is None or y.shape.rank is None:
@@ -718,7 +718,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         summed = {left[one] for one in of_x}
         out = [each for each in (*left, *right) if each not in summed]
         equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
-        return make("Einsum", {"a": x, "b": y}, {"equation": equation}, scope)
+        return make("Einsum", {"a": x, "b": y}, {"equation": equation}, "MatMul")
 
 
 def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
