@@ -87,7 +87,9 @@ class MappedFunction:
             For each output `(count, ...)`.
         """
         if self._mapped is None:
-            rows = [self._runner.run([column[row, ...] for column in columns]) for row in range(count)]
+            rows = [
+                self._runner.run([column[row, ...] for column in columns]) for row in range(count)
+            ]
             return [
                 np.stack([np.asarray(row[position], tensor.dtype.numpy_dtype) for row in rows])
                 for position, tensor in enumerate(self.outputs)

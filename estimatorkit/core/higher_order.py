@@ -12,8 +12,8 @@ from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import trace
 from estimatorkit.core.function_ops import make_function_op
-from estimatorkit.core.host_functions import ELEMENT
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.host_functions import ELEMENT
 from estimatorkit.core.ops.array import identity, stop_gradient
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor

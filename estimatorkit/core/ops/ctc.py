@@ -42,7 +42,8 @@ def _loss(logits: Any, labels: Any, lengths: Any, blank: int) -> Any:
         logs, jnp.broadcast_to(states[None], (time, *states.shape)), axis=2
     )
     # The logarithm of an impossible path: finite, so that no derivative is NaN.
-    never = jnp.asarray(jnp.finfo(logs.dtype).min / 4, logs.dtype)
+    finfo: Any = jnp.finfo
+    never = jnp.asarray(finfo(logs.dtype).min / 4, logs.dtype)
     first = jnp.arange(2 * count + 1) < 2
     alpha = jnp.where(first[None], emitted[0], never)
 
@@ -400,7 +401,7 @@ def _beam_search(scores: Any, width: int, paths: int) -> list[tuple[tuple[int, .
                     put((*prefix, label), 1, ended + step[label])
                 else:
                     put((*prefix, label), 1, whole + step[label])
-        best = sorted(after.items(), key=lambda item: -np.logaddexp(*item[1]))[:width]
+        best = sorted(after.items(), key=lambda item: -np.logaddexp(item[1][0], item[1][1]))[:width]
         beams = {prefix: (entry[0], entry[1]) for prefix, entry in best}
     ranked = sorted(beams.items(), key=lambda item: -np.logaddexp(*item[1]))[:paths]
     return [(prefix, float(np.logaddexp(*entry))) for prefix, entry in ranked]

@@ -28,7 +28,8 @@ def _transposed_product(a: Any, b: Any) -> Any:
     """a.T @ b."""
     if b.shape[1] > _NARROW or b.shape[1] >= a.shape[1] or jax.default_backend() != "cpu":
         return a.T @ b
-    return lax.optimization_barrier(lax.optimization_barrier(b.T) @ a).T
+    barrier: Any = lax.optimization_barrier
+    return barrier(barrier(b.T) @ a).T
 
 
 @jax.custom_vjp

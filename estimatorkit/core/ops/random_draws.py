@@ -13,7 +13,7 @@ from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, indexing, joining, random
+from estimatorkit.core.ops import array, elementwise, indexing, joining, random
 from estimatorkit.core.ops.random import get_seed
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.tensor import Tensor
@@ -226,7 +226,8 @@ def stateless_normal(
 ) -> Tensor:
     """Normal draws that follow from the seed alone; see `stateless_uniform`."""
     with get_default_graph().name_scope(name or "stateless_random_normal"):
-        return _of_seed("StatelessRandomNormal", shape, seed, dtype, None) * stddev + mean
+        drawn = _of_seed("StatelessRandomNormal", shape, seed, dtype, None)
+        return elementwise.add(drawn * stddev, mean)
 
 
 def stateless_truncated_normal(
@@ -239,4 +240,5 @@ def stateless_truncated_normal(
 ) -> Tensor:
     """Normal draws within two standard deviations, from the seed alone; see `stateless_uniform`."""
     with get_default_graph().name_scope(name or "stateless_truncated_normal"):
-        return _of_seed("StatelessTruncatedNormal", shape, seed, dtype, None) * stddev + mean
+        drawn = _of_seed("StatelessTruncatedNormal", shape, seed, dtype, None)
+        return elementwise.add(drawn * stddev, mean)

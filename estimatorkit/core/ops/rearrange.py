@@ -661,7 +661,8 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 def _limits(x: Tensor, wanted: Any) -> tuple[Any, Any]:
     def of(dtype: Any) -> tuple[Any, Any]:
         numpy = dtype.numpy_dtype
-        info = np.iinfo(numpy) if dtype.is_integer else jnp.finfo(numpy)
+        limits: Any = np.iinfo if dtype.is_integer else jnp.finfo
+        info = limits(numpy)
         return info.min, info.max
 
     (low, high), (least, most) = of(wanted), of(x.dtype)

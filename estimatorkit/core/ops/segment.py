@@ -27,14 +27,17 @@ _DATA = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 4.0], [2.0, 2.0]], np.float32)
 _IDS = np.array([0, 0, -1, 0], np.int32)
 
 
+def _limits(dtype: Any) -> Any:
+    info: Any = jnp.finfo if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo
+    return info(dtype)
+
+
 def _lowest(dtype: Any) -> Any:
-    limits = jnp.finfo(dtype) if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype)
-    return limits.min
+    return _limits(dtype).min
 
 
 def _highest(dtype: Any) -> Any:
-    limits = jnp.finfo(dtype) if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype)
-    return limits.max
+    return _limits(dtype).max
 
 
 def _flat(data: Any, ids: Any) -> tuple[Any, Any]:

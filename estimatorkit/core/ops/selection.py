@@ -86,7 +86,7 @@ class UniqueWithCounts(NamedTuple):
 
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # TensorFlow's name, over the tuple's method
 
 
 def _unique(x: Any, dtype: Any) -> Any:

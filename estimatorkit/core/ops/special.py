@@ -266,6 +266,7 @@ real = _part("Real", jnp.real, np.real, "The real part.")
 imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
 angle = _part("Angle", jnp.angle, np.angle, "The angle of complex numbers (radians).")
 
+
 def _float_part(x: Any) -> Any:
     return x if x.dtype == np.float64 else x.astype(np.float32)
 
