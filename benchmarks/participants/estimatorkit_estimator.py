@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from importlib.metadata import version
 
 import estimatorkit as ek
 from benchmarks.estimator_program import EstimatorProgram, EstimatorTrainer
+from benchmarks.graph_programs import PROGRAMS
 from benchmarks.participants.protocol import Participant, answer
-from benchmarks.session_run import one_op_call
 from benchmarks.workloads import Classification
 from estimatorkit.version import __version__
 
@@ -34,6 +35,6 @@ if __name__ == "__main__":
             },
             versions={"estimatorkit": __version__, "jax": version("jax")},
             trainer=trainer,
-            calls={"session_run": lambda: one_op_call(ek)},
+            calls={name: functools.partial(program, ek) for name, program in PROGRAMS.items()},
         )
     )

@@ -71,7 +71,7 @@ def time_training(trainer: Trainer, warm_steps: int, steps: int) -> dict[str, fl
     return {"seconds": long - short, "warm_seconds": short}
 
 
-def seconds_per_call(call: Callable[[], object], calls: int, block: int = 100) -> float:
+def seconds_per_call(call: Callable[[], object], calls: int, block: int) -> float:
     """Returns the median over blocks of `block` calls of the mean time of a call."""
 
     def run_block() -> None:
@@ -111,7 +111,8 @@ def measure(
         return time_training(trainer, workload.warm_steps, units) | loss
     if workload.unit == "import":
         return {"seconds": units * seconds_per_import(participant.imports[workload.name], units)}
-    return {"seconds": units * seconds_per_call(participant.calls[workload.name](), units)}
+    call = participant.calls[workload.name]()
+    return {"seconds": units * seconds_per_call(call, units, workload.granule)}
 
 
 def answer(participant: Participant, arguments: list[str] | None = None) -> None:

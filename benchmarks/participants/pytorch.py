@@ -7,6 +7,7 @@ With `ESTIMATORKIT_BENCH_TORCH_COMPILE=1`, model and loss are compiled by `torch
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ import numpy as np
 import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
 
+from benchmarks.graph_programs import digits
 from benchmarks.participants.protocol import CHECKED_EXAMPLES, Participant, answer
 from benchmarks.workloads import Classification
 
@@ -110,6 +112,36 @@ def trainer(workload: Classification) -> TorchTrainer:
     )
 
 
+def cnn_step() -> Callable[[], object]:
+    """Returns a call that trains the network of `graph_programs.cnn_step` on 128 pictures."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 32, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(7 * 7 * 64, 1024),
+        nn.ReLU(),
+        nn.Linear(1024, 10),
+    )
+    optimizer = torch.optim.Adam(model.parameters(), 1e-4, fused=True)
+    batches = itertools.cycle(digits(50, 128))
+
+    def call() -> object:
+        images, labels = next(batches)
+        optimizer.zero_grad()
+        logits = model(torch.from_numpy(images).reshape(-1, 1, 28, 28))
+        loss = nn.functional.cross_entropy(logits, torch.from_numpy(labels))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    call()
+    return call
+
+
 if __name__ == "__main__":
     answer(
         Participant(
@@ -119,6 +151,6 @@ if __name__ == "__main__":
             },
             versions={"torch": torch.__version__},
             trainer=trainer,
-            calls={},
+            calls={"mnist_cnn": cnn_step},
         )
     )

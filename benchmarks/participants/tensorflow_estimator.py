@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from benchmarks.estimator_program import EstimatorProgram
+from benchmarks.graph_programs import PROGRAMS
 from benchmarks.participants.protocol import Participant, answer
-from benchmarks.session_run import one_op_call
 
 if __name__ == "__main__":
     tf.get_logger().setLevel("ERROR")
@@ -24,6 +26,8 @@ if __name__ == "__main__":
             },
             versions={"tensorflow": tf.__version__},
             trainer=program.trainer,
-            calls={"session_run": lambda: one_op_call(tf.compat.v1)},
+            calls={
+                name: functools.partial(program, tf.compat.v1) for name, program in PROGRAMS.items()
+            },
         )
     )
