@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -171,13 +172,18 @@ class CompiledSegment:
 
     def __call__(self, values: dict[Tensor, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        with self._state.lock:
+            self.run(values)
+
+    def run(self, values: dict[Tensor, Any]) -> None:
+        """Runs the segment for one who holds the state's lock."""
         inputs = [
             values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
             for tensor in self._traced
         ]
         executable = self._executable(values)
         state = self._state
-        with state.lock, self._context():
+        with self._context():
             kept = state.take(self._kept)
             donated = state.take(self._donated)
             if state.several_devices:
@@ -293,6 +299,11 @@ class PlanRunner:
             else HostSegment(segment, state)
             for segment in plan.segments
         ]
+        levels: dict[int, list[CompiledSegment | HostSegment]] = {}
+        for segment, step in zip(plan.segments, self._steps, strict=True):
+            levels.setdefault(segment.level, []).append(step)
+        self._levels = list(levels.values())
+        self._state = state
         # JAX may read a fed array in place: the caller must not get it back while it does.
         self._waits = [
             step.wait
@@ -311,8 +322,11 @@ class PlanRunner:
         if self._constants:
             values.update(self._constants)
         if trace is None:
-            for step in self._steps:
-                step(values)
+            for steps in self._levels:
+                if len(steps) == 1:
+                    steps[0](values)
+                else:
+                    self._run_together(steps, values)
         else:
             for segment, step in zip(self.plan.segments, self._steps, strict=True):
                 where = "host" if segment.place == "host" else segment.device or default_name()
@@ -323,6 +337,18 @@ class PlanRunner:
         for wait in self._waits:
             wait()
         return [to_numpy(values[tensor], tensor) for tensor in self._fetches]
+
+    def _run_together(
+        self, steps: Sequence[CompiledSegment | HostSegment], values: dict[Tensor, Any]
+    ) -> None:
+        """Runs segments that do not depend on each other: those of devices at the same time."""
+        compiled = [step for step in steps if isinstance(step, CompiledSegment)]
+        with self._state.lock, ThreadPoolExecutor(len(compiled)) as pool:
+            for done in [pool.submit(step.run, values) for step in compiled]:
+                done.result()
+        for step in steps:
+            if isinstance(step, HostSegment):
+                step(values)
 
 
 def to_numpy(value: Any, tensor: Tensor) -> Any:

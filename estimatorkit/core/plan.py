@@ -47,12 +47,14 @@ class Segment:
         writes: variables that get a new value.
         random: operations whose random counters move on.
         device: the device's name, '' for the default one (and on the host).
+        level: segments of one level do not depend on each other.
         rewriting: what stands in for operations that do not run.
     """
 
     place: Place
     ops: list[Operation]
     device: str
+    level: int
     rewriting: Rewriting
     inputs: list[Tensor] = field(default_factory=list)
     static_inputs: list[Tensor] = field(default_factory=list)
@@ -174,7 +176,7 @@ def make_plan(
         groups.setdefault((levels[op], places[op]), []).append(op)
     # Devices first within a level: their calls return before the work is done, the host's do not.
     segments = [
-        Segment(place, groups[level, (place, device)], device, rewriting)
+        Segment(place, groups[level, (place, device)], device, level, rewriting)
         for level, (place, device) in sorted(groups)
     ]
     _connect(segments, fetches, fed, static, rewriting)

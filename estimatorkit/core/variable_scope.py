@@ -418,11 +418,11 @@ def _ends(info: PartitionInfo, shape: Sequence[int]) -> list[int]:
 
 def _make(name: str, value: Any, dtype: DType | None, regularizer: Any, rest: Any) -> Variable:
     """Makes a variable, and its regularization loss."""
-    graph = get_default_graph()
+    graph = get_default_graph().outermost
     with graph.name_scope(None), graph.control_dependencies(None):
         variable = Variable(value, name=name, dtype=dtype, **rest)
     if regularizer is not None:
-        with graph.name_scope(f"{name}/Regularizer/"):
+        with graph.as_default(), graph.name_scope(f"{name}/Regularizer/"):
             loss = regularizer(variable)
         if loss is not None:
             graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

@@ -1,4 +1,4 @@
-"""Critical sections: runs of several threads enter one after the other."""
+"""Critical sections (`MutexV2`, `ExecuteInCriticalSection`): threads enter one after the other."""
 
 from __future__ import annotations
 

@@ -6,13 +6,14 @@ an attribute (`pad`'s paddings): XLA needs it when it compiles.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
+from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import (
@@ -127,19 +128,45 @@ register(
 )
 
 
+_WIDTH = [int32, int64, float32, float64]
+
+
+def _widest(values: Sequence[Any]) -> DType | None:
+    """The dtype that holds all values; None where they are none of `_WIDTH`."""
+    dtypes = [
+        as_dtype(each.dtype if hasattr(each, "dtype") else as_array(each).dtype) for each in values
+    ]
+    return max(dtypes, key=_WIDTH.index) if set(dtypes) <= set(_WIDTH) else None
+
+
+def _of_dtype(value: Any, dtype: DType | None) -> Any:
+    """A tensor cast to the dtype; other values as they are."""
+    if dtype is None or not (isinstance(value, Tensor) or hasattr(value, "_as_tensor")):
+        return value
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype is dtype else make("Cast", {"x": tensor}, {"dtype": dtype})
+
+
 def range_(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`."""
+    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`.
+
+    Args:
+        start, limit, delta: numbers or scalar tensors; all get the widest of their dtypes.
+        dtype: the dtype; by default that one.
+        name: the operation's name.
+    """
     if limit is None:
         start, limit = 0, start
-    wanted = None if dtype is None else as_dtype(dtype)
+    wanted = _widest((start, limit, delta)) if dtype is None else as_dtype(dtype)
+    values = {"start": start, "limit": limit, "delta": delta}
     return make(
         "Range",
-        {"start": start, "limit": limit, "delta": delta},
+        {key: _of_dtype(value, wanted) for key, value in values.items()},
         name=name,
         same_dtype=True,
-        dtypes={"start": wanted, "limit": wanted, "delta": wanted} if wanted else None,
+        dtypes=dict.fromkeys(values, wanted) if wanted else None,
     )
 
 
