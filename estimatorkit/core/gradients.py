@@ -206,7 +206,7 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         # in TensorFlow.
         return [None] * len(wanted)
     if rule == "same":
-        return incoming
+        return [incoming[at] if at < len(incoming) else None for at in wanted]
     with get_default_graph().name_scope(f"{op.name}_grad"):
         if rule == "auto":
             return vjp(op, incoming, wanted, forward_type)

@@ -117,6 +117,7 @@ def test_hessians() -> None:
 
 
 def test_a_jax_function_is_an_operation() -> None:
+    """The row `JaxFunction`."""
     import jax.numpy as jnp
 
     x = tf.placeholder(tf.float32, [None, 2])
