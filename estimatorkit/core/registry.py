@@ -63,9 +63,9 @@ class OpDef:
             giving one, where the attributes hold functions (then the host runs `numpy_kernel`).
         infer: `infer(inputs, attrs)`, giving the outputs' specs; None to evaluate the kernel
             abstractly.
-        gradient: 'auto' (`jax.vjp` of the kernel), 'same' (each input's is that of the output in its
-            place, as it is, so that `IndexedSlices` stay rows), None (not differentiable), or `gradient(op, *output
-            gradients)` giving a gradient or None for each input.
+        gradient: 'auto' (`jax.vjp` of the kernel), 'same' (each input's is that of the output in
+            its place, as it is, so that `IndexedSlices` stay rows), None (not differentiable), or
+            `gradient(op, *output gradients)` giving a gradient or None for each input.
         numpy_kernel: the same function in NumPy. The tests compare with it; values known before
             running are folded by it; and it runs the op on strings.
         static: positions of inputs whose values shape the output and must be known when XLA
