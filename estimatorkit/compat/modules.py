@@ -53,11 +53,12 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
         target, _, attribute = place.partition(":")
         found = importlib.import_module(target)
         return getattr(found, attribute) if attribute else found
-    if not name.startswith("__"):
-        for each in table.behind:
-            value = getattr(importlib.import_module(each), name, _MISSING)
-            if value is not _MISSING:
-                return value
+    if name.startswith("__"):  # asked of every module by tools: nothing is imported for it
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    for each in table.behind:
+        value = getattr(importlib.import_module(each), name, _MISSING)
+        if value is not _MISSING:
+            return value
     short = module.removeprefix("estimatorkit.compat.").replace("v1", "tf", 1)
     hint = table.instead.get(name) or did_you_mean(name, all_names(table, children))
     raise AttributeError(
