@@ -36,13 +36,39 @@ def test_iris_learns_with_each_seed(
         assert re.search(rf'Prediction is "{species}" \(\d+\.\d%\), expected "{species}"', printed)
 
 
-def test_readme_script_runs() -> None:
-    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def run_script_of_readme(position: int) -> str:
+    """What the README's script at a position prints."""
+    scripts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False
+        [sys.executable, "-c", scripts[position]],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    accuracy = re.search(r"'accuracy': (?:np\.float32\()?([\d.]+)", done.stdout)
+    return done.stdout
+
+
+def test_readme_script_of_an_estimator_runs() -> None:
+    printed = run_script_of_readme(0)
+    accuracy = re.search(r"'accuracy': (?:np\.float32\()?([\d.]+)", printed)
     assert accuracy is not None
     assert float(accuracy[1]) >= 0.9
-    assert done.stdout.splitlines()[-1].count("np.int64") == 30
+    assert printed.splitlines()[-1].count("np.int64") == 30
+
+
+def test_readme_script_of_a_graph_runs() -> None:
+    """The loop ends after the first step that passes the limit; the slope is its closed form."""
+    printed = run_script_of_readme(1)
+    values = re.search(
+        r"\(?(\d+)\)?, (?:np\.float32\()?([\d.]+)\)?, array\(\[\[(.*?)\]\]", printed, re.DOTALL
+    )
+    assert values is not None, printed
+    steps, total = int(values[1]), float(values[2])
+    slope = [float(each) for each in re.findall(r"-?[\d.]+", values[3])]
+    projection_square = total / steps - 1.0  # of x @ weights
+    assert total >= 10.0
+    assert total - total / steps < 10.0
+    for row, value in zip((1, 2, 3), slope, strict=True):
+        assert abs(value) == pytest.approx(2 * steps * row * projection_square**0.5, rel=1e-4)

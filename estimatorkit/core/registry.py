@@ -391,7 +391,10 @@ def fold(
     if any((tensor.shape.num_elements() or 0) > _FOLD_LIMIT for tensor in outputs):
         return None
     with np.errstate(all="ignore"):  # infinities and NaN are values, as they are to XLA
-        return row.numpy_kernel(*inputs, **attrs)
+        try:
+            return row.numpy_kernel(*inputs, **attrs)
+        except np.linalg.LinAlgError:  # of a singular matrix: XLA has values for it
+            return None
 
 
 def constant_value(tensor: Tensor) -> Any | None:

@@ -52,6 +52,14 @@ def test_what_is_folded_and_shared_is_shown() -> None:
     assert "unused" not in before + after
 
 
+def test_matrices_that_have_no_inverse_are_left_to_the_device() -> None:
+    found = tf.matrix_inverse([[1.0, 2.0], [2.0, 4.0]]), tf.cholesky([[1.0, 9.0], [9.0, 1.0]])
+    with tf.Session() as session:
+        inverse, factor = session.run(found)
+    assert not np.isfinite(inverse).any()
+    assert np.isnan(factor).any()
+
+
 def test_stateful_and_random_operations_are_never_shared() -> None:
     v = tf.Variable(0.0)
     drawn = [tf.random_uniform([], seed=1) for _ in range(2)]

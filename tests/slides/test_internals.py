@@ -155,7 +155,8 @@ def test_stacked_lstms_on_several_devices() -> None:
     np.testing.assert_allclose(eval_list(several[0]), eval_list(one[0]), rtol=1e-5, atol=1e-6)
     assert (one[1], several[1]) == ("1", "4")
     sent, received = map(int, several[2].split())
-    assert sent == received == 3 * 8 or sent >= 3
+    assert sent == received
+    assert sent >= 3  # at least once from each layer to the next
     assert one[2] == "0 0"
 
 
