@@ -62,6 +62,7 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.session", "InteractiveSession", "Session"),
     **names(f"{_CORE}.gradients", "RegisterGradient", "gradients", NotDifferentiable="no_gradient"),
     **names(f"{_CORE}.custom_gradients", "custom_gradient", "hessians"),
+    **names(f"{_CORE}.gradient_tape", "GradientTape", "UnconnectedGradients"),
     **names(f"{_CORE}.control_flow", "case", "cond", "switch_case", "while_loop"),
     **names(f"{_CORE}.higher_order", "foldl", "foldr", "map_fn", "scan"),
     **names(f"{_CORE}.tensor_array", "TensorArray"),
