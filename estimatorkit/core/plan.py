@@ -249,19 +249,18 @@ class _StaticValues:
     def resolve(self, tensor: Tensor) -> bool:
         """Whether the value follows at compile time; notes the tensors that it follows from."""
         tensor = self._rewriting.resolve(tensor)
+        follows = tensor in self._rewriting.known or self._follows(tensor)
+        if follows:  # where an earlier segment computes it, it arrives as a value
+            self.from_outside.add(tensor)
+        return follows
+
+    def _follows(self, tensor: Tensor) -> bool:
         op = tensor.op
-        if tensor in self._rewriting.known:
-            return True
         if tensor in self._fed or self._places.get(op) == ("host", ""):
             # Sizes and axes only: compiled-in data would be a compilation for each new value.
-            if not tensor.dtype.is_integer or (tensor.shape.rank or 0) > 1:
-                return False
-            self.from_outside.add(tensor)
-            return True
-        if op.type == "Const":
-            return True
+            return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
         row = registry.lookup(op.type)
-        if row.known_from_shape:
+        if op.type == "Const" or row.known_from_shape:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.

@@ -219,3 +219,16 @@ def test_segments_on_several_devices_run_at_the_same_time() -> None:
         "/device:CPU:1",
         "['/device:CPU:0', '/device:CPU:1']",
     ]
+
+
+def test_a_size_computed_before_a_host_operation_is_known_after_it() -> None:
+    """It crosses two segments; XLA needs its value in both."""
+    x = tf.placeholder(tf.float32, [None, 2])
+    rows = tf.shape(x)[0]
+    before = tf.reduce_sum(tf.ones([rows, 3]) * x[0, 0])
+    on_host = tf.py_func(lambda value: value + np.float32(1), [before], tf.float32)
+    after = tf.fill([rows], on_host)
+    with tf.Session() as session:
+        for count in (2, 5):
+            found = session.run(after, {x: np.ones((count, 2))})
+            np.testing.assert_array_equal(found, [3 * count + 1] * count)

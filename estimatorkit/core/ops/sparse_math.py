@@ -40,7 +40,7 @@ from estimatorkit.core.sparse_tensor import (
     SparseTensor,
     convert_to_tensor_or_sparse_tensor,
 )
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 
 _INDICES = np.array([[0, 1], [0, 2], [2, 0]], np.int64)
 _VALUES = np.array([1.5, -2.0, 3.0], np.float32)
@@ -413,16 +413,31 @@ def _softmax_gradient(indices: Array, probabilities: Array, shape: Array, dy: Ar
     return result
 
 
+def _back_through_softmax(op: Operation, probabilities: Tensor, dy: Tensor) -> Tensor:
+    return output("SparseSoftmaxGrad", [op.inputs[0], probabilities, op.inputs[2], dy])
+
+
+def _softmax_second_gradient(op: Operation, dz: Tensor) -> list[Any]:
+    """Of z = p (dy - sum p dy), the sum over the row, by p and by dy."""
+    indices, probabilities, shape, dy = op.inputs
+    row_sums = [
+        dense - output("SparseSoftmaxGrad", [indices, ones_like(dense), shape, dense])
+        for dense in (probabilities * dz, probabilities * dy)
+    ]
+    return [
+        None,
+        dz * (dy - row_sums[1]) - dy * row_sums[0],
+        None,
+        _back_through_softmax(op, probabilities, dz),
+    ]
+
+
 register(
     "SparseSoftmax",
     _softmax,
     where="host",
     infer=lambda inputs, attrs: [Spec(inputs[1].dtype, inputs[1].shape)],
-    gradient=lambda op, dy: [
-        None,
-        output("SparseSoftmaxGrad", [op.inputs[0], op.outputs[0], op.inputs[2], dy]),
-        None,
-    ],
+    gradient=lambda op, dy: [None, _back_through_softmax(op, op.outputs[0], dy), None],
     cases=lambda: [
         Case((_INDICES, floats([np.log(3), 0, 7]), _SHAPE), {}, floats([0.75, 0.25, 1]))
     ],
@@ -432,7 +447,7 @@ register(
     _softmax_gradient,
     where="host",
     infer=lambda inputs, attrs: [Spec(inputs[3].dtype, inputs[3].shape)],
-    gradient=None,
+    gradient=_softmax_second_gradient,
     cases=lambda: [
         Case(
             (_INDICES, floats([0.75, 0.25, 1]), _SHAPE, floats([1, 0, 5])),
