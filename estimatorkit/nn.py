@@ -13,7 +13,7 @@ _PLACES = {
     **names(
         f"{_OPS}.nn",
         *("batch_normalization", "bias_add", "dropout", "elu", "l2_loss", "l2_normalize"),
-        *("leaky_relu", "log_softmax", "moments", "relu", "selu"),
+        *("leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu"),
         *("sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits"),
         *("softmax_cross_entropy_with_logits_v2", "softplus", "softsign"),
         "sparse_softmax_cross_entropy_with_logits",
@@ -38,7 +38,7 @@ _PLACES = {
     ),
     **names(
         f"{_OPS}.activations",
-        *("crelu", "log_poisson_loss", "relu6", "relu_layer", "swish"),
+        *("crelu", "log_poisson_loss", "relu_layer", "swish"),
         *("weighted_cross_entropy_with_logits", "xw_plus_b"),
         silu="swish",
     ),
@@ -57,7 +57,7 @@ _PLACES = {
     **names(
         f"{_OPS}.ctc",
         *("collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"),
-        *("ctc_loss_v2",),
+        *("ctc_beam_search_decoder_v2", "ctc_loss_v2"),
     ),
     **names(
         "estimatorkit.layers.rnn",

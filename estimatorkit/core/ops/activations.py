@@ -1,4 +1,4 @@
-"""Activations and losses made of other operations: `relu6`, `crelu`, `swish`, `xw_plus_b`, ..."""
+"""Activations and losses made of other operations: `crelu`, `swish`, `xw_plus_b`, ..."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, filling, indexing, joining, linalg, nn
 from estimatorkit.core.tensor import Tensor
-
-
-def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6)."""
-    with get_default_graph().name_scope(name or "Relu6") as scope:
-        return elementwise.minimum(nn.relu(features), 6, name=scope)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -97,10 +91,21 @@ def log_poisson_loss(
         log_input: logs of rates.
         compute_full_loss: add Stirling's approximation of log(targets!), for targets above 1.
         name: the name scope.
+
+    Raises:
+        ValueError: the shapes differ.
     """
     with get_default_graph().name_scope(name or "log_poisson_loss") as scope:
         rate = convert_to_tensor(log_input, name="log_input")
         counts = convert_to_tensor(targets, rate.dtype, name="targets")
+        if not counts.shape.is_compatible_with(rate.shape):
+            raise ValueError(
+                explain(
+                    "`log_input` and `targets` must have the same shape, received "
+                    f"({rate.shape} vs {counts.shape})",
+                    made_at=counts.op.source,
+                )
+            )
         loss = elementwise.exp(rate) - rate * counts
         if compute_full_loss:
             stirling = (

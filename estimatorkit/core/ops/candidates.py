@@ -17,7 +17,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, nn, reduce
 from estimatorkit.core.ops.embedding import embedding_lookup
@@ -119,12 +119,15 @@ def _sampler(
 ) -> Candidates:
     classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
     if unique and num_sampled > len(probabilities):
-        raise ValueError(
+        raise InvalidArgumentError(
+            None,
+            None,
             explain(
-                f"{name}: more unique classes are asked for than there are",
+                f"Sampler's range is too small: {name} is asked for more unique classes than "
+                "there are",
                 expected=f"at most {len(probabilities)}",
                 received=num_sampled,
-            )
+            ),
         )
     attrs = {
         "num_sampled": int(num_sampled),
@@ -217,10 +220,13 @@ def fixed_unigram_candidate_sampler(
         unigrams: the counts, instead of a file.
 
     Raises:
-        ValueError: neither or both of `vocab_file` and `unigrams` are given.
+        InvalidArgumentError: neither or both of `vocab_file` and `unigrams` are given.
+        ValueError: the counts do not fit `range_max`.
     """
     if bool(vocab_file) == bool(len(unigrams)):
-        raise ValueError("Must provide either vocab_file or unigrams, and not both.")
+        raise InvalidArgumentError(
+            None, None, "Must provide either vocab_file or unigrams, and not both."
+        )
     if vocab_file:
         with open(vocab_file, encoding="utf-8") as file:
             unigrams = [float(line.rsplit(",", 1)[1]) for line in file if line.strip()]
@@ -273,28 +279,39 @@ def compute_accidental_hits(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Where sampled classes are true classes of an example.
 
+    Args:
+        true_classes: int `(batch, num_true)`.
+        sampled_candidates: int64 `(num_sampled,)`.
+        num_true: how many true classes an example has.
+        seed: accepted for TensorFlow's signature.
+        name: the name scope.
+
     Returns:
         `(indices, ids, weights)`: the example, the place among the sampled classes, and the least
         float32, to be added to the logit there.
     """
     with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
-        places = indexing.where(_hits(true_classes, sampled_candidates, num_true))
+        places = indexing.where(_same(true_classes, sampled_candidates, num_true))
         least = float(np.finfo(np.float32).min)
         return (
             elementwise.cast(places[:, 0], "int32"),
-            places[:, 1],
+            places[:, 2],
             filling.fill(array.shape(places)[:1], least),
         )
 
 
 def _hits(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
     """`(batch, num_sampled)`: whether a sampled class is a true one of the example."""
+    return reduce.reduce_any(_same(true_classes, sampled, num_true), 1)
+
+
+def _same(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
+    """`(batch, num_true, num_sampled)`: whether a sampled class is a true one."""
     classes = array.reshape(
         elementwise.cast(convert_to_tensor(true_classes), int64), [-1, num_true]
     )
     drawn = elementwise.cast(convert_to_tensor(sampled), int64)
-    same = elementwise.equal(array.expand_dims(classes, 2), array.reshape(drawn, [1, 1, -1]))
-    return reduce.reduce_any(same, 1)
+    return elementwise.equal(array.expand_dims(classes, 2), array.reshape(drawn, [1, 1, -1]))
 
 
 def _sampled_logits(

@@ -13,7 +13,7 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise
 from estimatorkit.core.registry import Case, Spec, register
@@ -124,7 +124,10 @@ def ctc_loss(
         ValueError: ctc_merge_repeated is false.
     """
     if not isinstance(labels, SparseTensor):
-        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+        raise TypeError(
+            "Expected argument `labels` to be a SparseTensor. "
+            f"Received labels={labels} of type: {type(labels).__name__}"
+        )
     if not ctc_merge_repeated:
         raise ValueError("ctc_loss: ctc_merge_repeated=False is not supported.")
     from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
@@ -135,7 +138,10 @@ def ctc_loss(
             scores = array.transpose(scores, [1, 0, 2])
         dense = sparse_tensor_to_dense(labels, default_value=-1)
         if preprocess_collapse_repeated:
-            dense = registry.output("CollapseRepeated", [dense])
+            from estimatorkit.core.ops.reduce import reduce_sum
+
+            count = reduce_sum(elementwise.cast(elementwise.greater_equal(dense, 0), int32), 1)
+            dense = registry.apply("CollapseRepeated", [dense, count], {"fill": -1}).outputs[0]
         return _make_loss(
             scores, dense, sequence_length, _classes(scores) - 1, ignore_longer_outputs_than_inputs
         )
@@ -146,7 +152,11 @@ def _classes(scores: Tensor) -> int:
     if classes is None:
         raise ValueError(
             explain(
-                "ctc_loss: the number of classes must be known",
+                (
+                    f"Shape must be rank 3 but is rank {scores.shape.rank}: the logits of CTC"
+                    if scores.shape.rank not in (None, 3)
+                    else "CTC: the number of classes must be known"
+                ),
                 expected="logits (time, batch, classes)",
                 received=scores,
                 made_at=scores.op.source,
@@ -159,6 +169,18 @@ def _make_loss(
     scores: Tensor, dense: Tensor, lengths: Any, blank: int, zero_infinite: bool
 ) -> Tensor:
     inputs = [scores, elementwise.cast(dense, int32), convert_to_tensor(lengths, int32)]
+    known, time = registry.constant_value(inputs[2]), scores.shape[0]
+    for number, length in enumerate(() if known is None or time is None else known):
+        if length > time:
+            raise InvalidArgumentError(
+                None,
+                inputs[2].op,
+                explain(
+                    f"sequence_length({number}) <= {time}",
+                    received=int(length),
+                    made_at=inputs[2].op.source,
+                ),
+            )
     loss = registry.output("CTCLoss", inputs, {"blank": int(blank)}, "CTCLoss")
     if not zero_infinite:
         return loss
@@ -214,25 +236,36 @@ def ctc_loss_v2(
         return _make_loss(scores, dense, logit_length, blank % classes, False)
 
 
-def _collapse(labels: Any) -> Any:
-    result = np.full_like(labels, -1)
-    for row, values in zip(result, labels, strict=True):
-        kept = [value for at, value in enumerate(values) if at == 0 or values[at - 1] != value]
+def _collapse(labels: Any, lengths: Any, fill: int) -> Any:
+    rows = []
+    for values, length in zip(labels, lengths, strict=True):
+        values = values[:length]
+        rows.append(
+            [value for at, value in enumerate(values) if at == 0 or values[at - 1] != value]
+        )
+    counts = np.array([len(row) for row in rows], np.int32)
+    result = np.full((len(rows), max(counts, default=0)), fill, labels.dtype)
+    for row, kept in zip(result, rows, strict=True):
         row[: len(kept)] = kept
-    return result
+    return result, counts
+
+
+def _infer_collapse(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    batch = inputs[0].shape[0] if inputs[0].shape.rank == 2 else None
+    return [Spec(inputs[0].dtype, TensorShape([batch, None])), Spec(int32, TensorShape([batch]))]
 
 
 register(
     "CollapseRepeated",
     _collapse,
     where="host",
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
+    infer=_infer_collapse,
     gradient=None,
     cases=lambda: [
         Case(
-            (np.array([[1, 1, 2], [3, -1, -1]], np.int32),),
-            {},
-            np.array([[1, 2, -1], [3, -1, -1]], np.int32),
+            (np.array([[1, 1, 2], [3, 5, 5]], np.int32), np.array([3, 1], np.int32)),
+            {"fill": -1},
+            (np.array([[1, 2], [3, -1]], np.int32), np.array([2, 1], np.int32)),
         )
     ],
 )
@@ -241,19 +274,21 @@ register(
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Labels with repeated ones merged, 0 after the end, and how many are left of each row."""
-    from estimatorkit.core.ops.filling import ones_like, range_, zeros_like
-    from estimatorkit.core.ops.indexing import where
-    from estimatorkit.core.ops.reduce import reduce_sum
+    """Merges repeated labels.
 
+    Args:
+        labels: int `(batch, n)`.
+        seq_length: int `(batch,)`: how many labels of each row count.
+        name: the name scope.
+
+    Returns:
+        The labels, `(batch, the most that are left)`, 0 after the end; and how many are left of
+        each row, int32 `(batch,)`.
+    """
     with get_default_graph().name_scope(name or "collapse_repeated_labels"):
-        given = convert_to_tensor(labels)
-        lengths = elementwise.cast(convert_to_tensor(seq_length), int32)
-        places = range_(array.shape(given)[1])
-        inside = elementwise.less(array.expand_dims(places, 0), array.expand_dims(lengths, 1))
-        merged = registry.output("CollapseRepeated", [where(inside, given, -ones_like(given))])
-        kept = elementwise.greater_equal(merged, zeros_like(merged))
-        return where(kept, merged, zeros_like(merged)), reduce_sum(elementwise.cast(kept, int32), 1)
+        inputs = [convert_to_tensor(labels), convert_to_tensor(seq_length)]
+        op = registry.apply("CollapseRepeated", inputs, {"fill": 0})
+        return op.outputs[0], op.outputs[1]
 
 
 # -- decoders
@@ -269,7 +304,22 @@ def _sparse(rows: Sequence[Sequence[int]]) -> tuple[Any, Any, Any]:
     )
 
 
+def _check_lengths(lengths: Any, time: int) -> None:
+    for number, length in enumerate(lengths):
+        if not 0 <= length <= time:
+            raise FailedPreconditionError(
+                None,
+                None,
+                explain(
+                    f"sequence_length({number}) <= {time}",
+                    expected=f"lengths from 0 to the {time} steps that there are",
+                    received=int(length),
+                ),
+            )
+
+
 def _greedy(logits: Any, lengths: Any, merge_repeated: bool, blank: int) -> Any:
+    _check_lengths(lengths, len(logits))
     rows, scores = [], []
     for example in range(logits.shape[1]):
         steps = logits[: int(lengths[example]), example]
@@ -355,6 +405,7 @@ def ctc_greedy_decoder(
 
 
 def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_repeated: bool) -> Any:
+    _check_lengths(lengths, len(logits))
     found = [
         _beam_search(logits[: int(length), example].astype(np.float64), beam_width, top_paths)
         for example, length in enumerate(lengths)
@@ -453,7 +504,20 @@ def ctc_beam_search_decoder(
     Returns:
         `top_paths` `SparseTensor`s of int64 labels, and their log probabilities,
         `(batch, top_paths)`.
+
+    Raises:
+        InvalidArgumentError: more paths than prefixes are asked for.
     """
+    if top_paths > beam_width:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "requested more paths than the beam width",
+                expected=f"top_paths of at most {beam_width}",
+                received=top_paths,
+            ),
+        )
     scores = convert_to_tensor(inputs)
     attrs = {
         "beam_width": int(beam_width),
@@ -468,3 +532,10 @@ def ctc_beam_search_decoder(
         for at in range(count)
     ]
     return decoded, outputs[-1]
+
+
+def ctc_beam_search_decoder_v2(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
+    """`ctc_beam_search_decoder` that does not merge repeated labels of the result."""
+    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

@@ -12,7 +12,8 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
 
@@ -42,9 +43,11 @@ def embedding_lookup(
     Raises:
         ValueError: params is empty, or partition_strategy is none of its values.
     """
+    if params is None:
+        raise ValueError("params must be specified")
     parts = _parts(params)
     if not parts:
-        raise ValueError("Need at least one param")
+        raise ValueError("Length of params is currently 0. Need at least one param.")
     if partition_strategy not in ("mod", "div"):
         raise ValueError(
             explain(
@@ -54,6 +57,15 @@ def embedding_lookup(
         )
     with get_default_graph().name_scope(name or "embedding_lookup"):
         wanted = convert_to_tensor(ids, name="ids")
+        if not wanted.dtype.is_integer:
+            raise TypeError(
+                explain(
+                    f"embedding_lookup: ids have DataType {wanted.dtype.name} not in list of "
+                    "allowed values: int16, int32, int64",
+                    received=wanted,
+                    made_at=wanted.op.source,
+                )
+            )
         if len(parts) == 1:
             rows = indexing.gather(parts[0], wanted)
         else:
@@ -134,10 +146,11 @@ def embedding_lookup_sparse(
     """
     combiner = combiner or "mean"
     if combiner not in ("mean", "sqrtn", "sum"):
-        raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
-    for what, each in (("sp_ids", sp_ids), ("sp_weights", sp_weights)):
-        if not hasattr(each, "indices") and not (what == "sp_weights" and each is None):
-            raise TypeError(f"{what} must be SparseTensor, got {type(each).__name__}")
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError(f"sp_ids must be SparseTensor, got {type(sp_ids)}")
+    if sp_weights is not None and not isinstance(sp_weights, SparseTensor):
+        raise TypeError(f"sp_weights must be either None or SparseTensor, got {type(sp_weights)}")
     from estimatorkit.core.ops.segment import unsorted_segment_sum
 
     with get_default_graph().name_scope(name or "embedding_lookup_sparse"):
@@ -170,15 +183,45 @@ def safe_embedding_lookup_sparse(
 ) -> Tensor:
     """`embedding_lookup_sparse` for rows without ids too: zeros, or the embedding of `default_id`.
 
-    Ids below 0 and ids with a weight of 0 or less are left out.
+    Ids below 0 are left out, and those with a weight of 0 or less unless the combiner is 'sum'.
+
+    Args:
+        embedding_weights: see `params` of `embedding_lookup`.
+        sparse_ids: a `SparseTensor` of ids, `(d0, ..., dm, n)`.
+        sparse_weights: a `SparseTensor` of weights of the same places, or None.
+        combiner: 'mean', 'sqrtn' or 'sum'.
+        default_id: of rows without ids.
+        name: the name scope.
+        partition_strategy, max_norm: see `embedding_lookup`.
+
+    Returns:
+        `(d0, ..., dm, ...)`.
+
+    Raises:
+        ValueError: there are no embedding weights.
     """
     from estimatorkit.core.ops.sparse_joining import sparse_fill_empty_rows
-    from estimatorkit.core.ops.sparse_shapes import sparse_retain
+    from estimatorkit.core.ops.sparse_shapes import sparse_reshape, sparse_retain
 
+    if embedding_weights is None or not _parts(embedding_weights):
+        raise ValueError(f"Missing embedding_weights {embedding_weights}.")
     with get_default_graph().name_scope(name or "embedding_lookup"):
+        outer = sparse_ids.get_shape()[:-1]
+        deep = outer.rank != 1
+        if deep:
+            lengths = sparse_ids.dense_shape
+            sparse_ids = sparse_reshape(
+                sparse_ids, joining.stack([reduce.reduce_prod(lengths[:-1]), lengths[-1]])
+            )
+            if sparse_weights is not None:
+                sparse_weights = SparseTensor(
+                    sparse_ids.indices, sparse_weights.values, sparse_ids.dense_shape
+                )
         keep = elementwise.greater_equal(sparse_ids.values, 0)
         if sparse_weights is not None:
-            keep = elementwise.logical_and(keep, elementwise.greater(sparse_weights.values, 0.0))
+            if combiner != "sum":
+                positive = elementwise.greater(sparse_weights.values, 0.0)
+                keep = elementwise.logical_and(keep, positive)
             sparse_weights = sparse_retain(sparse_weights, keep)
         ids = sparse_retain(sparse_ids, keep)
         ids, empty = sparse_fill_empty_rows(ids, 0 if default_id is None else default_id)
@@ -187,9 +230,14 @@ def safe_embedding_lookup_sparse(
         result = embedding_lookup_sparse(
             embedding_weights, ids, sparse_weights, partition_strategy, None, combiner, max_norm
         )
-        if default_id is not None:
-            return result
-        mask = elementwise.logical_not(empty)
-        for _ in range((result.shape.rank or 2) - 1):
-            mask = array.expand_dims(mask, -1)
-        return result * elementwise.cast(mask, result.dtype)
+        if default_id is None:
+            mask = elementwise.logical_not(empty)
+            for _ in range((result.shape.rank or 2) - 1):
+                mask = array.expand_dims(mask, -1)
+            result = result * elementwise.cast(mask, result.dtype)
+        inner = result.shape[1:]
+        if deep:
+            wide = [elementwise.cast(lengths[:-1], int32), array.shape(result)[1:]]
+            result = array.reshape(result, joining.concat(wide, 0))
+        result.set_shape(outer.concatenate(inner))
+        return result

@@ -12,7 +12,8 @@ import scipy.special
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.dtypes import int32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, random, reduce
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
@@ -23,6 +24,12 @@ tanh = elementwise.tanh
 
 _SAMPLE = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 7.25]], np.float32)
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def _selu(x: Any) -> Any:
+    # At 0 the gradient is the scale, as in TensorFlow; that of jax.nn.selu is scale times alpha.
+    below = _SELU_ALPHA * jnp.expm1(jnp.minimum(x, 0))
+    return _SELU_SCALE * jnp.where(x >= 0, x, below)
 
 
 def _activation(
@@ -58,7 +65,7 @@ elu = _activation(
 )
 selu = _activation(
     "Selu",
-    jax.nn.selu,
+    _selu,
     lambda x: (_SELU_SCALE * np.where(x > 0, x, _SELU_ALPHA * np.expm1(x))).astype(x.dtype),
     "The scaled exponential linear unit (Klambauer et al. 2017).",
 )
@@ -105,16 +112,32 @@ def softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis (the last by default; `dim` is an older spelling)."""
-    chosen = dim if axis is None else axis
-    return make("Softmax", {"logits": logits}, {"axis": -1 if chosen is None else chosen}, name)
+    return _along("Softmax", logits, dim if axis is None else axis, name)
 
 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """x - log(sum(exp(x))) along an axis (the last by default; `dim` is an older spelling)."""
-    chosen = dim if axis is None else axis
-    return make("LogSoftmax", {"logits": logits}, {"axis": -1 if chosen is None else chosen}, name)
+    return _along("LogSoftmax", logits, dim if axis is None else axis, name)
+
+
+def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
+    chosen = -1 if axis is None else int(axis)
+    scores = convert_to_tensor(logits, name="logits")
+    rank = scores.shape.rank
+    if rank is not None and not -max(rank, 1) <= chosen < max(rank, 1):
+        raise InvalidArgumentError(
+            None,
+            scores.op,
+            explain(
+                f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of "
+                f"dimensions in the input. Received: dim={chosen}",
+                received=scores,
+                made_at=scores.op.source,
+            ),
+        )
+    return make(op_type, {"logits": scores}, {"axis": chosen}, name)
 
 
 # -- cross-entropies
@@ -184,8 +207,13 @@ register(
 
 
 def _keywords_only(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
-    if sentinel is not None or labels is None or logits is None:
+    if sentinel is not None:
         raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=...).")
+    if labels is None or logits is None:
+        raise ValueError(
+            f"Both `labels` and `logits` must be provided for {function}. "
+            f"Received: labels={labels} and logits={logits}"
+        )
 
 
 def softmax_cross_entropy_with_logits(
@@ -250,6 +278,18 @@ def sparse_softmax_cross_entropy_with_logits(
     _keywords_only("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     scores = convert_to_tensor(logits, name="logits")
     indices = convert_to_tensor(labels, name="labels")
+    if scores.shape.rank == 0:
+        raise ValueError(f"`logits` cannot be a scalar. Received logits={scores}")
+    if indices.dtype not in (int32, int64):
+        raise TypeError(
+            explain(
+                f"Value passed to parameter 'labels' has DataType {indices.dtype.name} not in list "
+                "of allowed values: int32, int64",
+                received=indices,
+                made_at=indices.op.source,
+                hint="use softmax_cross_entropy_with_logits for probabilities",
+            )
+        )
     if not indices.shape.is_compatible_with(scores.shape[:-1]):
         raise ValueError(
             explain(
@@ -307,6 +347,15 @@ def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) ->
 
 def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
     value, bias = inputs
+    if value.shape.rank is not None and value.shape.rank < 2:
+        raise ValueError(
+            explain(
+                f"Shape must be at least rank 2 but is rank {value.shape.rank}: the value of a "
+                "BiasAdd",
+                received=value,
+                made_at=value.op.source,
+            )
+        )
     channel = 1 if attrs["channels_first"] else -1
     if value.shape.rank is not None and not bias.shape.is_compatible_with([value.shape[channel]]):
         raise ValueError(
@@ -345,8 +394,9 @@ def bias_add(
         name: the operation's name.
     """
     first = bool(data_format and data_format.startswith("NC"))
-    inputs = {"value": value, "bias": bias}
-    return make("BiasAdd", inputs, {"channels_first": first}, name, same_dtype=True)
+    tensor = convert_to_tensor(value, name="input")
+    inputs = {"value": tensor, "bias": convert_to_tensor(bias, tensor.dtype, "bias")}
+    return make("BiasAdd", inputs, {"channels_first": first}, name)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
@@ -446,19 +496,26 @@ def dropout(
         ValueError: the probability is not in [0, 1), or both or neither are given.
     """
     if (keep_prob is None) == (rate is None):
-        raise ValueError("dropout: give exactly one of rate and keep_prob.")
+        raise ValueError("`rate` must be provided: exactly one of rate and keep_prob.")
     if rate is None:
         rate = 1.0 - keep_prob
     with get_default_graph().name_scope(name or "dropout"):
         tensor = convert_to_tensor(x, name="x")
+        if not tensor.dtype.is_floating:
+            raise ValueError(
+                explain(
+                    "`x.dtype` must be a floating point tensor as `x` will be scaled",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
         known = constant_value(rate) if isinstance(rate, Tensor) else rate
         if known is not None:
             if not 0 <= float(known) < 1:
                 raise ValueError(
                     explain(
-                        "dropout: the rate is no probability",
-                        expected="0 <= rate < 1",
-                        received=known,
+                        "`rate` must be a scalar tensor or a float in the range [0, 1)",
+                        received=f"rate={known}",
                     )
                 )
             if float(known) == 0:

@@ -109,10 +109,25 @@ def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
     return (greater < k) & inside & finite
 
 
+def _infer_in_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    predictions, targets = inputs
+    batch = predictions.shape[:1]
+    if not targets.shape.is_compatible_with(batch):
+        raise ValueError(
+            explain(
+                f"Dimensions must be equal, but are {batch} and {targets.shape}: the rows of "
+                "in_top_k's predictions and its targets",
+                received=f"{predictions}, {targets}",
+                made_at=targets.op.source,
+            )
+        )
+    return [Spec(bool_, targets.shape.merge_with(batch))]
+
+
 register(
     "InTopK",
     _in_top_k,
-    infer=lambda inputs, attrs: [Spec(bool_, TensorShape(inputs[1].shape))],
+    infer=_infer_in_top_k,
     numpy_kernel=lambda predictions, targets, k: _in_top_k(predictions, targets, k, np),
     gradient=None,
     accepts="f",
