@@ -166,12 +166,16 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.ops.linalg", "matmul"),
     **names(
         f"{_CORE}.ops.rearrange",
-        *("batch_gather", "batch_to_space", "batch_to_space_nd", "bitcast", "broadcast_to"),
-        *("depth_to_space", "ensure_shape", "gather_nd", "guarantee_const", "invert_permutation"),
+        *("bitcast", "broadcast_to", "ensure_shape", "guarantee_const", "invert_permutation"),
         *("linspace", "meshgrid", "parallel_stack", "repeat", "reverse", "reverse_sequence"),
-        *("roll", "saturate_cast", "scatter_nd", "sequence_mask", "space_to_batch"),
-        *("space_to_batch_nd", "space_to_depth", "strided_slice"),
+        *("roll", "saturate_cast", "sequence_mask", "strided_slice"),
         lin_space="linspace",
+    ),
+    **names(f"{_CORE}.ops.gather_nd", "batch_gather", "gather_nd", "scatter_nd"),
+    **names(
+        f"{_CORE}.ops.space_blocks",
+        *("batch_to_space", "batch_to_space_nd", "depth_to_space", "space_to_batch"),
+        *("space_to_batch_nd", "space_to_depth"),
     ),
     **names(
         f"{_CORE}.ops.selection",
@@ -198,12 +202,16 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.ops.matrices",
-        *("cholesky", "cholesky_solve", "cross", "diag", "diag_part", "einsum", "eye"),
-        *("matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part"),
-        *("matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls"),
-        *("matrix_transpose", "matrix_triangular_solve", "norm", "qr", "self_adjoint_eig"),
-        *("self_adjoint_eigvals", "svd", "tensordot", "trace"),
+        *("cholesky", "cholesky_solve", "matrix_determinant", "matrix_inverse", "matrix_solve"),
+        *("matrix_solve_ls", "matrix_triangular_solve"),
     ),
+    **names(f"{_CORE}.ops.decompositions", "qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"),
+    **names(
+        f"{_CORE}.ops.diagonals",
+        *("diag", "diag_part", "eye", "matrix_band_part", "matrix_diag", "matrix_diag_part"),
+        *("matrix_set_diag", "matrix_transpose", "trace"),
+    ),
+    **names(f"{_CORE}.ops.products", "cross", "einsum", "norm", "tensordot"),
     **names(
         f"{_CORE}.ops.sparse",
         *("sparse_placeholder", "sparse_tensor_to_dense", "sparse_to_dense"),

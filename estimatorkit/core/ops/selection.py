@@ -18,7 +18,7 @@ from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
-from estimatorkit.core.ops.rearrange import scatter_nd
+from estimatorkit.core.ops.gather_nd import scatter_nd
 from estimatorkit.core.ops.segment import unsorted_segment_sum
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape

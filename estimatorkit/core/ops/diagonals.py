@@ -1,0 +1,187 @@
+"""Diagonals, triangles and transposes of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
+from estimatorkit.core.ops.matrix_parts import (
+    POSITIVE,
+    SQUARE,
+    TALL,
+    batch_and,
+    check_rank,
+    smaller,
+)
+from estimatorkit.core.registry import Case, register, same_as_input
+from estimatorkit.core.tensor import Tensor
+
+# -- diagonals and triangles
+
+
+def _matrix_diag(x: Any, module: Any = jnp) -> Any:
+    return x[..., None] * module.eye(x.shape[-1], dtype=x.dtype)
+
+
+register(
+    "MatrixDiag",
+    lambda x: _matrix_diag(jnp.asarray(x)),
+    accepts="fic",
+    numpy_kernel=lambda x: _matrix_diag(x, np),
+    cases=lambda: [Case((TALL,))],
+)
+register(
+    "MatrixDiagPart",
+    lambda x: jnp.diagonal(jnp.asarray(x), axis1=-2, axis2=-1),
+    infer=batch_and(lambda rows, columns: [smaller(rows, columns)]),
+    numpy_kernel=lambda x: np.diagonal(x, axis1=-2, axis2=-1),
+    cases=lambda: [Case((SQUARE,)), Case((TALL,))],
+)
+
+
+def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Matrices with given diagonals, `(..., n)` to `(..., n, n)`."""
+    return make("MatrixDiag", {"diagonal": diagonal}, name=name)
+
+
+def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The diagonals of matrices, `(..., m, n)` to `(..., min(m, n))`."""
+    return make("MatrixDiagPart", {"input": input}, name=name)
+
+
+def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
+    rows, columns = x.shape[-2:]
+    on = module.arange(rows)[:, None] == module.arange(columns)
+    width = max(columns, diagonal.shape[-1])
+    row = module.concatenate(
+        [
+            diagonal,
+            module.zeros((*diagonal.shape[:-1], width - diagonal.shape[-1]), diagonal.dtype),
+        ],
+        -1,
+    )[..., :columns]
+    return module.where(on, row[..., None, :], x)
+
+
+register(
+    "MatrixSetDiag",
+    lambda x, diagonal: _set_diag(jnp.asarray(x), jnp.asarray(diagonal)),
+    infer=same_as_input(),
+    numpy_kernel=lambda x, diagonal: _set_diag(x, diagonal, np),
+    cases=lambda: [Case((TALL, np.array([9.0, 8.0], np.float32)))],
+)
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+    """The matrices with other diagonals."""
+    inputs = {"input": input, "diagonal": diagonal}
+    return make("MatrixSetDiag", inputs, name=name, same_dtype=True)
+
+
+def _band_part(x: Any, lower: Any, upper: Any, module: Any = jnp) -> Any:
+    rows, columns = x.shape[-2:]
+    distance = module.arange(rows)[:, None] - module.arange(columns)
+    inside = ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
+    return module.where(inside, x, module.zeros((), x.dtype))
+
+
+register(
+    "MatrixBandPart",
+    lambda x, lower, upper: _band_part(jnp.asarray(x), lower, upper),
+    infer=same_as_input(),
+    numpy_kernel=lambda x, lower, upper: _band_part(x, lower, upper, np),
+    accepts="fic",
+    cases=lambda: [
+        Case((POSITIVE, np.int32(1), np.int32(0))),
+        Case((POSITIVE, np.int32(-1), np.int32(1))),
+    ],
+)
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """The matrices with everything outside a central band set to zero.
+
+    Args:
+        input: `(..., m, n)`.
+        num_lower, num_upper: how many diagonals below and above are kept; all where negative.
+        name: the operation's name.
+    """
+    inputs = {"input": input, "num_lower": num_lower, "num_upper": num_upper}
+    return make("MatrixBandPart", inputs, name=name)
+
+
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """The matrices with rows and columns exchanged."""
+    x = convert_to_tensor(a, name="a")
+    rank = x.shape.rank
+    if rank is None:
+        raise ValueError("matrix_transpose: the rank must be known.")
+    check_rank(x)
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    return array.transpose(x, order, name or "matrix_transpose")
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the diagonal of each matrix."""
+    with get_default_graph().name_scope(name or "Trace"):
+        return reduce.reduce_sum(matrix_diag_part(x), [-1])
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of twice the rank with the given values where both halves of the index agree."""
+    with get_default_graph().name_scope(name or "Diag") as scope:
+        x = convert_to_tensor(diagonal, name="diagonal")
+        if x.shape.rank == 1:
+            return make("MatrixDiag", {"diagonal": x}, name=scope)
+        whole = matrix_diag(array.reshape(x, [-1]))
+        dims = array.shape(x)
+        return array.reshape(whole, joining.concat([dims, dims], 0), name=scope)
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The values of a tensor of even rank where both halves of the index agree."""
+    with get_default_graph().name_scope(name or "DiagPart") as scope:
+        x = convert_to_tensor(input, name="input")
+        rank = x.shape.rank
+        if rank is None or rank % 2 or rank == 0:
+            raise ValueError(explain("diag_part: the rank must be even and not 0", received=x))
+        if rank == 2:
+            return make("MatrixDiagPart", {"input": x}, name=scope)
+        dims = array.shape(x)[: rank // 2]
+        count = reduce.reduce_prod(dims)
+        square = array.reshape(x, joining.stack([count, count]))
+        return array.reshape(matrix_diag_part(square), dims, name=scope)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices.
+
+    Args:
+        num_rows, num_columns: ints or scalar tensors; square by default.
+        batch_shape: the shape of a stack of them.
+        dtype: the dtype.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "eye"):
+        rows = convert_to_tensor(num_rows, int32, "num_rows")
+        columns = rows if num_columns is None else convert_to_tensor(num_columns, int32)
+        batch = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
+        smaller = elementwise.minimum(rows, columns)
+        ones = filling.ones(joining.concat([batch, [smaller]], 0), dtype)
+        if num_columns is None:
+            return matrix_diag(ones, "diag")
+        zeros = filling.zeros(joining.concat([batch, [rows], [columns]], 0), dtype)
+        return matrix_set_diag(zeros, ones)

@@ -1,0 +1,153 @@
+"""Reading and writing by indices into several dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import indexing
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+
+_SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
+
+
+# -- indices into several dimensions
+
+
+def _gather_nd(params: Any, indices: Any, batch_dims: int, module: Any = jnp) -> Any:
+    if batch_dims:
+        inner = (
+            [_gather_nd(p, i, batch_dims - 1, module) for p, i in zip(params, indices, strict=True)]
+            if module is np
+            else None
+        )
+        if inner is not None:
+            return np.stack(inner)
+        return jax.vmap(lambda p, i: _gather_nd(p, i, batch_dims - 1))(
+            jnp.asarray(params), jnp.asarray(indices)
+        )
+    params, indices = module.asarray(params), module.asarray(indices)
+    depth = indices.shape[-1]
+    places = tuple(
+        module.clip(indices[..., at], 0, max(params.shape[at] - 1, 0)) for at in range(depth)
+    )
+    return (
+        params[places]
+        if depth
+        else module.broadcast_to(params, (*indices.shape[:-1], *params.shape))
+    )
+
+
+def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    params, indices = inputs
+    if params.shape.dims is None or indices.shape.dims is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    depth = indices.shape.dims[-1] if indices.shape.dims else None
+    if depth is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    batch = attrs["batch_dims"]
+    if depth + batch > len(params.shape.dims):
+        raise ValueError(
+            explain(
+                f"gather_nd: indices.shape[-1] must be <= params.rank, but saw indices shape "
+                f"{indices.shape} and params shape {params.shape}",
+                made_at=indices.op.source,
+            )
+        )
+    rest = params.shape.dims[batch + depth :]
+    return [Spec(params.dtype, TensorShape([*indices.shape.dims[:-1], *rest]))]
+
+
+register(
+    "GatherNd",
+    _gather_nd,
+    infer=_infer_gather_nd,
+    numpy_kernel=lambda params, indices, batch_dims: _gather_nd(params, indices, batch_dims, np),
+    cases=lambda: [
+        Case((_SAMPLE, np.array([[0, 1], [2, 3]], np.int32)), {"batch_dims": 0}),
+        Case((_SAMPLE, np.array([[[2]], [[0]]], np.int64)), {"batch_dims": 0}),
+        Case((_SAMPLE, np.array([[1], [0], [3]], np.int32)), {"batch_dims": 1}),
+    ],
+)
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The elements or slices at n-dimensional indices.
+
+    Args:
+        params: a tensor.
+        indices: int `(..., n)`: each row indexes the first n dimensions. What is out of range is
+            clamped.
+        name: the operation's name.
+        batch_dims: how many first dimensions `params` and `indices` share.
+
+    Returns:
+        `(..., rest of params)`.
+    """
+    inputs = {"params": params, "indices": indices}
+    return make("GatherNd", inputs, {"batch_dims": int(batch_dims)}, name)
+
+
+def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    result = jnp.zeros([int(dim) for dim in shape], updates.dtype)
+    places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
+    at = result.at[places]
+    return (at.max if result.dtype == bool else at.add)(updates, mode="drop")
+
+
+def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    result = np.zeros(tuple(shape), updates.dtype)
+    np.add.at(result, tuple(np.moveaxis(indices, -1, 0)), updates)
+    return result
+
+
+register(
+    "ScatterNd",
+    _scatter_nd,
+    infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[2]))],
+    numpy_kernel=_numpy_scatter_nd,
+    static=(2,),
+    accepts="i",
+    cases=lambda: [
+        Case((np.array([[1], [3], [1]], np.int32), _SAMPLE, np.array([5, 4], np.int32))),
+    ],
+)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor of zeros to which values are added at n-dimensional indices.
+
+    Args:
+        indices: int `(..., n)`.
+        updates: `(..., rest of shape)`.
+        shape: the shape of the result.
+        name: the operation's name.
+    """
+    inputs = {
+        "indices": indices,
+        "updates": updates,
+        "shape": as_index_tensor(shape, "shape"),
+    }
+    return make("ScatterNd", inputs, name=name)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """`gather` where all but the last dimension of the indices are shared with `params`."""
+    places = convert_to_tensor(indices, name="indices")
+    rank = places.shape.rank
+    if not rank:
+        raise ValueError("batch_gather: the indices must have at least one dimension.")
+    return indexing.gather(params, places, name=name, batch_dims=rank - 1)
