@@ -26,6 +26,13 @@ _PLACES = {
         *("NanLossDuringTrainingError", "NanTensorHook", "SessionRunArgs", "SessionRunContext"),
         *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
     ),
+    **names(
+        "estimatorkit.train.schedules",
+        *("cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay"),
+        *("linear_cosine_decay", "natural_exp_decay", "noisy_linear_cosine_decay"),
+        *("piecewise_constant", "polynomial_decay"),
+        piecewise_constant_decay="piecewise_constant",
+    ),
     **names("estimatorkit.train.saver", "Saver"),
     **names("estimatorkit.train.meta_graph", "export_meta_graph", "import_meta_graph"),
     **names("estimatorkit.core.graph_util", "write_graph"),
