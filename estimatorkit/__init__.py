@@ -43,6 +43,7 @@ _PLACES: dict[str, str] = {
     "python_io": "estimatorkit.python_io",
     "projector": "estimatorkit.projector",
     "queue": "estimatorkit.queue",
+    "saved_model": "estimatorkit.saved_model",
     "sets": "estimatorkit.sets",
     "signal": "estimatorkit.signal",
     "sparse": "estimatorkit.sparse",
@@ -52,8 +53,9 @@ _PLACES: dict[str, str] = {
     # Graphs and sessions
     **names(
         f"{_CORE}.graph",
-        *("Graph", "add_to_collection", "control_dependencies", "device", "get_collection"),
-        *("get_collection_ref", "get_default_graph", "name_scope", "reset_default_graph"),
+        *("Graph", "add_to_collection", "colocate_with", "control_dependencies", "device"),
+        *("get_collection", "get_collection_ref", "get_default_graph", "init_scope"),
+        *("name_scope", "reset_default_graph"),
         "set_random_seed",
     ),
     **names(f"{_CORE}.graph_keys", "GraphKeys"),
@@ -79,7 +81,12 @@ _PLACES: dict[str, str] = {
         *("SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"),
     ),
     **names(f"{_CORE}.shapes", "TensorShape"),
-    **names(f"{_CORE}.conversion", "constant", "convert_to_tensor"),
+    **names(
+        f"{_CORE}.conversion",
+        "constant",
+        "convert_to_tensor",
+        "register_tensor_conversion_function",
+    ),
     **names(f"{_CORE}.registry", get_static_value="constant_value"),
     **names(
         f"{_CORE}.dtypes",
@@ -171,7 +178,15 @@ _PLACES: dict[str, str] = {
         *("roll", "saturate_cast", "sequence_mask", "strided_slice"),
         lin_space="linspace",
     ),
-    **names(f"{_CORE}.ops.gather_nd", "batch_gather", "gather_nd", "scatter_nd"),
+    **names(
+        f"{_CORE}.ops.gather_nd",
+        "batch_gather",
+        "gather_nd",
+        "scatter_nd",
+        "tensor_scatter_nd_add",
+        "tensor_scatter_nd_sub",
+        "tensor_scatter_nd_update",
+    ),
     **names(
         f"{_CORE}.ops.space_blocks",
         *("batch_to_space", "batch_to_space_nd", "depth_to_space", "space_to_batch"),
@@ -255,7 +270,7 @@ _PLACES: dict[str, str] = {
         *("assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive"),
         *("assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in"),
         *("assert_same_float_dtype", "assert_scalar", "assert_type", "is_non_decreasing"),
-        *("is_numeric_tensor", "is_strictly_increasing"),
+        *("is_numeric_tensor", "is_strictly_increasing", "is_tensor"),
     ),
     **names(
         f"{_CORE}.ops.readers",

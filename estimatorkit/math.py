@@ -64,6 +64,7 @@ _PLACES = {
         "tan",
         "tanh",
         "truediv",
+        divide_no_nan="div_no_nan",
         mod="floormod",
     ),
     **names(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from absl import logging as absl_logging
 from absl.logging import (
     DEBUG as DEBUG,
@@ -59,3 +61,8 @@ def set_verbosity(v: int | str) -> None:
     """Sets from which level on messages are shown."""
     absl_logging.set_verbosity(v)
     absl_logging.use_absl_handler()
+
+
+def get_logger() -> logging.Logger:
+    """The logger that these messages go through."""
+    return absl_logging.get_absl_logger()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,8 @@ def convert_to_tensor(
         tensor = value
     elif hasattr(value, "_as_tensor"):
         tensor = value._as_tensor()
+    elif (found := _converted(value, wanted, name)) is not None:
+        tensor = found
     elif isinstance(value, (list, tuple)) and _holds_tensors(value):
         from estimatorkit.core.ops.joining import stack
 
@@ -172,6 +174,51 @@ def convert_to_tensor(
             )
         )
     return tensor
+
+
+_CONVERSIONS: list[tuple[int, type, Callable[..., Any]]] = []
+
+
+def register_tensor_conversion_function(
+    base_type: type | tuple[type, ...],
+    conversion_func: Callable[..., Any],
+    priority: int = 100,
+) -> None:
+    """Tells how values of a class become tensors.
+
+    Args:
+        base_type: the class or classes.
+        conversion_func: called with `(value, dtype=None, name=None, as_ref=False)`; gives a tensor,
+            or NotImplemented to leave the value to others.
+        priority: the lower, the earlier it is asked.
+
+    Raises:
+        TypeError: an argument is no class, or cannot be called.
+    """
+    classes = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(each, type) for each in classes):
+        raise TypeError("base_type must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    _CONVERSIONS.extend((priority, each, conversion_func) for each in classes)
+    _CONVERSIONS.sort(key=lambda entry: entry[0])
+
+
+def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | None:
+    for _, each, function in _CONVERSIONS:
+        if isinstance(value, each):
+            found = function(value, dtype=dtype, name=name, as_ref=False)
+            if isinstance(found, Tensor):
+                return found
+            if found is not NotImplemented:
+                raise RuntimeError(
+                    explain(
+                        f"the conversion function of {each.__name__} gave no tensor",
+                        expected="a Tensor or NotImplemented",
+                        received=repr(found)[:200],
+                    )
+                )
+    return None
 
 
 def _holds_tensors(value: Any) -> bool:

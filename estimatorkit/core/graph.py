@@ -510,6 +510,30 @@ def device(device_name: devices.DeviceLike | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Asks for the device of another operation for those made inside.
+
+    Args:
+        op: an operation, a tensor or a variable.
+        ignore_existing: accepted for TensorFlow's signature: the device asked for outside never
+            counts.
+    """
+    graph = get_default_graph()
+    with graph.device(None), graph.device(op.device or None):
+        yield
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Inside, operations join the outermost graph (out of functions and loops), at the top of its
+    names and without control inputs.
+    """
+    graph = get_default_graph().outermost
+    with graph.init_scope(), graph.name_scope(None):
+        yield
+
+
 def add_to_collection(name: str, value: Any) -> None:
     """`Graph.add_to_collection` on the default graph."""
     get_default_graph().add_to_collection(name, value)

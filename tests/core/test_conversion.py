@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core.conversion import as_array, constant, convert_to_tensor
+from estimatorkit.core.conversion import (
+    as_array,
+    constant,
+    convert_to_tensor,
+    register_tensor_conversion_function,
+)
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, elementwise, filling
+from estimatorkit.core.ops.checks import is_tensor
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
 
@@ -131,3 +138,28 @@ def test_strings() -> None:
     assert as_array("x").tolist() == b"x"
     for value in (b"a\0", [b"a\0\0", "bc"], np.array([b"a\0"], object)):
         assert as_array(value).ravel()[0].startswith(b"a\0")
+
+
+def test_values_of_a_registered_class_become_tensors() -> None:
+    class Metres(float):
+        pass
+
+    def convert(
+        value: Metres, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    ) -> Any:
+        return constant(float(value) * 100, name="centimetres") if value > 0 else NotImplemented
+
+    register_tensor_conversion_function(Metres, convert)
+    with Graph().as_default(), Session() as session:
+        made = convert_to_tensor(Metres(2))
+        assert made.op.name == "centimetres"
+        assert session.run(convert_to_tensor(Metres(-1))) == -1.0  # left to the others
+        assert session.run(made) == 200.0
+    with pytest.raises(TypeError, match="must be a type"):
+        register_tensor_conversion_function("Metres", convert)  # type: ignore[arg-type]
+
+
+def test_what_counts_as_a_tensor() -> None:
+    rows = IndexedSlices(constant([[1.0]]), constant([0]))
+    assert all(is_tensor(each) for each in (constant(1.0), Variable(1.0), rows))
+    assert not any(is_tensor(each) for each in (1.0, np.zeros(2), [constant(1.0)], None))

@@ -323,6 +323,26 @@ def test_malformed_device_names(graph: Graph, spec: str) -> None:
         pass
 
 
+def test_colocation_and_leaving_all_scopes(graph: Graph) -> None:
+    with graph.device("/cpu:1"):
+        on_one = constant(1.0)
+    plain = constant(2.0)
+    with (
+        graph.device("/gpu:0"),
+        graph.name_scope("inner"),
+        graph.control_dependencies([plain]),
+    ):
+        with graphs.colocate_with(on_one):
+            assert constant(0.0).device == "/device:CPU:1"
+        with graphs.colocate_with(plain.op):
+            assert constant(0.0).device == ""
+        with graphs.init_scope():
+            made = constant(3.0, name="outside")
+        assert constant(0.0).op.control_inputs == (plain.op,)
+    assert made.op.name == "outside"
+    assert made.op.control_inputs == ()
+
+
 def test_device_blocks(graph: Graph) -> None:
     def by_type(op: Operation) -> str:
         return "/job:ps" if op.type == "VarHandleOp" else f"/job:worker{op.device}"

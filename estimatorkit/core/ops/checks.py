@@ -17,9 +17,11 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.ops.debug import Assert, with_dependencies
 from estimatorkit.core.registry import constant_value
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.summarize import summarize_first
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -423,6 +425,11 @@ def assert_proper_iterable(values: Any) -> None:
 def is_numeric_tensor(tensor: Any) -> bool:
     """Whether this is a tensor of numbers."""
     return isinstance(tensor, Tensor) and tensor.dtype.kind in "fci"
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether this is a tensor, a sparse tensor, slices of one, or a variable."""
+    return isinstance(x, (Tensor, SparseTensor, IndexedSlices)) or hasattr(x, "_as_tensor")
 
 
 def _of_neighbours(scope: str, x: Any, name: str | None, holds: Callable[..., Tensor]) -> Tensor:

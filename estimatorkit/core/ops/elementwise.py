@@ -16,7 +16,16 @@ import numpy as np
 import scipy.special
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import DType, as_dtype, bool_, float32, float64, int32, int64
+from estimatorkit.core.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+)
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
@@ -391,6 +400,11 @@ register(
     numpy_kernel=lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype),
     cases=lambda: [Case((_ANY, _OTHER)), Case((np.ones(2, np.float32), np.zeros(2, np.float32)))],
 )
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
+    """`cast` to bfloat16."""
+    return cast(x, bfloat16, name)
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from estimatorkit.core.registry import (
     Spec,
     constant_value_as_shape,
     register,
+    same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -142,6 +143,66 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
         "shape": as_index_tensor(shape, "shape"),
     }
     return make("ScatterNd", inputs, name=name)
+
+
+def _tensor_scatter(op_type: str, method: str, sign: int, doc: str) -> Callable[..., Tensor]:
+    """Registers a change of a tensor at n-dimensional indices, and gives its function.
+
+    Args:
+        op_type: the row's type.
+        method: of JAX's `.at[...]`.
+        sign: what the updates are multiplied by.
+        doc: the function's first line.
+    """
+
+    def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
+        places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
+        change = getattr(jnp.asarray(tensor).at[places], method)
+        return change(updates if sign > 0 else -updates, mode="drop")
+
+    def on_host(tensor: Any, indices: Any, updates: Any) -> Any:
+        result, places = tensor.copy(), tuple(np.moveaxis(indices, -1, 0))
+        if method == "add":
+            np.add.at(result, places, sign * updates)
+        else:
+            result[places] = updates
+        return result
+
+    register(
+        op_type,
+        kernel,
+        infer=same_as_input(),
+        accepts="fic",
+        numpy_kernel=on_host,
+        cases=lambda: [
+            Case((_SAMPLE, np.array([[1], [0]], np.int32), _SAMPLE[1:] * np.float32(0.75))),
+            Case((_SAMPLE, np.array([[2, 1], [0, 3]], np.int64), _SAMPLE[0, :2])),
+        ],
+    )
+
+    def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        places = as_index_tensor(indices, "indices")
+        return make(op_type, {"tensor": tensor, "indices": places, "updates": updates}, name=name)
+
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    tensor: a tensor.\n"
+        "    indices: int `(..., n)`: each row indexes the first n dimensions; what is out of "
+        "range is left out.\n"
+        "    updates: `(..., rest of tensor)`.\n    name: the operation's name.\n\n"
+        "Returns:\n    A tensor like `tensor`, which itself does not change."
+    )
+    return function
+
+
+tensor_scatter_nd_add = _tensor_scatter(
+    "TensorScatterAdd", "add", 1, "Add values to a tensor at n-dimensional indices."
+)
+tensor_scatter_nd_sub = _tensor_scatter(
+    "TensorScatterSub", "add", -1, "Subtract values from a tensor at n-dimensional indices."
+)
+tensor_scatter_nd_update = _tensor_scatter(
+    "TensorScatterUpdate", "set", 1, "Update a tensor with values at n-dimensional indices."
+)
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
