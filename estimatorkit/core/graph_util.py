@@ -205,13 +205,13 @@ def write_proto(
 
 
 def proto_bytes(proto: Any, as_text: bool) -> bytes:
-    """A proto's text or binary form."""
+    """A proto's text or binary form; equal protos give equal bytes."""
     if as_text:
         from google.protobuf import text_format
 
         text: str = text_format.MessageToString(proto)
         return text.encode()
-    data: bytes = proto.SerializeToString()
+    data: bytes = proto.SerializeToString(deterministic=True)
     return data
 
 

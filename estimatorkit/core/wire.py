@@ -1,5 +1,5 @@
-"""Protocol buffers' wire format, read field by field, and the checksum that goes with it in
-TensorFlow's files.
+"""Protocol buffers' wire format, read and written field by field, and the checksum that goes with
+it in TensorFlow's files.
 
 For messages of a few fields whose Python classes come only with TensorFlow. Every reader here
 raises `ValueError` for what is malformed, and takes no more memory than the input has.
@@ -84,6 +84,26 @@ def numbers(message: bytes) -> dict[int, int]:
 def messages(message: bytes, number: int) -> list[bytes]:
     """The fields with this number that are strings or messages."""
     return [value for at, value in fields(message) if at == number and isinstance(value, bytes)]
+
+
+def encoded_varint(value: int) -> bytes:
+    """An unsigned number as `varint` reads it."""
+    result = bytearray()
+    while value >= 128:
+        result.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*result, value])
+
+
+def message(*parts: tuple[int, int | bytes]) -> bytes:
+    """A message of fields that are numbers (not negative) or strings and messages."""
+    result = bytearray()
+    for number, value in parts:
+        if isinstance(value, int):
+            result += encoded_varint(number << 3) + encoded_varint(value)
+        else:
+            result += encoded_varint(number << 3 | 2) + encoded_varint(len(value)) + value
+    return bytes(result)
 
 
 def crc32c(data: bytes, so_far: int = 0) -> int:

@@ -136,7 +136,7 @@ def export_meta_graph(
         made.saver_def.CopyFrom(saver_def)
     keys = graph.get_all_collection_keys() if collection_list is None else collection_list
     for key in keys:
-        _write_collection(made, str(key), graph.get_collection(key), scope)
+        write_collection(made, str(key), graph.get_collection(key), scope)
     if filename is not None:
         directory, name = os.path.split(os.fspath(filename))
         write_proto(made, directory or ".", name, as_text)
@@ -166,7 +166,11 @@ def _clear_devices(graph_def: Any) -> None:
         node.device = ""
 
 
-def _write_collection(made: Any, key: str, items: Sequence[Any], scope: str) -> None:
+def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "") -> None:
+    """Puts a collection into a `MetaGraphDef`; with names below `scope`, of what is below it.
+
+    What no file can hold is left out, with a warning in the log.
+    """
     from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
 
     if scope:

@@ -118,6 +118,11 @@ class Saver:
             raise RuntimeError(f"`build()` should be called before {doing} if defer_build==True")
         return self._items
 
+    @property
+    def saved_items(self) -> Mapping[str, Item]:
+        """What it saves, by the names in checkpoints."""
+        return self._built("saved_items")
+
     # -- which checkpoints there are
 
     @property
@@ -211,7 +216,7 @@ class Saver:
             path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
         directory, name = os.path.split(path)
         directory = directory or "."
-        tensors, state = _tensors(sess, items), _session_state(sess)
+        tensors, state = tensors_to_save(sess, items), _session_state(sess)
         if write_state:
             written = self._manager(directory, latest_filename).save(name, tensors, state)
         else:
@@ -427,7 +432,12 @@ def _check_session(sess: Any) -> None:
         )
 
 
-def _tensors(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[Any]]:
+def tensors_to_save(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[Any]]:
+    """The values of items in a session, by the names of their tensors in checkpoints.
+
+    Raises:
+        FailedPreconditionError: a variable has none.
+    """
     variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
     values = sess.state.take([variable.op.name for variable in variables.values()])
     tensors = {name: np.asarray(value) for name, value in zip(variables, values, strict=True)}

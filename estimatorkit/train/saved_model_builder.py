@@ -1,0 +1,461 @@
+"""`SavedModelBuilder` and `simple_save`: models as folders that TensorFlow and servers load.
+
+The graph is written in TensorFlow's node types (`core.graphdef_export`), with the operations by
+which TensorFlow restores variables; the variables as a tensor bundle. A graph whose signatures need
+what TensorFlow has no node for is written as this package reads it, with a warning. Nothing is on
+the disk before `save`, which makes the whole folder under a temporary name and renames it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import string
+from estimatorkit.core.durable import os_errors, sync_file, temporary_beside
+from estimatorkit.core.errors import explain
+from estimatorkit.core.gfile import local_path
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.graph_util import proto_bytes, write_proto
+from estimatorkit.core.graphdef_export import Exported, attr_value, export_graph
+from estimatorkit.core.registry import constant_value
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor_bundle_writer import write_bundle
+from estimatorkit.core.variables import Variable
+from estimatorkit.train import saved_model_constants as constants
+from estimatorkit.train.checks import STEP_CHECKS
+from estimatorkit.train.log import logger
+from estimatorkit.train.meta_graph import export_meta_graph, write_collection
+from estimatorkit.train.saved_model_files import asset_any, saved_model_class
+from estimatorkit.train.saver import Saver, tensors_to_save
+from estimatorkit.train.signatures import predict_signature_def
+
+
+class SavedModelBuilder:
+    """Writes a SavedModel: one set of variables, and graphs that use them.
+
+    As `tf.compat.v1.saved_model.Builder`.
+
+    Args:
+        export_dir: the folder, which must not be there yet, or be empty.
+
+    Raises:
+        AssertionError: the folder has content (TensorFlow's class).
+    """
+
+    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+        self._folder = local_path(export_dir)
+        if os.path.isdir(self._folder) and os.listdir(self._folder):
+            raise AssertionError(
+                f"Export directory {self._folder} already exists, and isn't empty. Please choose a "
+                "different export directory, or delete all the contents of the specified "
+                f"directory: {self._folder}"
+            )
+        self._proto = saved_model_class()(
+            saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
+        )
+        self._tensors: dict[str, NDArray[Any]] | None = None
+        self._assets: dict[str, str] = {}  # the files by their names in the model
+        self._written = False
+
+    # -- what is in the model
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds a session's graph, and its variables as they are now.
+
+        Args:
+            sess: the session.
+            tags: words by which the graph is found when the model is loaded.
+            signature_def_map: `SignatureDef`s by key.
+            assets_collection: constants that are paths of files, which the model takes along.
+            legacy_init_op: the older name of `main_op`.
+            clear_devices: whether to leave out the devices.
+            main_op: an operation to be run when the model is loaded, such as
+                `tables_initializer()`.
+            strip_default_attrs: accepted for TensorFlow's signature.
+            saver: the Saver whose variables are written; all global ones by default.
+
+        Raises:
+            AssertionError: variables were added before, or a signature names no tensor.
+            FailedPreconditionError: a variable has no value.
+            ValueError: both operations are given, or an asset is no file.
+        """
+        if self._tensors is not None:
+            raise AssertionError(
+                "Graph state including variables and assets has already been saved. Please invoke "
+                "`add_meta_graph()` instead."
+            )
+        with sess.graph.as_default():
+            items = (saver or Saver(allow_empty=True)).saved_items
+            graph = self._meta_graph(
+                sess.graph,
+                items,
+                tags,
+                signature_def_map,
+                assets_collection,
+                _init_op(main_op, legacy_init_op),
+                clear_devices,
+            )
+            self._tensors = {
+                name: np.array(value) for name, value in tensors_to_save(sess, items).items()
+            }
+        self._proto.meta_graphs.append(graph)
+
+    def add_meta_graph(
+        self,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, which uses the variables that were added before.
+
+        See `add_meta_graph_and_variables`.
+
+        Raises:
+            AssertionError: no variables were added yet.
+        """
+        if self._tensors is None:
+            raise AssertionError(
+                "Graph state including variables and assets has not been saved yet. Please invoke "
+                "`add_meta_graph_and_variables()` first."
+            )
+        made = self._meta_graph(
+            get_default_graph(),
+            (saver or Saver(allow_empty=True)).saved_items,
+            tags,
+            signature_def_map,
+            assets_collection,
+            _init_op(main_op, legacy_init_op),
+            clear_devices,
+        )
+        self._proto.meta_graphs.append(made)
+
+    def _meta_graph(
+        self,
+        graph: Graph,
+        items: Mapping[str, Any],
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None,
+        assets: Sequence[Tensor] | None,
+        init_op: Operation | None,
+        clear_devices: bool,
+    ) -> Any:
+        from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+        signatures = dict(signature_def_map or {})
+        needed: list[Tensor | Operation] = [*_tensors_of(graph, signatures), *(assets or ())]
+        if init_op is not None:
+            needed.append(init_op)
+        exported = export_graph(graph)
+        lacking = [each for each in needed if not exported.has(each)]
+        info = MetaGraphDef.MetaInfoDef(tags=sorted(set(tags)))
+        if lacking:
+            logger.warning(
+                "The model is written in a form that TensorFlow cannot load: %s.",
+                "; ".join(_reasons(lacking[0], exported)),
+            )
+            keys = [key for key in graph.get_all_collection_keys() if key != STEP_CHECKS]
+            made = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
+        else:
+            made = _for_tensorflow(graph, exported, items, info)
+        for node in made.graph_def.node if clear_devices else ():
+            node.device = ""
+        for key, signature in signatures.items():
+            made.signature_def[key].CopyFrom(signature)
+        if init_op is not None:
+            made.collection_def[constants.MAIN_OP_KEY].node_list.value.append(init_op.name)
+        for tensor in assets or ():
+            name = self._asset(tensor)
+            entry = made.asset_file_def.add(filename=name)
+            entry.tensor_info.name = tensor.name
+            held = made.collection_def[constants.ASSETS_KEY].any_list.value
+            held.append(asset_any(tensor.name, name))
+        return made
+
+    def _asset(self, tensor: Tensor) -> str:
+        """The name in the model of the file that a constant names."""
+        value = constant_value(tensor)
+        path = "" if value is None else local_path(np.asarray(value).item())
+        if not os.path.isfile(path):
+            raise ValueError(
+                explain(
+                    f"the asset {tensor.name} is no file",
+                    expected="a constant that is the path of a file",
+                    received=repr(path) if value is not None else "no constant",
+                    made_at=tensor.op.source,
+                )
+            )
+        path = os.path.abspath(path)
+        base = name = os.path.basename(path)
+        number = 0
+        while self._assets.setdefault(name, path) != path:
+            number += 1
+            name = f"{base}_{number}"
+        return name
+
+    # -- writing
+
+    def save(self, as_text: bool = False) -> bytes:
+        """Writes the model, whole or not at all.
+
+        Args:
+            as_text: whether the proto is text (`saved_model.pbtxt`).
+
+        Returns:
+            The path of the proto's file, as bytes (as TensorFlow).
+
+        Raises:
+            OpError: the disk refuses, or the folder has content by now.
+        """
+        text, binary = constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB
+        name = text if as_text else binary
+        if self._written:
+            return os.fsencode(write_proto(self._proto, self._folder, name, as_text))
+        folder = Path(self._folder)
+        with os_errors("export the model", folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with temporary_beside(folder) as temporary:
+                self._write(temporary, name, as_text)
+                os.rename(temporary, folder)  # an empty folder is replaced, any other is refused
+                sync_file(folder.parent)
+        self._written = True
+        return os.fsencode(folder / name)
+
+    def _write(self, folder: Path, name: str, as_text: bool) -> None:
+        variables = folder / constants.VARIABLES_DIRECTORY
+        variables.mkdir(parents=True)
+        if self._tensors:
+            write_bundle(variables / constants.VARIABLES_FILENAME, self._tensors)
+            sync_file(variables)
+        if self._assets:
+            assets = folder / constants.ASSETS_DIRECTORY
+            assets.mkdir()
+            for asset, path in self._assets.items():
+                shutil.copyfile(path, assets / asset)
+                sync_file(assets / asset)
+            sync_file(assets)
+        (folder / name).write_bytes(proto_bytes(self._proto, as_text))
+        sync_file(folder / name)
+        sync_file(folder)
+
+
+def _init_op(main_op: Operation | None, legacy_init_op: Operation | None) -> Operation | None:
+    if main_op is not None and legacy_init_op is not None:
+        raise ValueError("Graph can have only one of `main_op` and `legacy_init_op`: give one.")
+    found = legacy_init_op if main_op is None else main_op
+    if found is not None and not isinstance(found, Operation):
+        raise TypeError(
+            f"Expected {found!r} to be an Operation but got type {type(found)} instead."
+        )
+    return found
+
+
+def _tensors_of(graph: Graph, signatures: Mapping[str, Any]) -> Iterator[Tensor]:
+    """The tensors that signatures name."""
+    for key, signature in signatures.items():
+        for info in [*signature.inputs.values(), *signature.outputs.values()]:
+            kind = info.WhichOneof("encoding")
+            if kind not in ("name", "coo_sparse"):
+                raise AssertionError(
+                    f"Invalid `tensor_info` in signature {key!r}: {info}. All TensorInfo protos "
+                    "used in the SignatureDefs must have one of the 'encoding' fields (e.g., name "
+                    "or coo_sparse) set."
+                )
+            parts = info.coo_sparse
+            names = (
+                (info.name,)
+                if kind == "name"
+                else (
+                    parts.indices_tensor_name,
+                    parts.values_tensor_name,
+                    parts.dense_shape_tensor_name,
+                )
+            )
+            yield from map(graph.get_tensor_by_name, names)
+
+
+def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
+    """Why a tensor is not in the exported graph: the first operations before it that have no
+    node.
+    """
+    pending = [lacking.op if isinstance(lacking, Tensor) else lacking]
+    seen: set[Operation] = set()
+    while pending:
+        op = pending.pop()
+        if op in seen or op in exported.operations:
+            continue
+        seen.add(op)
+        if op.name in exported.missing:
+            yield f"{op.name} ({exported.missing[op.name]})"
+        pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
+    if not seen:
+        yield f"{lacking.name} is the output of an operation that has none there"
+
+
+# -- graphs for TensorFlow
+
+
+def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], info: Any) -> Any:
+    """A `MetaGraphDef` in TensorFlow's node types, with what restores the variables."""
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    made = MetaGraphDef(meta_info_def=info)
+    variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
+    made.graph_def.CopyFrom(exported.graph_def)
+    initializable = set(_add_initializers(made.graph_def, graph, exported))
+    if variables:
+        made.saver_def.CopyFrom(_add_saving(made.graph_def, variables))
+    for key in graph.get_all_collection_keys():
+        if key in (STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS):
+            continue
+        kept = [
+            item
+            for item in graph.get_collection(key)
+            if (item in initializable if isinstance(item, Variable) else True)
+            and (exported.has(item) if isinstance(item, (Tensor, Operation)) else True)
+        ]
+        write_collection(made, str(key), kept)
+    return made
+
+
+def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Iterator[Variable]:
+    """Adds what lists of variables must name, for variables whose initial values have no node:
+    these must be fed. Yields the variables that can be listed.
+    """
+    listed = (graph.get_collection(key) for key in graph.get_all_collection_keys())
+    variables = {each for items in listed for each in items if isinstance(each, Variable)}
+    for variable in sorted(variables, key=lambda each: each.name):
+        if not exported.has(variable.initializer):
+            initial = exported.names.get(variable.initial_value)
+            if initial is None:
+                initial = variable.initial_value.op.name
+                attrs = {"dtype": variable.dtype, "shape": variable.initial_value.shape}
+                _add_node(graph_def, "Placeholder", initial, [], attrs)
+                exported.names[variable.initial_value] = initial
+            inputs = [variable.op.name, initial]
+            _add_node(
+                graph_def,
+                "AssignVariableOp",
+                variable.initializer.name,
+                inputs,
+                {"dtype": variable.dtype},
+            )
+        yield variable
+
+
+def _add_saving(graph_def: Any, variables: Mapping[str, Variable]) -> Any:
+    """Adds the operations that save and restore variables, and gives their `SaverDef`."""
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+    used = {node.name.partition("/")[0] for node in graph_def.node}
+    scope = next(
+        name
+        for name in ("save", *(f"save_{at}" for at in range(1, len(used) + 2)))
+        if name not in used
+    )
+
+    def add(type_: str, name: str, inputs: Sequence[str] = (), **attrs: Any) -> str:
+        return _add_node(graph_def, type_, f"{scope}/{name}", inputs, attrs)
+
+    def texts(name: str, values: Any) -> str:
+        array = np.array(values, object)
+        return add("Const", name, dtype=string, value=array)
+
+    names = [name.encode() for name in variables]
+    dtypes = [variable.dtype for variable in variables.values()]
+    path = texts("Const", b"model")
+    tensor_names = texts("tensor_names", names)
+    slices = texts("shape_and_slices", [b""] * len(names))
+    values = [variable._snapshot.op.name for variable in variables.values()]
+    saved = add("SaveV2", "SaveV2", [path, tensor_names, slices, *values], dtypes=dtypes)
+    written = add("Identity", "control_dependency", [path, f"^{saved}"], T=string)
+    read = add("RestoreV2", "RestoreV2", [path, tensor_names, slices], dtypes=dtypes)
+    assigned = [
+        add(
+            "AssignVariableOp",
+            f"AssignVariableOp_{at}",
+            [variable.op.name, f"{read}:{at}" if at else read],
+            dtype=variable.dtype,
+        )
+        for at, variable in enumerate(variables.values())
+    ]
+    restored = add("NoOp", "restore_all", [f"^{each}" for each in assigned])
+    return SaverDef(
+        filename_tensor_name=f"{path}:0",
+        save_tensor_name=f"{written}:0",
+        restore_op_name=restored,
+        max_to_keep=5,
+        keep_checkpoint_every_n_hours=10000.0,
+        version=SaverDef.V2,
+    )
+
+
+def _add_node(
+    graph_def: Any, type_: str, name: str, inputs: Sequence[str], attrs: Mapping[str, Any]
+) -> str:
+    node = graph_def.node.add(name=name, op=type_)
+    node.input.extend(inputs)
+    for key, value in attrs.items():
+        node.attr[key].CopyFrom(attr_value(value))
+    return name
+
+
+# -- the short way
+
+
+def simple_save(
+    session: Any,
+    export_dir: str | os.PathLike[str],
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    legacy_init_op: Operation | None = None,
+) -> None:
+    """Writes a session's model for serving: tag 'serve', signature 'serving_default'.
+
+    Args:
+        session: the session.
+        export_dir: the folder, which must not be there yet.
+        inputs: tensors by the names under which a server takes them.
+        outputs: tensors by the names under which it gives them.
+        legacy_init_op: an operation to be run when the model is loaded.
+
+    Raises:
+        AssertionError, ValueError: see `SavedModelBuilder` and `predict_signature_def`.
+    """
+    signature = predict_signature_def(inputs, outputs)
+    builder = SavedModelBuilder(export_dir)
+    builder.add_meta_graph_and_variables(
+        session,
+        [constants.SERVING],
+        {constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
+        assets_collection=session.graph.get_collection(GraphKeys.ASSET_FILEPATHS),
+        main_op=legacy_init_op,
+        clear_devices=True,
+    )
+    builder.save()
+
+
+__all__ = ["SavedModelBuilder", "simple_save"]

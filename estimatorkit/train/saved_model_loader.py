@@ -1,0 +1,148 @@
+"""`load`: a SavedModel into a session (`tf.compat.v1.saved_model.loader.load`).
+
+The graph is imported, the variables are read from the bundle (operations that save and restore are
+left out of TensorFlow's graphs), and the model's main operation is run with the assets fed. Nothing
+that a file holds is evaluated, and no path in it leads out of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from estimatorkit.core.checkpoint import read_checkpoint, read_contents
+from estimatorkit.core.errors import explain
+from estimatorkit.core.gfile import local_path
+from estimatorkit.core.variables import Variable
+from estimatorkit.train import saved_model_constants as constants
+from estimatorkit.train.meta_graph import load_meta_graph
+from estimatorkit.train.saved_model_files import assets_of, contains_saved_model, read_saved_model
+
+maybe_saved_model_directory = contains_saved_model
+
+
+def load(
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: str | os.PathLike[str],
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Loads a model into a session: graph, variables, tables.
+
+    Args:
+        sess: the session; the model is added to its graph.
+        tags: the words under which the graph was written, all of them.
+        export_dir: the model's folder.
+        import_scope: a name scope to put the graph under.
+        **saver_kwargs: accepted for TensorFlow's signature.
+
+    Returns:
+        The `MetaGraphDef`: `signature_def` tells the names of inputs and outputs.
+
+    Raises:
+        OSError: there is no model.
+        RuntimeError: it has no graph with these tags.
+        DataLossError: a file of it is damaged or missing.
+    """
+    folder = local_path(export_dir)
+    meta_graph = _with_tags(
+        read_saved_model(folder), {tags} if isinstance(tags, str) else set(tags)
+    )
+    assets = dict(assets_of(meta_graph, folder))
+    with sess.graph.as_default():
+        loaded = load_meta_graph(_without_saving(meta_graph), import_scope=import_scope)
+    prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
+    if loaded.variables:
+        _restore(sess, prefix, loaded.variables, _slices(meta_graph))
+    scope = f"{import_scope}/" if import_scope else ""
+    name = _init_op(meta_graph)
+    if name:
+        feeds = {scope + tensor: path for tensor, path in assets.items()}
+        sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
+    return meta_graph
+
+
+def _with_tags(saved_model: Any, tags: set[str]) -> Any:
+    there = []
+    for meta_graph in saved_model.meta_graphs:
+        found = set(meta_graph.meta_info_def.tags)
+        if found == tags:
+            return meta_graph
+        there.append(",".join(sorted(found)) or "(none)")
+    raise RuntimeError(
+        explain(
+            f"MetaGraphDef associated with tags {','.join(sorted(tags))!r} could not be found in "
+            "SavedModel",
+            expected=" or ".join(map(repr, there)),
+            received=repr(",".join(sorted(tags))),
+        )
+    )
+
+
+def _init_op(meta_graph: Any) -> str | None:
+    """The name of the operation to be run when the model is loaded."""
+    signature = meta_graph.signature_def.get(constants.INIT_OP_SIGNATURE_KEY)
+    if signature is not None:
+        key = constants.INIT_OP_SIGNATURE_KEY
+        return str(signature.outputs[key].name)
+    for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
+        held = meta_graph.collection_def.get(key)
+        if held is not None and held.node_list.value:
+            return str(held.node_list.value[0])
+    return None
+
+
+def _without_saving(meta_graph: Any) -> Any:
+    """A `MetaGraphDef` without what depends on the name of a checkpoint: saving and restoring."""
+    file = meta_graph.saver_def.filename_tensor_name.partition(":")[0]
+    if not file:
+        return meta_graph
+    dropped = {file}
+    made = type(meta_graph)()
+    made.CopyFrom(meta_graph)
+    before = 0
+    while len(dropped) > before:  # nodes may come before their inputs
+        before = len(dropped)
+        for node in made.graph_def.node:
+            sources = (each.removeprefix("^").partition(":")[0] for each in node.input)
+            if not dropped.isdisjoint(sources):
+                dropped.add(node.name)
+    kept = [node for node in made.graph_def.node if node.name not in dropped]
+    del made.graph_def.node[:]
+    made.graph_def.node.extend(kept)
+    return made
+
+
+def _slices(meta_graph: Any) -> dict[str, Any]:
+    """Of parts of partitioned variables, what of the whole they are (`SaveSliceInfoDef`)."""
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
+    held = meta_graph.collection_def.get("variables")
+    protos = [] if held is None else map(VariableDef.FromString, held.bytes_list.value)
+    return {
+        proto.variable_name.removesuffix(":0"): proto.save_slice_info_def
+        for proto in protos
+        if proto.HasField("save_slice_info_def")
+    }
+
+
+def _restore(
+    sess: Any, prefix: str, variables: Mapping[str, Variable], slices: Mapping[str, Any]
+) -> None:
+    """Gives variables their values; those that the model does not hold stay without one."""
+    found = read_contents(prefix)
+    keys = {name: slices[name].full_name if name in slices else name for name in variables}
+    keys = {name: key for name, key in keys.items() if key in found}
+    read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
+    for name, key in keys.items():
+        value = read.tensors[key]
+        if name in slices:
+            part = slices[name]
+            places = zip(part.var_offset, part.var_shape, strict=True)
+            value = value[tuple(slice(start, start + size) for start, size in places)]
+        sess.load_variable(variables[name], value)
+
+
+__all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]
