@@ -203,12 +203,18 @@ def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
     except TypeError as error:
         raise TypeError(
             f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
-            f"or Tensor. ({error})"
+            f"or Tensor. {_in_brackets(error)}"
         ) from error
     except (KeyError, ValueError) as error:
         raise ValueError(
-            f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. ({error})"
+            f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. {_in_brackets(error)}"
         ) from error
+
+
+def _in_brackets(error: Exception) -> str:
+    """The first line of an error in brackets, then the lines that explain it."""
+    first, line_end, rest = str(error).partition("\n")
+    return f"({first}){line_end}{rest}"
 
 
 def _feed(graph: Graph, key: Any) -> Tensor:

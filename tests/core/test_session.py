@@ -663,3 +663,17 @@ def test_make_callable() -> None:
         assert [double(1.0), double(2.0)] == [2.0, 4.0]
     with pytest.raises(RuntimeError, match="closed Session"):
         double(1.0)
+
+
+def test_a_shape_that_does_not_fit_is_told_when_run() -> None:
+    with Graph().as_default(), Session() as session:
+        x = placeholder(float32, [None])
+        with pytest.raises(errors.InvalidArgumentError, match="with 6 values, but .* has 4"):
+            session.run(array.reshape(x, [4]), {x: np.zeros(6)})
+        with pytest.raises(errors.InvalidArgumentError, match="with 6 values, .* multiple of 4"):
+            session.run(array.reshape(x, [4, -1]), {x: np.zeros(6)})
+
+
+def test_concat_in_the_order_of_the_first_releases() -> None:
+    with Graph().as_default(), pytest.raises(TypeError, match=r"before TensorFlow 1\.0"):
+        joining.concat(0, [filling.zeros([2]), filling.zeros([3])])

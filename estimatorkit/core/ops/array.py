@@ -8,6 +8,7 @@ indices and choices in `indexing`, new and repeated values in `filling`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -200,11 +201,23 @@ def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(tensor.dtype, TensorShape(dims))]
 
 
+def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
+    dims = tuple(int(dim) for dim in np.atleast_1d(shape))
+    known = math.prod(dim for dim in dims if dim != -1)
+    if x.size != known and (-1 not in dims or not known or x.size % known):
+        multiple = "a multiple of " if -1 in dims else ""
+        raise ValueError(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape "
+            f"{list(dims)} has {multiple}{known}"
+        )
+    return module.reshape(x, dims)
+
+
 register(
     "Reshape",
-    lambda x, shape: jnp.reshape(x, tuple(int(dim) for dim in np.atleast_1d(shape))),
+    _reshape,
     infer=_infer_reshape,
-    numpy_kernel=lambda x, shape: np.reshape(x, tuple(np.atleast_1d(shape))),
+    numpy_kernel=lambda x, shape: _reshape(x, shape, np),
     static=(1,),
     cases=lambda: [Case((_SAMPLE, np.array([3, -1], np.int32)))],
 )

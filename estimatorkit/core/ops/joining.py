@@ -71,7 +71,20 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         values: tensors of one dtype, equal in all dimensions but `axis`.
         axis: the axis.
         name: the operation's name.
+
+    Raises:
+        TypeError: the axis comes first, as it did before TensorFlow 1.0.
+        ValueError: the shapes do not fit.
     """
+    if isinstance(axis, (list, tuple)):
+        raise TypeError(
+            explain(
+                "concat: the axis must be an int, but is a list",
+                expected="concat(values, axis)",
+                received=f"concat({values!r:.60}, [...])",
+                hint="the tensors come first; before TensorFlow 1.0 the axis did",
+            )
+        )
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
