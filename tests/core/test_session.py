@@ -668,9 +668,9 @@ def test_make_callable() -> None:
 def test_a_shape_that_does_not_fit_is_told_when_run() -> None:
     with Graph().as_default(), Session() as session:
         x = placeholder(float32, [None])
-        with pytest.raises(errors.InvalidArgumentError, match="with 6 values, but .* has 4"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"with 6 values, but .* has 4"):
             session.run(array.reshape(x, [4]), {x: np.zeros(6)})
-        with pytest.raises(errors.InvalidArgumentError, match="with 6 values, .* multiple of 4"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"with 6 values, .* multiple of 4"):
             session.run(array.reshape(x, [4, -1]), {x: np.zeros(6)})
 
 
