@@ -1,8 +1,8 @@
 """Graphs as TensorFlow reads them: `GraphDef`s of TensorFlow's own node types.
 
 The other way than `graphdef_tensorflow`. A rule (`graphdef_export_rules`) writes the nodes that
-stand for an operation; the last has its name, so that names of tensors stay. What has no rule
-(gradients, optimizers, loops) is left out with all that needs it; `Exported.missing` tells which.
+stand for an operation; the last has its name, so that most tensors keep theirs (`Exported.names`).
+What has no rule (gradients, optimizers, loops) is left out with all that needs it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Exported:
 
     Attributes:
         graph_def: the `GraphDef`.
-        names: of each tensor that is in it, what it is called there.
+        names: what nodes call each tensor: 'x', 'x:1'; '^x' of those that have no output there.
         missing: why operations are not in it, by their names: those that cannot be expressed.
+        operations: those that are in it.
     """
 
     graph_def: Any
@@ -42,11 +43,15 @@ class Exported:
     operations: set[Operation] = field(default_factory=set)
 
     def has(self, element: Tensor | Operation) -> bool:
-        """Whether a tensor or an operation is in it under its own name."""
+        """Whether a tensor or an operation is in it."""
         if isinstance(element, Operation):
             return element in self.operations
-        own = element.op.name if element.value_index == 0 else element.name
-        return self.names.get(element) == own
+        return not self.names.get(element, "^").startswith("^")
+
+    def name_of(self, tensor: Tensor) -> str:
+        """A tensor's name there, as 'x:0'."""
+        name = self.names[tensor]
+        return name if ":" in name else f"{name}:0"
 
 
 class Writer:
@@ -135,8 +140,12 @@ def attr_value(value: Any) -> Any:
     """The `AttrValue` of an attribute of TensorFlow's."""
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
 
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
         return AttrValue(f=value)
+    if isinstance(value, int) and not isinstance(value, bool):  # a known dimension too
+        return AttrValue(i=int(value))
     if isinstance(value, (list, tuple)):
         made = AttrValue(list=AttrValue.ListValue())
         for each in value:

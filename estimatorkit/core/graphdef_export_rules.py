@@ -129,6 +129,10 @@ def _cast(w: Writer) -> None:
     w.node("Cast", w.inputs, SrcT=w.dtype(), DstT=w.attrs["dtype"])
 
 
+def _identity_n(w: Writer) -> None:
+    w.node("IdentityN", w.inputs, T=[tensor.dtype for tensor in w.op.inputs])
+
+
 def _leaky_relu(w: Writer) -> None:
     w.node("LeakyRelu", w.inputs, T=w.dtype(), alpha=float(w.attrs["alpha"]))
 
@@ -572,6 +576,7 @@ RULES: dict[str, Rule] = {
     "GatherNd": _gather_nd,
     "GatherV2": _gather,
     "HashTableV2": _table,
+    "IdentityN": _identity_n,
     "InitializeTableFromTextFileV2": _on_table(
         "InitializeTableFromTextFileV2",
         *("", "", "key_index", "value_index", "vocab_size", "delimiter", "offset"),

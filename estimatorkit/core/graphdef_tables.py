@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimatorkit.core import custom_gradients as _identity_n  # noqa: F401 (registers IdentityN)
 from estimatorkit.core import registry
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import explain
@@ -75,7 +76,7 @@ _TABLES: dict[str, Call] = {
 # -- parsing
 
 
-def _parse_example(_: Any, n: Node) -> list[Tensor]:
+def _parse_example(_: Any, n: Node) -> Operation:
     """Version 2: the keys are vectors."""
     if n.known(4).size:
         raise ValueError(f"node {n.proto.name!r} ({n.proto.op}) parses ragged features.")
@@ -83,14 +84,14 @@ def _parse_example(_: Any, n: Node) -> list[Tensor]:
     return _parsed(n, sparse, dense, n.inputs[5:])
 
 
-def _parse_example_v1(_: Any, n: Node) -> list[Tensor]:
+def _parse_example_v1(_: Any, n: Node) -> Operation:
     """Version 1: each key is a scalar."""
     sparse, dense = n["Nsparse"], n["Ndense"]
     keys = [n.known(2 + number).item() for number in range(sparse + dense)]
     return _parsed(n, keys[:sparse], keys[sparse:], n.inputs[2 + sparse + dense :])
 
 
-def _parsed(n: Node, sparse: list[bytes], dense: list[bytes], defaults: list[Tensor]) -> list[Any]:
+def _parsed(n: Node, sparse: list[bytes], dense: list[bytes], defaults: list[Tensor]) -> Operation:
     columns = [
         Column("lists", key.decode(), dtype)
         for key, dtype in zip(sparse, n["sparse_types"], strict=True)
@@ -105,9 +106,13 @@ def _parsed(n: Node, sparse: list[bytes], dense: list[bytes], defaults: list[Ten
         if there:
             given.append(reshape(default, () if padded else dims))
     attrs = {"columns": tuple(tuple(column) for column in columns)}
-    outputs = registry.apply("ParseExampleV2", [*n.inputs[:2], *given], attrs, n.name).outputs
-    count = 3 * len(sparse)
-    return [*(each for part in range(3) for each in outputs[part:count:3]), *outputs[count:]]
+    inputs, count = [*n.inputs[:2], *given], 3 * len(sparse)
+    if len(sparse) < 2:
+        return registry.apply("ParseExampleV2", inputs, attrs, n.name)
+    # TensorFlow has all indices first, then all values.
+    outputs = registry.apply("ParseExampleV2", inputs, attrs, f"{n.name}parsed").outputs
+    ordered = [*(each for part in range(3) for each in outputs[part:count:3]), *outputs[count:]]
+    return registry.apply("IdentityN", ordered, None, n.name)
 
 
 # -- the table
@@ -118,6 +123,7 @@ TABLE_RULES: dict[str, Rule] = {
         for type_, call in _TABLES.items()
         for version in ("", "V2")
     },
+    "IdentityN": Rule("", lambda _, n: registry.apply("IdentityN", n.inputs, None, n.name)),
     "ParseExample": Rule("", _parse_example_v1),
     "ParseExampleV2": Rule("", _parse_example),
     "RegexReplace": Rule(

@@ -159,6 +159,11 @@ def _one_hot(f: Any, n: Node) -> Any:
     return f(n[0], int(n.known(1)), n[2], n[3], axis=n.get("axis", -1), name=n.name)
 
 
+def _as_string(f: Any, n: Node) -> Any:
+    kept = ("precision", "scientific", "shortest", "width", "fill")
+    return f(n[0], **{key: n[key] for key in kept if key in n.proto.attr}, name=n.name)
+
+
 def _handle(_: Any, n: Node) -> Any:
     attrs = {"dtype": n["dtype"], "shape": n.get("shape", TensorShape(None))}
     return registry.output("VarHandleOp", (), attrs, n.name)
@@ -238,7 +243,6 @@ RULES: dict[str, Rule] = {
         "placeholder_with_default", lambda f, n: f(n[0], n.get("shape", UNKNOWN), n.name)
     ),
     "NoOp": Rule("no_op", lambda f, n: f(n.name)),
-    "IdentityN": Rule("identity", lambda f, n: [f(each) for each in n.inputs]),
     "Cast": Rule("cast", lambda f, n: f(n[0], n["DstT"], name=n.name)),
     "RandomUniform": Rule("random_uniform", _random),
     "RandomStandardNormal": Rule("random_normal", _random),
@@ -320,7 +324,7 @@ RULES: dict[str, Rule] = {
     "ResizeBilinear": Rule("image.resize_bilinear", _resize),
     "ResizeNearestNeighbor": Rule("image.resize_nearest_neighbor", _resize),
     "DecodeRaw": Rule("decode_raw", lambda f, n: f(n[0], n["out_type"], name=n.name)),
-    "AsString": Rule("as_string", lambda f, n: f(n[0], name=n.name)),
+    "AsString": Rule("as_string", _as_string),
     "StringJoin": Rule(
         "string_join", lambda f, n: f(n.inputs, n.get("separator", ""), name=n.name)
     ),

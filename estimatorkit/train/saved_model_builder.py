@@ -37,6 +37,12 @@ from estimatorkit.train.saved_model_files import asset_any, saved_model_class
 from estimatorkit.train.saver import Saver, tensors_to_save
 from estimatorkit.train.signatures import predict_signature_def
 
+_NOT_WRITTEN = {
+    *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # objects
+    # What the builder is told anew; a graph that was loaded has those of its model.
+    *(constants.ASSETS_KEY, constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY),
+}
+
 
 class SavedModelBuilder:
     """Writes a SavedModel: one set of variables, and graphs that use them.
@@ -177,22 +183,24 @@ class SavedModelBuilder:
                 "The model is written in a form that TensorFlow cannot load: %s.",
                 "; ".join(_reasons(lacking[0], exported)),
             )
-            keys = [key for key in graph.get_all_collection_keys() if key != STEP_CHECKS]
+            keys = [key for key in graph.get_all_collection_keys() if key not in _NOT_WRITTEN]
             made = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
         else:
             made = _for_tensorflow(graph, exported, items, info)
         for node in made.graph_def.node if clear_devices else ():
             node.device = ""
+        names = {} if lacking else {each.name: exported.name_of(each) for each in _tensors(needed)}
         for key, signature in signatures.items():
             made.signature_def[key].CopyFrom(signature)
+            _rename(made.signature_def[key], names)
         if init_op is not None:
             made.collection_def[constants.MAIN_OP_KEY].node_list.value.append(init_op.name)
         for tensor in assets or ():
-            name = self._asset(tensor)
-            entry = made.asset_file_def.add(filename=name)
-            entry.tensor_info.name = tensor.name
+            file, name = self._asset(tensor), names.get(tensor.name, tensor.name)
+            entry = made.asset_file_def.add(filename=file)
+            entry.tensor_info.name = name
             held = made.collection_def[constants.ASSETS_KEY].any_list.value
-            held.append(asset_any(tensor.name, name))
+            held.append(asset_any(name, file))
         return made
 
     def _asset(self, tensor: Tensor) -> str:
@@ -273,28 +281,39 @@ def _init_op(main_op: Operation | None, legacy_init_op: Operation | None) -> Ope
     return found
 
 
+def _tensors(elements: Iterable[Tensor | Operation]) -> list[Tensor]:
+    return [each for each in elements if isinstance(each, Tensor)]
+
+
+_SPARSE = ("values_tensor_name", "indices_tensor_name", "dense_shape_tensor_name")
+
+
+def _places(signature: Any) -> Iterator[tuple[Any, str]]:
+    """Yields the protos and fields of a signature that hold names of tensors."""
+    for info in [*signature.inputs.values(), *signature.outputs.values()]:
+        kind = info.WhichOneof("encoding")
+        if kind not in ("name", "coo_sparse"):
+            raise AssertionError(
+                f"Invalid `tensor_info`: {info}. All TensorInfo protos used in the SignatureDefs "
+                "must have one of the 'encoding' fields (e.g., name or coo_sparse) set."
+            )
+        if kind == "name":
+            yield info, "name"
+        else:
+            yield from ((info.coo_sparse, field) for field in _SPARSE)
+
+
 def _tensors_of(graph: Graph, signatures: Mapping[str, Any]) -> Iterator[Tensor]:
     """The tensors that signatures name."""
-    for key, signature in signatures.items():
-        for info in [*signature.inputs.values(), *signature.outputs.values()]:
-            kind = info.WhichOneof("encoding")
-            if kind not in ("name", "coo_sparse"):
-                raise AssertionError(
-                    f"Invalid `tensor_info` in signature {key!r}: {info}. All TensorInfo protos "
-                    "used in the SignatureDefs must have one of the 'encoding' fields (e.g., name "
-                    "or coo_sparse) set."
-                )
-            parts = info.coo_sparse
-            names = (
-                (info.name,)
-                if kind == "name"
-                else (
-                    parts.indices_tensor_name,
-                    parts.values_tensor_name,
-                    parts.dense_shape_tensor_name,
-                )
-            )
-            yield from map(graph.get_tensor_by_name, names)
+    for signature in signatures.values():
+        for info, field in _places(signature):
+            yield graph.get_tensor_by_name(getattr(info, field))
+
+
+def _rename(signature: Any, names: Mapping[str, str]) -> None:
+    for info, field in _places(signature):
+        name = getattr(info, field)
+        setattr(info, field, names.get(name, name))
 
 
 def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
@@ -311,8 +330,6 @@ def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
         if op.name in exported.missing:
             yield f"{op.name} ({exported.missing[op.name]})"
         pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
-    if not seen:
-        yield f"{lacking.name} is the output of an operation that has none there"
 
 
 # -- graphs for TensorFlow
@@ -329,7 +346,7 @@ def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], 
     if variables:
         made.saver_def.CopyFrom(_add_saving(made.graph_def, variables))
     for key in graph.get_all_collection_keys():
-        if key in (STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS):
+        if key in _NOT_WRITTEN:
             continue
         kept = [
             item
