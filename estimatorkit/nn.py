@@ -61,7 +61,7 @@ _PLACES = {
     ),
     **names(
         "estimatorkit.layers.rnn",
-        *("bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn"),
+        *("bidirectional_dynamic_rnn", "dynamic_rnn", "raw_rnn", "static_bidirectional_rnn"),
         *("static_rnn", "static_state_saving_rnn"),
     ),
 }

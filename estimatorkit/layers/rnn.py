@@ -1,4 +1,4 @@
-"""Recurrent networks over time: `dynamic_rnn`, `static_rnn` and their bidirectional forms.
+"""Recurrent networks over time: `dynamic_rnn`, `static_rnn`, both in two directions, `raw_rnn`.
 
 `dynamic_rnn` is one loop in XLA (a `Scan`), however long the sequences are; `static_rnn` unrolls.
 With `sequence_length`, outputs after an example's end are zero and its state stays as it was.
@@ -6,18 +6,20 @@ With `sequence_length`, outputs after an example's end are zero and its state st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
+from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.higher_order import scan_op
-from estimatorkit.core.ops import array, elementwise, filling, indexing
+from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.layers.rnn_cell import RNNCell
+from estimatorkit.layers.rnn_cell import RNNCell, assert_like_cell, zeros_of
 
 
 def dynamic_rnn(
@@ -49,7 +51,7 @@ def dynamic_rnn(
     Raises:
         ValueError: neither `initial_state` nor `dtype` is given, or shapes do not fit.
     """
-    _check_cell(cell)
+    assert_like_cell(cell)
     with variable_scope(scope or "rnn"):
         columns = nest.map_structure(
             lambda value: _time_major(convert_to_tensor(value), time_major), inputs
@@ -73,17 +75,6 @@ def dynamic_rnn(
         return nest.map_structure(lambda value: _time_major(value, time_major), outputs), last
 
 
-def _check_cell(cell: Any) -> None:
-    if not callable(cell) or not hasattr(cell, "state_size"):
-        raise TypeError(
-            explain(
-                "The argument 'cell' is not an RNNCell",
-                expected="a callable with state_size and output_size",
-                received=repr(cell)[:200],
-            )
-        )
-
-
 def _time_major(value: Tensor, already: bool) -> Tensor:
     """`(batch, time, ...)` as `(time, batch, ...)` and back."""
     if already:
@@ -92,8 +83,8 @@ def _time_major(value: Tensor, already: bool) -> Tensor:
     if rank is None or rank < 2:
         raise ValueError(
             explain(
-                "dynamic_rnn: inputs must have at least the dimensions batch and time",
-                received=value,
+                f"Input tensor should have rank >= 2. Received input={value} of rank {rank}",
+                expected="the dimensions batch and time",
                 made_at=value.op.source,
             )
         )
@@ -109,7 +100,7 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
     if given is not None:
         return given
     if dtype is None:
-        raise ValueError("If there is no initial_state, you must give a dtype.")
+        raise ValueError("If no initial_state is provided, argument `dtype` must be specified")
     return cell.zero_state(batch, dtype)
 
 
@@ -120,8 +111,8 @@ def _lengths(given: Any, columns: Tensor) -> Tensor | None:
     if lengths.dtype not in (int32, int64) or lengths.shape.rank not in (1, None):
         raise ValueError(
             explain(
-                "sequence_length must be a vector of integers of length batch_size",
-                received=lengths,
+                "Argument sequence_length must be a vector of integers of length batch_size. "
+                f"Received sequence_length={lengths} of shape: {lengths.shape}",
                 made_at=lengths.op.source,
             )
         )
@@ -176,11 +167,11 @@ def static_rnn(
         TypeError: `inputs` is no list.
         ValueError: it is empty, or neither `initial_state` nor `dtype` is given.
     """
-    _check_cell(cell)
+    assert_like_cell(cell)
     if not isinstance(inputs, (list, tuple)):
-        raise TypeError("inputs must be a sequence")
+        raise TypeError(f"Argument `inputs` must be a sequence. Received: {inputs}")
     if not inputs:
-        raise ValueError("inputs must not be empty")
+        raise ValueError("Argument `inputs` must not be empty.")
     with variable_scope(scope or "rnn"):
         steps = [nest.map_structure(convert_to_tensor, each) for each in inputs]
         first = nest.flatten(steps[0])[0]
@@ -239,6 +230,8 @@ def bidirectional_dynamic_rnn(
             value,
         )
 
+    assert_like_cell(cell_fw, "cell_fw")
+    assert_like_cell(cell_bw, "cell_bw")
     rest = {"dtype": dtype, "time_major": time_major, "sequence_length": sequence_length}
     with variable_scope(scope or "bidirectional_rnn"):
         with variable_scope("fw") as forward:
@@ -286,6 +279,8 @@ def static_bidirectional_rnn(
         together = stack(list(steps))
         return unstack(reverse_sequence(together, sequence_length, seq_axis=0, batch_axis=1))
 
+    assert_like_cell(cell_fw, "cell_fw")
+    assert_like_cell(cell_bw, "cell_bw")
     rest = {"dtype": dtype, "sequence_length": sequence_length}
     with variable_scope(scope or "bidirectional_rnn"):
         with variable_scope("fw") as forward:
@@ -298,6 +293,96 @@ def static_bidirectional_rnn(
             )
         pairs = zip(out_forward, reversed_(out_backward), strict=True)
         return [concat(list(pair), 1) for pair in pairs], last_forward, last_backward
+
+
+def raw_rnn(
+    cell: RNNCell,
+    loop_fn: Callable[[Tensor, Any, Any, Any], tuple[Any, Any, Any, Any, Any]],
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Runs a cell in a loop in which the program says what comes next.
+
+    The loop runs from the host, a call a step, as its outputs grow with each: `dynamic_rnn` is
+    faster where it does.
+
+    Args:
+        cell: the cell.
+        loop_fn: of the time (int32), the cell's output and state, and a value that the program
+            carries through the loop; gives which examples are finished (bool `(batch,)`), the next
+            input, the next state, what to emit, and the next carried value. At time 0 output,
+            state and carried value are None: then it gives the first input and state, None or an
+            element (without the batch dimension) of each shape and dtype that it will emit, and
+            the first carried value or None.
+        parallel_iterations, swap_memory: accepted for TensorFlow's signature.
+        scope: the variable scope; 'rnn' by default.
+
+    Returns:
+        A `TensorArray` of what was emitted (zeros after an example's end), or a structure of them;
+        the last state; the last carried value.
+
+    Raises:
+        TypeError: `cell` is no cell, or `loop_fn` no function.
+    """
+    assert_like_cell(cell)
+    if not callable(loop_fn):
+        raise TypeError(f"Argument `loop_fn` must be a callable. Received: {loop_fn}.")
+    with variable_scope(scope or "rnn"):
+        finished, values, state, shapes, carried = loop_fn(constant(0, int32), None, None, None)
+        values = nest.map_structure(convert_to_tensor, values)
+        state = nest.map_structure(convert_to_tensor, state)
+        batch = _size(nest.flatten(values)[0], 0)
+        zeros = _nothing_emitted(cell, shapes, batch, nest.flatten(state)[0].dtype)
+        arrays = nest.map_structure(
+            lambda each: TensorArray(each.dtype, 0, dynamic_size=True, element_shape=each.shape),
+            zeros,
+        )
+
+        def going_on(time: Any, finished: Any, *rest: Any) -> Any:
+            return elementwise.logical_not(reduce.reduce_all(finished))
+
+        def step(
+            time: Any, finished: Any, values: Any, state: Any, arrays: Any, carried: Any
+        ) -> tuple[Any, ...]:
+            output, new = cell(values, state)
+            given = None if nothing_carried else carried
+            ends, following, after, emitted, kept = loop_fn(time + 1, output, new, given)
+            going = elementwise.logical_not(finished)
+            emitted = _choose(going, nest.map_structure(convert_to_tensor, emitted), zeros)
+            arrays = nest.map_structure(lambda one, value: one.write(time, value), arrays, emitted)
+            return (
+                time + 1,
+                elementwise.logical_or(finished, ends),
+                following,
+                _choose(going, nest.map_structure(convert_to_tensor, after), state),
+                arrays,
+                carried if nothing_carried else kept,
+            )
+
+        nothing_carried = carried is None
+        start = (
+            constant(0, int32),
+            convert_to_tensor(finished),
+            values,
+            state,
+            arrays,
+            constant(0, int32) if nothing_carried else carried,
+        )
+        _, _, _, last, arrays, carried = while_loop(going_on, step, start)
+        return arrays, last, None if nothing_carried else carried
+
+
+def _nothing_emitted(cell: RNNCell, given: Any, batch: Any, dtype: Any) -> Any:
+    """Zeros, `(batch, ...)`, of the shapes of elements, or of the cell's output."""
+    if given is None:
+        return zeros_of(cell.output_size, batch, dtype)
+
+    def zeros(element: Any) -> Any:
+        tensor = convert_to_tensor(element)
+        return zeros_of(tensor.shape, batch, tensor.dtype)
+
+    return nest.map_structure(zeros, given)
 
 
 def static_state_saving_rnn(

@@ -45,6 +45,8 @@ class LSTMStateTuple(NamedTuple):
 class RNNCell:
     """What all cells are; subclass it with `state_size`, `output_size` and `call(inputs, state)`.
 
+    A subclass may make its variables in `build(inputs_shape)`, which runs before the first `call`.
+
     Args:
         trainable: whether its variables are listed as trainable.
         name: its variable scope; the class's name in lower case and with underscores by default,
@@ -67,6 +69,7 @@ class RNNCell:
         self._name = name
         self._reuse = _reuse
         self._scope: VariableScope | None = None
+        self.built = False
 
     @property
     def name(self) -> str:
@@ -82,6 +85,9 @@ class RNNCell:
     def output_size(self) -> Any:
         """The size of the output without the batch dimension."""
         raise NotImplementedError(f"{type(self).__name__} must define output_size")
+
+    def build(self, inputs_shape: Any) -> None:
+        """Makes the variables that a subclass wants to have before its first `call`."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step: the output and the new state."""
@@ -99,6 +105,9 @@ class RNNCell:
             The output, and the new state.
         """
         with self._variables(scope):
+            if not self.built:
+                self.build(_shape_of(inputs))
+                self.built = True
             return self.call(inputs, state)
 
     def _variables(self, scope: Any) -> Any:
@@ -135,7 +144,7 @@ class RNNCell:
             dtype: the dtype of the state.
         """
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return _zeros(self.state_size, batch_size, dtype)
+            return zeros_of(self.state_size, batch_size, dtype)
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
@@ -154,12 +163,37 @@ class RNNCell:
         shape: Any,
         dtype: Any = None,
         initializer: Any = None,
+        trainable: bool = True,
         **kwargs: Any,
     ) -> Variable:
         """A variable of the cell: made on the first call, the same one on later calls."""
-        return get_variable(name, shape, dtype, initializer, trainable=self.trainable, **kwargs)
+        kwargs["trainable"] = trainable and self.trainable
+        return get_variable(name, shape, dtype, initializer, **kwargs)
 
     add_weight = add_variable
+
+
+def assert_like_cell(cell: Any, what: str = "cell") -> None:
+    """Raises TypeError where the argument `what` is no recurrent cell."""
+    missing = [each for each in ("state_size", "output_size", "zero_state") if not _has(cell, each)]
+    if missing or not callable(cell):
+        raise TypeError(
+            explain(
+                f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
+                expected="a callable with state_size, output_size and zero_state",
+                received=repr(cell)[:200],
+            )
+        )
+
+
+def _has(cell: Any, attribute: str) -> bool:
+    # Asking the class first: a property that is not overridden raises NotImplementedError.
+    return hasattr(type(cell), attribute) or hasattr(cell, attribute)
+
+
+def _shape_of(inputs: Any) -> Any:
+    """The shape of an input, or the structure of the shapes of several."""
+    return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
 
 
 class _Remembering:
@@ -187,9 +221,10 @@ def _snake_case(name: str) -> str:
     return result
 
 
-def _zeros(size: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros `(batch, ...)` for a size: an int, a shape, or a structure of such."""
     if nest.is_nested(size):
-        leaves = [_zeros(each, batch_size, dtype) for each in nest.flatten(size)]
+        leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
         return nest.pack_sequence_as(size, leaves)
     dims = size.as_list() if isinstance(size, TensorShape) else [size]
     if isinstance(batch_size, Tensor):
@@ -484,9 +519,11 @@ class MultiRNNCell(RNNCell):
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not isinstance(cells, (list, tuple)):
-            raise TypeError(f"cells must be a list or tuple, but saw: {cells}.")
+            raise TypeError(f"cells must be a list or tuple, but received: {cells}.")
         if not cells:
             raise ValueError("Must specify at least one cell for MultiRNNCell.")
+        for cell in cells:
+            assert_like_cell(cell, "cell")
         self._cells = list(cells)
         self._state_is_tuple = state_is_tuple
 
@@ -515,9 +552,9 @@ class MultiRNNCell(RNNCell):
         elif not isinstance(state, (list, tuple)) or len(state) != len(self._cells):
             raise ValueError(
                 explain(
-                    "MultiRNNCell: the state does not fit the cells",
-                    expected=f"a tuple of {len(self._cells)} states",
-                    received=repr(state)[:200],
+                    f"Expected state to be a tuple of length {len(self._cells)}, but received: "
+                    f"{str(state)[:100]}",
+                    hint="state_is_tuple=False takes one tensor",
                 )
             )
         current, after = inputs, []
@@ -533,6 +570,7 @@ class _Wrapper(RNNCell):
 
     def __init__(self, cell: RNNCell) -> None:
         super().__init__()
+        assert_like_cell(cell)
         self._cell = cell
 
     @property
@@ -596,7 +634,9 @@ class DropoutWrapper(_Wrapper):
             ("state", state_keep_prob),
         ):
             if isinstance(keep, (int, float)) and not 0.0 < keep <= 1.0:
-                raise ValueError(f"Parameter {what}_keep_prob must be in (0, 1], got {keep}.")
+                raise ValueError(
+                    f"Parameter {what}_keep_prob must be between 0 and 1. Received {keep}"
+                )
         self._keep = {
             "input": input_keep_prob,
             "output": output_keep_prob,
@@ -607,7 +647,14 @@ class DropoutWrapper(_Wrapper):
         self._noise: dict[str, Any] = {}
         if variational_recurrent:
             if dtype is None:
-                raise ValueError("When variational_recurrent=True, dtype must be provided.")
+                raise ValueError("When variational_recurrent=True, dtype must be provided")
+            if input_size is None and not (
+                isinstance(input_keep_prob, (int, float)) and input_keep_prob >= 1.0
+            ):
+                raise ValueError(
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
+                    "input_size must be provided"
+                )
             sizes = {
                 "input": input_size,
                 "output": cell.output_size,
