@@ -199,17 +199,27 @@ MODULES: dict[str, Table] = {
         f"python.{name}": Table(behind=_EVERYTHING)
         for name in (
             *("client.session", "framework.constant_op", "framework.function", "framework.ops"),
-            *("framework.random_seed", "framework.sparse_tensor", "framework.tensor_util"),
+            *("framework.random_seed", "framework.sparse_tensor"),
             *("ops.check_ops", "ops.clip_ops", "ops.control_flow_ops", "ops.data_flow_ops"),
             *("ops.functional_ops", "ops.gradients_impl", "ops.init_ops", "ops.io_ops"),
             *("ops.linalg_ops", "ops.logging_ops", "ops.lookup_ops", "ops.map_fn", "ops.math_ops"),
             *("ops.parsing_ops", "ops.partitioned_variables", "ops.random_ops"),
             *("ops.resource_variable_ops", "ops.script_ops", "ops.session_ops", "ops.sparse_ops"),
             *("ops.standard_ops", "ops.state_ops", "ops.string_ops", "ops.tensor_array_ops"),
-            *("ops.variable_scope", "ops.variables", "ops.functional_ops", "ops.gradients"),
+            *("ops.variable_scope", "ops.variables", "ops.gradients"),
         )
     },
     "python": Table(behind=_EVERYTHING),
+    "python.debug": Table(
+        instead={
+            "LocalCLIDebugWrapperSession": "add_check_numerics_ops and Print show values as they "
+            "are computed; session.plan(fetches).describe() shows what runs",
+        }
+    ),
+    "python.pywrap_tensorflow": Table(behind=("estimatorkit.train",)),
+    "python.framework.tensor_util": Table(
+        behind=_EVERYTHING, names={"constant_value": f"{_CORE}.registry:constant_value"}
+    ),
     "python.framework.dtypes": Table(behind=(f"{_CORE}.dtypes", ROOT)),
     "python.framework.errors": Table(behind=(f"{_CORE}.errors",)),
     "python.framework.graph_util": Table(behind=("estimatorkit.graph_util",)),
