@@ -27,6 +27,18 @@ _PLACES = {
         *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
     ),
     **names(
+        "estimatorkit.train.monitored_session",
+        *("ChiefSessionCreator", "MonitoredSession", "MonitoredTrainingSession"),
+        *("SessionCreator", "SingularMonitoredSession", "WorkerSessionCreator"),
+    ),
+    **names("estimatorkit.train.scaffold", "Scaffold"),
+    **names("estimatorkit.train.session_manager", "SessionManager"),
+    **names("estimatorkit.train.profiler_hook", "ProfilerHook"),
+    **names(
+        "estimatorkit.train.summary_hooks",
+        *("SecondOrStepTimer", "StepCounterHook", "SummarySaverHook"),
+    ),
+    **names(
         "estimatorkit.train.schedules",
         *("cosine_decay", "cosine_decay_restarts", "exponential_decay", "inverse_time_decay"),
         *("linear_cosine_decay", "natural_exp_decay", "noisy_linear_cosine_decay"),

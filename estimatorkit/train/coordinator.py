@@ -150,6 +150,11 @@ class Coordinator:
         """Whether `join` is over."""
         return self._joined
 
+    @property
+    def requested_exception(self) -> BaseException | None:
+        """What was given to `request_stop`, if it was no clean stop."""
+        return self._error
+
     def raise_requested_exception(self) -> None:
         """Raises what was given to `request_stop`, if anything was."""
         with self._lock:

@@ -84,7 +84,14 @@ class FinishedSteps:
 
 
 class SessionRunHook:
-    """Called around training steps; every method may be overridden."""
+    """Called around training steps; every method may be overridden.
+
+    Attributes:
+        loss_tensor: whose values `after_steps` gets from a `MonitoredSession`, which does not know
+            what the loss is; without one it gets NaN.
+    """
+
+    loss_tensor: Any = None
 
     def begin(self) -> None:
         """Called once, when the graph is built and may still be added to."""
@@ -179,6 +186,7 @@ class NanTensorHook(SessionRunHook):
     """
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+        self.loss_tensor = loss_tensor
         self._fail = fail_on_nan_loss
 
     def after_steps(self, steps: FinishedSteps) -> None:
@@ -230,12 +238,14 @@ class CheckpointSaverHook(SessionRunHook):
         save_steps: steps between checkpoints.
         saver: a `Saver`; by default one of all global variables.
         checkpoint_basename: the first part of their names.
-        scaffold, save_graph_def: accepted for TensorFlow's signature.
+        scaffold: a `Scaffold`, whose saver is taken.
+        save_graph_def: whether the graph is written beside each checkpoint.
         listeners: `CheckpointSaverListener`s.
         clock: seconds; for tests.
 
     Raises:
-        ValueError: both or neither of `save_secs` and `save_steps` are given.
+        ValueError: both or neither of `save_secs` and `save_steps` are given, or both a saver and a
+            scaffold.
     """
 
     def __init__(
@@ -253,10 +263,14 @@ class CheckpointSaverHook(SessionRunHook):
     ) -> None:
         if (save_secs is None) == (save_steps is None):
             raise ValueError("Exactly one of save_secs and save_steps must be given.")
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
         self._path = f"{checkpoint_dir}/{checkpoint_basename}"
         self._secs = save_secs
         self._steps = save_steps
         self._saver = saver
+        self._scaffold = scaffold
+        self._save_graph_def = save_graph_def
         self._listeners = list(listeners or ())
         self._clock = clock
         self._saved_at = 0.0
@@ -268,7 +282,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def begin(self) -> None:
         """Takes the graph's variables, where no saver was given."""
-        if self._saver is None:
+        if self._saver is None and self._scaffold is None:
             self._saver = Saver()
         for listener in self._listeners:
             listener.begin()
@@ -308,12 +322,13 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, step)
 
     def _save(self, session: Any, step: int) -> bool:
-        if self._saver is None:
+        saver = self._saver if self._scaffold is None else self._scaffold.saver
+        if saver is None:
             raise RuntimeError("CheckpointSaverHook: begin() was not called.")
         logger.info("Saving checkpoints for %d into %s.", step, self._path)
         for listener in self._listeners:
             listener.before_save(session, step)
-        self._saver.save(session, self._path, global_step=step)
+        saver.save(session, self._path, global_step=step, write_meta_graph=self._save_graph_def)
         self._saved_step = step
         self._saved_at = self._clock()
         return any([listener.after_save(session, step) for listener in self._listeners])

@@ -249,9 +249,11 @@ class Saver:
         """
         from estimatorkit.train.meta_graph import export_meta_graph
 
-        if collection_list is None:  # checks hold Python functions, which no file can
+        if collection_list is None:  # checks hold Python functions, which no file can; its own
+            # settings are `saver_def`
+            left_out = (STEP_CHECKS, GraphKeys.SAVERS)
             keys = get_default_graph().get_all_collection_keys()
-            collection_list = [key for key in keys if key != STEP_CHECKS]
+            collection_list = [key for key in keys if key not in left_out]
         return export_meta_graph(
             filename,
             saver_def=self.as_saver_def(),

@@ -91,7 +91,7 @@ class CheckedLoop:
         else:
             started = time.perf_counter()
             done = self.loop.run(1 if asked else min(steps, self._most))
-            results = [None] * len(asked)
+            results = [SessionRunValues(None)] * len(asked)
             self._pace((time.perf_counter() - started) / done.count)
         position = len(self._every)
         for check in self._checks:
@@ -100,7 +100,7 @@ class CheckedLoop:
         _tell(asked, results, [] if stop is None else stop)
         return Steps(done.count, done.every[: len(self._every)], done.after, done.ended)
 
-    def _run_one(self, asked: Sequence[_Question]) -> tuple[Steps, list[Any]]:
+    def _run_one(self, asked: Sequence[_Question]) -> tuple[Steps, list[SessionRunValues]]:
         """One step with what hooks asked for, by a plain run of the session."""
         session = self._session
         (watched, _), results = _run_asked(session, [self._watched, self._targets], asked)
@@ -169,7 +169,7 @@ def run_training(
         moved = int(done.after[0]) - step
         if moved > 0:
             rate = max(1.0, moved / done.count)
-            losses = _losses_by_count(np.concatenate(pending), moved)
+            losses = losses_by_count(np.concatenate(pending), moved)
             finished = FinishedSteps(step, losses, session, stop)
             for hook in hooks:
                 hook.after_steps(finished)
@@ -180,7 +180,7 @@ def run_training(
     return last
 
 
-def _losses_by_count(losses: NDArray[Any], moved: int) -> NDArray[Any]:
+def losses_by_count(losses: NDArray[Any], moved: int) -> NDArray[Any]:
     """One loss for each number that the global step went through.
 
     Args:
@@ -199,7 +199,13 @@ def _losses_by_count(losses: NDArray[Any], moved: int) -> NDArray[Any]:
 
 
 def run_hooked(
-    session: Session, fetches: Any, hooks: Sequence[SessionRunHook], stop: list[str]
+    session: Session,
+    fetches: Any,
+    hooks: Sequence[SessionRunHook],
+    stop: list[str],
+    feed_dict: Mapping[Any, Any] | None = None,
+    options: Any = None,
+    run_metadata: Any = None,
 ) -> Any:
     """A run of the session around which hooks are asked; returns the values of `fetches`.
 
@@ -208,9 +214,13 @@ def run_hooked(
         fetches: as for `Session.run`.
         hooks: they may ask for more, and to stop.
         stop: where the reasons to stop are put.
+        feed_dict, options, run_metadata: as for `Session.run`.
+
+    Raises:
+        RuntimeError: a tensor is fed by two hooks, or by a hook and the caller.
     """
-    asked = _ask(hooks, session, fetches)
-    values, results = _run_asked(session, fetches, asked)
+    asked = _ask(hooks, session, fetches, feed_dict)
+    values, results = _run_asked(session, fetches, asked, feed_dict, options, run_metadata)
     _tell(asked, results, stop)
     return values
 
@@ -285,28 +295,69 @@ class _Question(NamedTuple):
         return (self.args.feed_dict if self.args else None) or {}
 
 
-def _ask(hooks: Sequence[SessionRunHook], session: Session, fetches: Any) -> list[_Question]:
+def _ask(
+    hooks: Sequence[SessionRunHook],
+    session: Session,
+    fetches: Any,
+    feed_dict: Mapping[Any, Any] | None = None,
+) -> list[_Question]:
     asked = []
     for hook in hooks:
-        context = SessionRunContext(SessionRunArgs(fetches), session)
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), session)
         asked.append(_Question(hook, context, hook.before_run(context)))
     return asked
 
 
-def _run_asked(session: Session, fetches: Any, asked: Sequence[_Question]) -> tuple[Any, list[Any]]:
-    """The values of `fetches`, and for each hook of what it asked for, None for nothing."""
+def _run_asked(
+    session: Session,
+    fetches: Any,
+    asked: Sequence[_Question],
+    feed_dict: Mapping[Any, Any] | None = None,
+    options: Any = None,
+    run_metadata: Any = None,
+) -> tuple[Any, list[SessionRunValues]]:
+    """The values of `fetches`, and what each hook gets."""
     feeds: dict[Any, Any] = {}
     for question in asked:
+        _check_feeds(feeds, question.feeds, "Same tensor is fed by two hooks.")
         feeds.update(question.feeds)
+    if feed_dict:
+        _check_feeds(feeds, feed_dict, "Same tensor is fed by a SessionRunHook and user.")
+        feeds.update(feed_dict)
+    options = _merged([options, *(each.args.options for each in asked if each.args is not None)])
+    if options is not None and run_metadata is None:
+        from estimatorkit.core.protos import RunMetadata
+
+        run_metadata = RunMetadata()
     wanted = [each.fetches for each in asked]
     chosen = [each for each in wanted if each is not None]
-    values, given = session.run([fetches, chosen], feeds or None)
+    values, given = session.run([fetches, chosen], feeds or None, options, run_metadata)
     results = iter(given)
-    return values, [None if each is None else next(results) for each in wanted]
+    return values, [
+        SessionRunValues(None if each is None else next(results), options, run_metadata)
+        for each in wanted
+    ]
 
 
-def _tell(asked: Sequence[_Question], results: Sequence[Any], stop: list[str]) -> None:
-    for (hook, context, _), result in zip(asked, results, strict=True):
-        hook.after_run(context, SessionRunValues(result))
+def _check_feeds(one: Mapping[Any, Any], other: Mapping[Any, Any], problem: str) -> None:
+    both = [key for key in other if key in one]
+    if both:
+        raise RuntimeError(f"{problem} Conflict(s): {both}")
+
+
+def _merged(given: Sequence[Any]) -> Any:
+    """One `RunOptions` for all that were asked for: the longer trace and the longer time."""
+    present = [each for each in given if each is not None]
+    if len(present) < 2:
+        return present[0] if present else None
+    merged = type(present[0])()
+    merged.trace_level = max(each.trace_level for each in present)
+    merged.timeout_in_ms = max(each.timeout_in_ms for each in present)
+    return merged
+
+
+def _tell(asked: Sequence[_Question], results: Sequence[SessionRunValues], stop: list[str]) -> None:
+    for (hook, context, _), values in zip(asked, results, strict=True):
+        hook.after_run(context, values)
         if context.stop_requested:
             stop.append(f"{type(hook).__name__} asked for it")

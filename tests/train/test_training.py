@@ -16,7 +16,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.train.checks import add_step_check, step_checks
-from estimatorkit.train.training import _losses_by_count, run_training
+from estimatorkit.train.training import losses_by_count, run_training
 from tests.train.counting import Recorder, no_input
 
 
@@ -91,7 +91,7 @@ class TestStepChecks:
 def test_each_number_of_the_global_step_has_a_loss(
     losses: list[float], moved: int, expected: list[float]
 ) -> None:
-    found = _losses_by_count(np.array(losses, np.float32), moved)
+    found = losses_by_count(np.array(losses, np.float32), moved)
     np.testing.assert_array_equal(found, np.array(expected, np.float32))
     assert found.dtype == np.float32
 

@@ -1,0 +1,296 @@
+"""Monitored sessions: TensorFlow's order of hooks, files and steps; recovery; errors."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load_variable
+from estimatorkit.core.session import Session
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_monitored import ERRORS, SNIPPETS, count, fail, recorder, train
+from tests.train import toy
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "monitored.json").read_text("utf-8"))
+
+# Messages that differ by intent, each with our words and the reason.
+WORDS = {
+    "two init ops": (
+        'More than one item in the collection "init_op".',
+        "TensorFlow forgets to put the values into its message",
+    ),
+    "ready without an operation": (
+        "If you pass a ready_for_local_init_op you must also pass a local_init_op",
+        "TensorFlow prints the operation as a NodeDef",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_trainings_go_as_in_tensorflow(name: str, tmp_path: Path) -> None:
+    found = json.loads(json.dumps(SNIPPETS[name](tf, str(tmp_path))))
+    assert found == GOLDEN["snippets"][name]
+
+
+@pytest.mark.parametrize("name", sorted(ERRORS))
+def test_errors_are_tensorflows(name: str) -> None:
+    found = error_of(lambda: fail(tf, name))
+    expected = GOLDEN["errors"][name]
+    assert found is not None
+    assert found["class"] == expected["class"]
+    words = WORDS[name][0] if name in WORDS else expected["first_line"]
+    assert " ".join(found["first_line"].split()).startswith(" ".join(words.split()).rstrip("."))
+
+
+# -- what TensorFlow's figures do not show
+
+
+def toy_training(
+    folder: Path, last_step: int, hooks: list[Any] | None = None
+) -> tuple[list[float], dict[str, Any]]:
+    """Trains the toy model on a shuffled input; gives the losses and the last weights."""
+    with tf.Graph().as_default() as graph:
+        graph.seed = 11
+        features, labels = toy.dataset(seed=1).make_one_shot_iterator().get_next()
+        model = toy.build(features, labels)
+        losses = []
+        with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=folder,
+            save_checkpoint_steps=4,
+            save_summaries_steps=None,
+            log_step_count_steps=None,
+            save_graph_def=False,
+            hooks=[*(hooks or []), tf.train.StopAtStepHook(last_step=last_step)],
+        ) as session:
+            while not session.should_stop():
+                losses.append(float(session.run([model.train_op, model.loss])[1]))
+    path = latest_checkpoint(folder)
+    return losses, {name: load_variable(path, name) for name, _ in list_variables(folder)}
+
+
+class Interrupts(tf.train.SessionRunHook):
+    """Raises after a run."""
+
+    def __init__(self, after: int, error: Exception) -> None:
+        self.left = after
+        self.error = error
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The losses and the weights of a training of 14 steps."""
+    return toy_training(tmp_path_factory.mktemp("whole"), 14)
+
+
+def test_an_interrupted_training_goes_on_to_the_bit(tmp_path: Path, uninterrupted: Any) -> None:
+    whole, weights = uninterrupted
+    with pytest.raises(KeyboardInterrupt):
+        toy_training(tmp_path / "cut", 14, [Interrupts(11, KeyboardInterrupt())])  # type: ignore[arg-type]
+    rest, resumed = toy_training(tmp_path / "cut", 14)
+    assert rest == whole[8:]  # 8 is the last checkpoint before the interruption
+    toy.assert_same_bits(weights, resumed)
+
+
+def test_a_lost_task_costs_the_steps_since_the_last_checkpoint(
+    tmp_path: Path, uninterrupted: Any
+) -> None:
+    whole, weights = uninterrupted
+    lost = tf.errors.UnavailableError(None, None, "the task is gone")
+    found, again = toy_training(tmp_path / "lost", 14, [Interrupts(11, lost)])
+    assert found == [*whole[:10], *whole[8:]]
+    toy.assert_same_bits(weights, again)
+
+
+def test_a_singular_session_does_not_recover() -> None:
+    with tf.Graph().as_default():
+        op = count(tf)
+        lost = tf.errors.AbortedError(None, None, "gone")
+        with (
+            pytest.raises(tf.errors.AbortedError),
+            tf.train.SingularMonitoredSession([Interrupts(1, lost)]) as session,
+        ):
+            session.run(op)
+
+
+def test_the_plain_session_of_a_singular_one() -> None:
+    with tf.Graph().as_default() as graph:
+        op = count(tf)
+        with tf.train.SingularMonitoredSession() as session:
+            raw = session.raw_session()
+            assert isinstance(raw, Session)
+            assert session.graph is raw.graph is graph
+            assert raw.run(op) == session.run(op) - 1
+        assert session.raw_session() is None
+        assert session.should_stop()
+
+
+def test_queue_runners_start_and_end() -> None:
+    before = set(threading.enumerate())
+    with tf.Graph().as_default():
+        name = tf.train.string_input_producer(["a", "b"], num_epochs=2, shuffle=False).dequeue()
+        found = []
+        with tf.train.MonitoredSession() as session:
+            assert set(threading.enumerate()) > before
+            while not session.should_stop():
+                found.append(session.run(name))
+    assert found == [b"a", b"b"] * 2
+    assert set(threading.enumerate()) <= before
+
+
+def test_what_a_thread_reports_is_raised() -> None:
+    def fails() -> Any:
+        raise ZeroDivisionError("in the thread")
+
+    with tf.Graph().as_default():
+        queue = tf.FIFOQueue(3, [tf.float32], shapes=[[]])
+        bad = tf.py_func(fails, [], tf.float32)
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(bad)]))
+        value = queue.dequeue()
+        with (  # noqa: PT012 - the end of the block raises
+            pytest.raises(Exception, match=r"in the thread|closed"),
+            tf.train.MonitoredSession() as session,
+        ):
+            while not session.should_stop():
+                session.run(value)
+            assert session.should_stop()
+
+
+def test_steps_are_counted_where_no_global_step_is() -> None:
+    calls: list[Any] = []
+
+    class Logs(tf.train.LoggingTensorHook):
+        def _log(self, values: Any) -> None:
+            calls.append(float(values["x"]))
+
+    with tf.Graph().as_default():
+        x = tf.get_variable("x", [], initializer=tf.zeros_initializer())
+        add = tf.assign_add(x, 1.0)
+        with tf.train.MonitoredSession(hooks=[Logs({"x": x}, every_n_iter=3)]) as session:
+            for _ in range(8):
+                session.run(add)
+    assert calls == [0.0, 3.0, 6.0]
+
+
+def test_a_hook_that_names_steps_is_asked_once_a_step() -> None:
+    seen: list[int] = []
+
+    class EveryFourth(tf.train.SessionRunHook):
+        def next_control_step(self, global_step: int) -> int:
+            return (global_step // 4 + 1) * 4
+
+        def before_run(self, run_context: Any) -> Any:
+            return tf.train.SessionRunArgs(tf.train.get_global_step())
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            seen.append(int(run_values.results))
+
+    with tf.Graph().as_default():
+        op = count(tf)
+        look = tf.identity(tf.constant(1.0))
+        with tf.train.MonitoredSession(hooks=[EveryFourth()]) as session:
+            for _ in range(10):
+                session.run(op)
+                session.run(look)
+    assert seen == [3, 7]
+
+
+def test_the_nan_hook_watches_its_own_loss() -> None:
+    with tf.Graph().as_default():
+        op = count(tf)
+        loss = tf.cast(tf.train.get_global_step(), tf.float32)
+        loss = tf.where(loss >= 3, loss * float("nan"), loss)
+        hook = tf.train.NanTensorHook(loss)
+        with (  # noqa: PT012 - one of the runs raises
+            pytest.raises(tf.train.NanLossDuringTrainingError, match="NaN at step 4"),
+            tf.train.MonitoredSession(hooks=[hook]) as session,
+        ):
+            for _ in range(9):
+                session.run(op)
+        quiet = tf.train.NanTensorHook(loss, fail_on_nan_loss=False)
+        with tf.train.MonitoredSession(hooks=[quiet]) as session:
+            runs = 0
+            while not session.should_stop():
+                session.run(op)
+                runs += 1
+    assert runs == 4
+
+
+def test_a_monitored_session_may_be_given_every_keyword(tmp_path: Path) -> None:
+    calls: list[str] = []
+    with tf.Graph().as_default():
+        op = count(tf)
+        with tf.train.MonitoredTrainingSession(
+            master="",
+            is_chief=True,
+            checkpoint_dir=str(tmp_path / "model"),
+            scaffold=tf.train.Scaffold(),
+            hooks=[recorder(tf, calls, "a", stop_at=2)],
+            chief_only_hooks=[],
+            save_checkpoint_secs=3600,
+            save_summaries_steps=None,
+            save_summaries_secs=3600,
+            config=tf.ConfigProto(allow_soft_placement=True),
+            stop_grace_period_secs=10,
+            log_step_count_steps=None,
+            max_wait_secs=5,
+            summary_dir=str(tmp_path / "summaries"),
+            save_graph_def=False,
+        ) as session:
+            while not session.should_stop():
+                session.run(op, options=None, run_metadata=None)
+    assert calls[-1] == "a end at 2"
+    assert not list((tmp_path / "model").glob("*.meta"))
+    assert list((tmp_path / "summaries").glob("events*"))
+
+
+def test_graphs_are_written_beside_checkpoints(tmp_path: Path) -> None:
+    train(tf, str(tmp_path), 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        path = latest_checkpoint(tmp_path)
+        tf.train.import_meta_graph(f"{path}.meta").restore(session, path)
+        assert session.run("x:0") == 4.0
+
+
+def test_a_worker_without_a_master_does_not_wait() -> None:
+    with tf.Graph().as_default():
+        count(tf)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="is_chief=True"):
+            tf.train.MonitoredTrainingSession(is_chief=False)
+
+
+def test_hooks_are_given_back_where_the_session_cannot_be_made() -> None:
+    closed: list[str] = []
+
+    class Held(tf.train.SessionRunHook):
+        def close(self) -> None:
+            closed.append("closed")
+
+    with tf.Graph().as_default() as graph:
+        count(tf)
+        scaffold = tf.train.Scaffold(init_op=tf.no_op())
+        with pytest.raises(RuntimeError, match="global_step, x"):
+            tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), [Held()])
+        tf.constant(1.0)  # the graph is open again
+        assert not graph.finalized
+    assert closed == ["closed"]
+
+
+def test_runs_of_other_structures() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2])
+        more, twice = x + 1, x * 2
+        with tf.train.MonitoredSession(hooks=[tf.train.SessionRunHook()]) as session:
+            found = session.run({"a": x, "b": [more, (twice,)]}, feed_dict={x: [1.0, 2.0]})
+    np.testing.assert_array_equal(found["a"], [1, 2])
+    np.testing.assert_array_equal(found["b"][1][0], [2, 4])
