@@ -46,6 +46,7 @@ _PLACES = {
         piecewise_constant_decay="piecewise_constant",
     ),
     **names("estimatorkit.train.saver", "Saver"),
+    **names("estimatorkit.train.object_checkpoint", "Checkpoint"),
     **names("estimatorkit.train.meta_graph", "export_meta_graph", "import_meta_graph"),
     **names("estimatorkit.core.graph_util", "write_graph"),
     **names("estimatorkit.core.summary_writer", "summary_iterator"),

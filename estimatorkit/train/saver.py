@@ -216,7 +216,7 @@ class Saver:
             path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
         directory, name = os.path.split(path)
         directory = directory or "."
-        tensors, state = tensors_to_save(sess, items), _session_state(sess)
+        tensors, state = tensors_to_save(sess, items), session_state(sess)
         if write_state:
             written = self._manager(directory, latest_filename).save(name, tensors, state)
         else:
@@ -456,7 +456,8 @@ def tensors_to_save(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[A
     return tensors
 
 
-def _session_state(sess: Any) -> dict[str, Any]:
+def session_state(sess: Any) -> dict[str, Any]:
+    """What of a session besides tensors a checkpoint holds, as JSON can."""
     random = {
         name: [int(word) for word in np.asarray(value)]
         for name, value in sess.state.values.items()
