@@ -140,15 +140,45 @@ def test_the_state_that_is_dropped_is_chosen() -> None:
     assert (output == 1).all()
 
 
+class CountedCell(rnn_cell.BasicRNNCell):
+    """A cell of somebody's own, whose steps may differ."""
+
+    calls = 0
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        self.calls += 1
+        return super().call(inputs, state)
+
+
+def test_a_list_of_steps_is_one_loop_for_cells_that_stay_the_same() -> None:
+    steps = [tf.constant(numbers(seed, 2, 3)) for seed in range(4)]
+    cells = rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(3), rnn_cell.GRUCell(2)])
+    outputs, last = tf.nn.static_rnn(cells, steps, dtype=tf.float32)
+    types = [op.type for op in tf.get_default_graph().get_operations()]
+    assert (types.count("Scan"), types.count("MatMul")) == (1, 0)
+    assert [output.shape.as_list() for output in outputs] == [[2, 2]] * 4
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(*session.run([outputs[-1], last[1]]))
+    pinned = rnn_cell.DeviceWrapper(rnn_cell.GRUCell(2), "/cpu:0")
+    tf.nn.static_rnn(pinned, steps, dtype=tf.float32, scope="pinned")
+    own = CountedCell(2)
+    tf.nn.static_rnn(own, steps, dtype=tf.float32, scope="own")
+    assert own.calls == 4
+    types = [op.type for op in tf.get_default_graph().get_operations()]
+    assert (types.count("Scan"), types.count("MatMul")) == (1, 4 * 2 + 4)
+
+
 def test_a_loop_over_time_is_the_unrolled_one_to_the_second_derivative() -> None:
     x = tf.placeholder_with_default(numbers(0, 2, 3, 3), [2, 3, 3])
-    cell = rnn_cell.BasicRNNCell(2)
+    cell = CountedCell(2)
     with tf.variable_scope("both") as scope:
         looped, _ = tf.nn.dynamic_rnn(cell, x, [3, 2], dtype=tf.float32, scope=scope)
     with tf.variable_scope(scope, reuse=True) as scope:
         steps, _ = tf.nn.static_rnn(
             cell, tf.unstack(x, axis=1), dtype=tf.float32, sequence_length=[3, 2], scope=scope
         )
+    assert cell.calls == 1 + 3
     weights, _ = cell.trainable_variables[:2]
     found = []
     for outputs in (looped, tf.stack(steps, 1)):
