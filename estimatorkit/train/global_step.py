@@ -14,12 +14,27 @@ from estimatorkit.core.variables import Variable
 def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The graph's global step, or None where none was made.
 
+    It is what the collection GLOBAL_STEP holds, or a variable with the name 'global_step'.
+
     Raises:
         RuntimeError: the graph has more than one.
+        TypeError: it does not hold whole numbers.
     """
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if not found:
+        variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        found = [each for each in variables if each.op.name == GraphKeys.GLOBAL_STEP]
     if len(found) > 1:
         raise RuntimeError(explain("a graph has one global step", received=found))
+    if found and not found[0].dtype.is_integer:
+        raise TypeError(
+            explain(
+                f'Existing "global_step" does not have an integer type: {found[0].dtype}',
+                made_at=found[0].op.source,
+                hint="tf.Variable(0, name='global_step'), or get_or_create_global_step()",
+            )
+        )
     return found[0] if found else None
 
 

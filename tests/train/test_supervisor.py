@@ -1,0 +1,173 @@
+"""`Supervisor`: a session and its services, ended together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.checkpoint import latest_checkpoint
+from tests.golden.snippets_monitored import count, summary_steps
+
+
+def until(condition: Any) -> None:
+    """Waits for what a thread does."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_training_is_saved_and_gone_on_with(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    for expected in (3, 6):
+        with tf.Graph().as_default():
+            op = count(tf)
+            supervisor = tf.train.Supervisor(
+                logdir=str(tmp_path), save_model_secs=0.05, save_summaries_secs=0.05
+            )
+            with supervisor.managed_session() as session:
+                for _ in range(3):
+                    assert not supervisor.should_stop()
+                    session.run(op)
+                assert session.run(supervisor.global_step) == expected
+                path = str(tmp_path / f"model.ckpt-{expected}")
+                until(lambda path=path: latest_checkpoint(tmp_path) == path)
+                until(lambda: summary_steps(tf, str(tmp_path), "shown"))
+            with pytest.raises(RuntimeError, match="closed Session"):
+                session.run(op)
+            assert supervisor.should_stop()
+    assert set(threading.enumerate()) <= before
+    assert summary_steps(tf, str(tmp_path), "global_step/sec")
+    assert "global_step" in (tmp_path / "graph.pbtxt").read_text("utf-8")
+
+
+def test_an_exception_of_the_block_is_raised_at_its_end() -> None:
+    with tf.Graph().as_default():
+        op = count(tf)
+        supervisor = tf.train.Supervisor()
+        with (  # noqa: PT012 - the end of the block raises
+            pytest.raises(KeyError, match="mine"),
+            supervisor.managed_session() as session,
+        ):
+            session.run(op)
+            raise KeyError("mine")
+        with supervisor.managed_session() as session:  # a second time
+            assert session.run(op) == 1
+
+
+def test_the_end_of_the_input_is_quiet() -> None:
+    with tf.Graph().as_default():
+        count(tf)
+        name = tf.train.string_input_producer(["a", "b"], num_epochs=1, shuffle=False).dequeue()
+        supervisor = tf.train.Supervisor(saver=None, summary_op=None)
+        found = []
+        with supervisor.managed_session() as session:
+            while not supervisor.should_stop():
+                found.append(session.run(name))
+    assert found == [b"a", b"b"]
+
+
+def test_what_a_service_raises_ends_the_training(tmp_path: Path) -> None:
+    class Broken(tf.train.Saver):  # type: ignore[misc]
+        def save(self, *_: Any, **__: Any) -> Any:
+            raise OSError("the disk is full")
+
+    with tf.Graph().as_default():
+        op = count(tf)
+        supervisor = tf.train.Supervisor(logdir=tmp_path, saver=Broken())
+        with (  # noqa: PT012 - the end of the block raises
+            pytest.raises(OSError, match="the disk is full"),
+            supervisor.managed_session() as session,
+        ):
+            until(supervisor.should_stop)
+            session.run(op)
+
+
+def test_operations_that_are_given_are_used(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        op = count(tf)
+        fed = tf.placeholder(tf.float32, [])
+        x = graph.get_collection("trainable_variables")[0]
+        init = tf.group(tf.assign(x, fed), tf.train.get_global_step().initializer)
+        called: list[Any] = []
+        supervisor = tf.train.Supervisor(
+            graph=graph,
+            is_chief=True,
+            logdir=str(tmp_path),
+            init_op=init,
+            init_feed_dict={fed: 7.0},
+            init_fn=called.append,
+            summary_op=None,
+            saver=tf.train.Saver(),
+            global_step=tf.train.get_global_step(),
+            save_model_secs=0,
+            save_summaries_secs=0,
+        )
+        session = supervisor.prepare_or_wait_for_session(
+            config=tf.ConfigProto(allow_soft_placement=True)
+        )
+        assert called == [session]
+        assert session.run([op, x])[1] == 7.0
+        (summary,) = graph.get_collection("summaries")
+        supervisor.summary_computed(session, session.run(summary))
+        supervisor.saver.save(session, supervisor.save_path, supervisor.global_step)
+        supervisor.stop()
+        session.close()
+    assert summary_steps(tf, str(tmp_path), "shown") == [1]
+    assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-1")
+
+
+def test_loops_and_queue_runners_of_ones_own() -> None:
+    turns: list[int] = []
+    with tf.Graph().as_default():
+        queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]])
+        runner = tf.train.QueueRunner(queue, [queue.enqueue(5)])
+        taken = queue.dequeue()
+        supervisor = tf.train.Supervisor(saver=None)
+        with supervisor.managed_session() as session:
+            supervisor.start_queue_runners(session, [runner])
+            supervisor.loop(0.001, turns.append, [1])
+            assert session.run(taken) == 5
+            until(lambda: len(turns) > 2)
+            supervisor.request_stop()
+            supervisor.wait_for_stop()
+    assert supervisor.coord.joined
+
+
+def test_errors() -> None:
+    with tf.Graph().as_default():
+        count(tf)
+        chief = tf.train.Supervisor(summary_op=None)
+        worker = tf.train.Supervisor(is_chief=False, summary_op=None)
+        session = chief.prepare_or_wait_for_session()
+        with pytest.raises(RuntimeError, match="requires a summary writer"):
+            chief.summary_computed(session, b"")
+        with pytest.raises(RuntimeError, match="Only chief supervisor"):
+            worker.start_standard_services(session)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            worker.prepare_or_wait_for_session()
+        chief.stop()
+        session.close()
+
+
+def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        step = tf.Variable(0, name="global_step", trainable=False)
+        add = tf.assign_add(step, 1)
+        assert tf.train.get_global_step() is step
+        hooks = [tf.train.StopAtStepHook(last_step=3)]
+        with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=str(tmp_path), hooks=hooks
+        ) as session:
+            while not session.should_stop():
+                session.run(add)
+    assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-3")
+    with tf.Graph().as_default():
+        tf.Variable(0.0, name="global_step")
+        with pytest.raises(TypeError, match="does not have an integer type"):
+            tf.train.get_global_step()
