@@ -155,6 +155,7 @@ MODULES: dict[str, Table] = {
             *("index_table_from_tensor", "index_to_string_table_from_tensor"),
         ),
     ),
+    "contrib.predictor": Table(behind=("estimatorkit.compat.predictor",)),
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(
@@ -242,6 +243,20 @@ MODULES: dict[str, Table] = {
     "python.platform.app": Table(names={"run": "estimatorkit.compat.app:run"}),
     "python.platform.flags": Table(behind=("absl.flags",)),
     "python.platform.test": Table(behind=("estimatorkit.compat.testing",)),
+    **{
+        f"{top}saved_model.{name}": Table(behind=(f"estimatorkit.train.{module}",))
+        for top in ("", "python.")
+        for name, module in (
+            ("builder", "saved_model_builder"),
+            ("constants", "saved_model_constants"),
+            ("loader", "saved_model_loader"),
+            ("signature_constants", "saved_model_constants"),
+            ("signature_def_utils", "signatures"),
+            ("tag_constants", "saved_model_constants"),
+            ("utils", "signatures"),
+        )
+    },
+    "python.saved_model": Table(behind=("estimatorkit.saved_model",)),
     "python.training.training": Table(behind=("estimatorkit.train",)),
     "python.training.training_util": Table(behind=("estimatorkit.train",)),
     "python.training.saver": Table(behind=("estimatorkit.train",)),
