@@ -43,6 +43,7 @@ EARLY = {
         *("contrib.framework.", "contrib.training.HParams", "examples.tutorials.mnist.input_data"),
     ),
     "app / flags / gfile / logging / test / misc": ("",),
+    "Distribution: Server/Supervisor/device setter/strategies": ("train.Supervisor", "Supervisor."),
 }
 # Names that mean a method: the class that has it.
 OWNERS: dict[str, Any] = {
@@ -63,6 +64,7 @@ OWNER_NAMES = {
     "Saver": "train.Saver",
     "SavedModelBuilder": "saved_model.builder.SavedModelBuilder",
     "Coordinator": "train.Coordinator",
+    "Supervisor": "train.Supervisor",
     "FileWriter": "summary.FileWriter",
     "TFRecordWriter": "python_io.TFRecordWriter",
     "Example": "train.Example",
@@ -88,7 +90,7 @@ LATER_KEYWORDS = {"summary.scalar": {"step"}}
 # Attributes that instances have: `find` sees only classes.
 OF_INSTANCES = {
     *("Variable.dtype", "Variable.initializer", "VariableScope.name", "Session.graph"),
-    *("ConfigProto.gpu_options", "Example.features", "Tensor.dtype"),
+    *("ConfigProto.gpu_options", "Example.features", "Tensor.dtype", "Supervisor.saver"),
 }
 
 
