@@ -84,6 +84,7 @@ MODULES: dict[str, Table] = {
     "train": Table(
         behind=("estimatorkit.train",),
         names={
+            "global_step": "estimatorkit.train.global_step:global_step",
             "SummaryWriter": f"{_CORE}.summary_writer:FileWriter",
             "SummaryWriterCache": f"{_CORE}.summary_writer:FileWriterCache",
         },
@@ -263,7 +264,7 @@ MODULES: dict[str, Table] = {
     "python.training.session_run_hook": Table(behind=("estimatorkit.train",)),
     "python.training.basic_session_run_hooks": Table(behind=("estimatorkit.train",)),
     "python.training.learning_rate_decay": Table(behind=("estimatorkit.train",)),
-    "python.training.monitored_session": Table(behind=("estimatorkit.train.monitored_session",)),
+    "python.training.monitored_session": Table(behind=("estimatorkit.train",)),
     "python.training.session_manager": Table(behind=("estimatorkit.train",)),
     "python.training.supervisor": Table(behind=("estimatorkit.train",)),
     "python.training.moving_averages": Table(behind=("estimatorkit.train.moving_averages",)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -62,3 +64,13 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """The graph's global step, made where there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of a global step in a session (`tf.compat.v1.train.global_step`).
+
+    Args:
+        sess: the session.
+        global_step_tensor: the variable or tensor.
+    """
+    return int(sess.run(global_step_tensor))

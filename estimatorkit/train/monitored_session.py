@@ -1,134 +1,38 @@
 """Monitored sessions: sessions that initialize or restore their model, call hooks around each run,
 start the queue runners, and begin anew from the last checkpoint where a task was lost.
 
-`MonitoredTrainingSession` puts one together for a training. A session creator makes the plain
-session; `_Attempt` is one such session with its coordinator and hooks. Hooks are those of the
-training loop, asked by the same functions (`training.run_hooked`): one that says by
-`next_control_step` when it needs control is asked just then, the others around every run.
+A session creator (`session_creators`) makes the plain session; `_Attempt` is one such session with
+its coordinator and hooks. Hooks are those of the training loop, asked by the same functions
+(`training.run_hooked`): one that says by `next_control_step` when it needs control is asked just
+then, the others around every run.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.errors import AbortedError, OutOfRangeError, UnavailableError, explain
+from estimatorkit.core.errors import AbortedError, OutOfRangeError, UnavailableError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.session import Session
 from estimatorkit.train.coordinator import Coordinator
 from estimatorkit.train.global_step import get_global_step
-from estimatorkit.train.hooks import (
-    CheckpointSaverHook,
-    FinishedSteps,
-    SessionRunHook,
-    check_hooks,
-)
+from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, check_hooks
 from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.queue_runner import start_queue_runners
 from estimatorkit.train.scaffold import Scaffold
-from estimatorkit.train.session_manager import SessionManager
-from estimatorkit.train.summary_hooks import StepCounterHook, SummarySaverHook
+from estimatorkit.train.session_creators import ChiefSessionCreator, SessionCreator
 from estimatorkit.train.training import losses_by_count, run_hooked
 
 _LOST = (AbortedError, UnavailableError)
 """Errors after which a new session is made: a task went away."""
 
 _Path = str | os.PathLike[str]
-
-
-# -- what makes the plain session
-
-
-class SessionCreator(ABC):
-    """Makes sessions for a monitored session, again after each loss."""
-
-    @abstractmethod
-    def create_session(self) -> Any:
-        """A session with a ready model."""
-
-
-class ChiefSessionCreator(SessionCreator):
-    """Makes sessions, and initializes or restores the model in them.
-
-    Args:
-        scaffold: the operations; by default those of the graph.
-        master: the session's target.
-        config: the session's `ConfigProto`.
-        checkpoint_dir: whose newest checkpoint is restored.
-        checkpoint_filename_with_path: the checkpoint to restore.
-    """
-
-    def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str = "",
-        config: Any = None,
-        checkpoint_dir: _Path | None = None,
-        checkpoint_filename_with_path: _Path | None = None,
-    ) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._master = master
-        self._config = config
-        self._checkpoint_dir = checkpoint_dir
-        self._checkpoint = checkpoint_filename_with_path
-
-    def create_session(self) -> Session:
-        """A session with a ready model; finalizes the graph."""
-        scaffold = self._scaffold.finalize()
-        return _manager(scaffold).prepare_session(
-            self._master,
-            init_op=scaffold.init_op,
-            saver=scaffold.saver,
-            checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint,
-            config=self._config,
-            init_feed_dict=scaffold.init_feed_dict,
-            init_fn=scaffold.init_fn,
-        )
-
-
-class WorkerSessionCreator(SessionCreator):
-    """Makes sessions, and waits for the chief to make the model ready.
-
-    Args:
-        scaffold: the operations; by default those of the graph.
-        master: the session's target.
-        config: the session's `ConfigProto`.
-        max_wait_secs: how long to wait at most.
-    """
-
-    def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str = "",
-        config: Any = None,
-        max_wait_secs: float = 30 * 60,
-    ) -> None:
-        self._scaffold = scaffold or Scaffold()
-        self._master = master
-        self._config = config
-        self._max_wait_secs = max_wait_secs
-
-    def create_session(self) -> Session:
-        """A session with a ready model; finalizes the graph."""
-        manager = _manager(self._scaffold.finalize())
-        return manager.wait_for_session(self._master, self._config, self._max_wait_secs)
-
-
-def _manager(scaffold: Scaffold) -> SessionManager:
-    return SessionManager(
-        local_init_op=scaffold.local_init_op,
-        ready_op=scaffold.ready_op,
-        ready_for_local_init_op=scaffold.ready_for_local_init_op,
-        local_init_feed_dict=scaffold.local_init_feed_dict,
-    )
 
 
 # -- one session with its hooks
@@ -159,7 +63,7 @@ class _Attempt:
         except BaseException:
             self.close()
             raise
-        counter = get_global_step(self.session.graph)
+        counter = get_global_step(self.session.graph) if hooks else None
         self._read_step = None if counter is None else self.session.make_callable(counter)
         self._runs = 0
         self._asked_at: dict[SessionRunHook, int] = {}
@@ -201,7 +105,7 @@ class _Attempt:
         return values
 
     def _step(self) -> int:
-        """The global step; in a graph without one, how many runs there were."""
+        """The global step; where there is none, or no hook to ask, how many runs there were."""
         return self._runs if self._read_step is None else int(self._read_step())
 
     def _is_due(self, hook: SessionRunHook, step: int) -> bool:
@@ -506,98 +410,3 @@ class SingularMonitoredSession(_MonitoredSession):
     def raw_session(self) -> Any:
         """The plain session."""
         return self._tf_sess()
-
-
-class _Default:
-    """Stands for an argument that was not given, where None means: do not."""
-
-    def __repr__(self) -> str:
-        return "<default>"
-
-
-USE_DEFAULT: Any = _Default()
-
-
-def MonitoredTrainingSession(
-    master: str = "",
-    is_chief: bool = True,
-    checkpoint_dir: _Path | None = None,
-    scaffold: Scaffold | None = None,
-    hooks: Iterable[SessionRunHook] | None = None,
-    chief_only_hooks: Iterable[SessionRunHook] | None = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
-    stop_grace_period_secs: float = 120,
-    log_step_count_steps: int | None = 100,
-    max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
-    summary_dir: _Path | None = None,
-    save_graph_def: bool = True,
-) -> MonitoredSession:
-    """A `MonitoredSession` that saves checkpoints and summaries.
-
-    Source: `tf.compat.v1.train.MonitoredTrainingSession`.
-
-    Args:
-        master: the session's target.
-        is_chief: whether this process initializes, restores and saves; others wait for it.
-        checkpoint_dir: where checkpoints are; the newest one there is gone on from.
-        scaffold: the operations; by default those of the graph.
-        hooks: called around the runs.
-        chief_only_hooks: the same, where this is the chief.
-        save_checkpoint_secs: seconds between checkpoints; 600 by default, None or 0 for none.
-        save_summaries_steps: steps between summaries; 100 by default, None or 0 for none.
-        save_summaries_secs: seconds between summaries.
-        config: the session's `ConfigProto`.
-        stop_grace_period_secs: seconds that threads have to end after `close`.
-        log_step_count_steps: steps between values of 'global_step/sec'; None or 0 for none.
-        max_wait_secs: how long at most to wait for the chief.
-        save_checkpoint_steps: steps between checkpoints, in place of seconds.
-        summary_dir: where summaries go; `checkpoint_dir` by default.
-        save_graph_def: whether the graph is written beside each checkpoint.
-    """
-    scaffold = scaffold or Scaffold()
-    given = list(hooks or ())
-    if not is_chief:
-        worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
-        return MonitoredSession(worker, given, stop_grace_period_secs)
-    summary_steps, summary_secs = _cadence(save_summaries_steps, save_summaries_secs, (100, None))
-    save_steps, save_secs = _cadence(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
-    chief_hooks: list[SessionRunHook] = list(chief_only_hooks or ())
-    summaries = summary_dir or checkpoint_dir
-    if summaries and log_step_count_steps:
-        chief_hooks.append(StepCounterHook(log_step_count_steps, output_dir=summaries))
-    if summaries and (summary_steps or summary_secs):
-        chief_hooks.append(
-            SummarySaverHook(summary_steps, summary_secs, summaries, scaffold=scaffold)
-        )
-    if checkpoint_dir and (save_steps or save_secs):
-        chief_hooks.append(
-            CheckpointSaverHook(
-                os.fspath(checkpoint_dir),
-                save_secs=save_secs,
-                save_steps=save_steps,
-                scaffold=scaffold,
-                save_graph_def=save_graph_def,
-            )
-        )
-    creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
-    return MonitoredSession(creator, [*chief_hooks, *given], stop_grace_period_secs)
-
-
-def _cadence(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Steps and seconds: what was given alone puts the default of the other out of force."""
-    if steps is USE_DEFAULT and secs is USE_DEFAULT:
-        return default
-    chosen = tuple((None if each is USE_DEFAULT else each) or None for each in (steps, secs))
-    if None not in chosen:
-        raise ValueError(
-            explain(
-                "Can not provide both steps and seconds between checkpoints or summaries",
-                received=f"{steps} steps and {secs} seconds",
-                hint="give None for one of them",
-            )
-        )
-    return chosen[0], chosen[1]

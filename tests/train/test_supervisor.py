@@ -171,3 +171,13 @@ def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None
         tf.Variable(0.0, name="global_step")
         with pytest.raises(TypeError, match="does not have an integer type"):
             tf.train.get_global_step()
+
+
+def test_the_value_of_a_global_step() -> None:
+    import estimatorkit.compat.v1 as compat
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.train.get_or_create_global_step()
+        session.run(tf.global_variables_initializer())
+        session.run(tf.assign_add(step, 5))
+        assert compat.train.global_step(session, step) == 5
