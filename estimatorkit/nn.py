@@ -38,7 +38,8 @@ _PLACES = {
     ),
     **names(
         f"{_OPS}.activations",
-        *("crelu", "log_poisson_loss", "relu_layer", "swish"),
+        *("compute_average_loss", "crelu", "log_poisson_loss", "relu_layer"),
+        *("scale_regularization_loss", "swish"),
         *("weighted_cross_entropy_with_logits", "xw_plus_b"),
         silu="swish",
     ),

@@ -355,6 +355,20 @@ def _log_poisson(tf: Any) -> Any:
     return [*with_slopes(tf, tf.nn.log_poisson_loss(counts, rates), rates, counts), full]
 
 
+def _average(tf: Any) -> Any:
+    losses, cube = of(tf, 0, 4), of(tf, 1, 2, 3)
+    average = tf.nn.compute_average_loss
+    return [
+        *with_slopes(tf, average(losses), losses),
+        average(losses, sample_weight=[1.0, 0.0, 2.0, 0.5]),
+        average(losses, global_batch_size=8),
+        average(cube, sample_weight=[2.0, 3.0]),
+        average(cube, sample_weight=0.5),
+        average(tf.zeros([0])),
+        tf.nn.scale_regularization_loss(cube),
+    ]
+
+
 # -- activations
 
 
@@ -616,6 +630,7 @@ NN: dict[str, Snippet] = {
     "sparse_losses": _sparse_losses,
     "sigmoid_losses": _sigmoid_losses,
     "log_poisson": _log_poisson,
+    "average": _average,
     "softmaxes": _softmaxes,
     "activations": _activations,
     "dense_parts": _dense_parts,
@@ -661,6 +676,10 @@ NN_ERRORS: dict[str, Snippet] = {
     "sparse_rows": lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.zeros([4], tf.int32), logits=tf.ones([2, 3])
     ),
+    "average_of_scalar": lambda tf: tf.nn.compute_average_loss(tf.constant(1.0)),
+    "average_by_float": lambda tf: tf.nn.compute_average_loss(tf.ones([2]), None, 2.0),
+    "average_by_vector": lambda tf: tf.nn.compute_average_loss(tf.ones([2]), None, [2]),
+    "average_by_less": lambda tf: tf.nn.compute_average_loss(tf.ones([2]), None, -2),
     "softmax_of_integers": lambda tf: tf.nn.softmax(tf.constant([1, 2])),
     "softmax_axis": lambda tf: tf.nn.softmax(tf.ones([2, 3]), axis=2),
     "bias_shape": lambda tf: tf.nn.bias_add(tf.ones([2, 3]), tf.ones([4])),

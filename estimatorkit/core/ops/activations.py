@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, filling, indexing, joining, linalg, nn
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, nn, reduce
+from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 
 
@@ -118,3 +119,55 @@ def log_poisson_loss(
             )
             loss = loss + indexing.where(small, filling.zeros_like(counts), stirling)
         return elementwise.add(loss, filling.zeros_like(loss), name=scope)
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the losses of a batch by the number of its examples.
+
+    Args:
+        per_example_loss: `(batch, ...)`.
+        sample_weight: `(batch,)` or a shape that broadcasts: each loss counts so often.
+        global_batch_size: the number of examples on all devices; those of `per_example_loss` by
+            default.
+
+    Raises:
+        ValueError: the losses have no dimension, or the batch size is no scalar.
+        TypeError: the batch size is no integer.
+        InvalidArgumentError: the batch size is known to be negative.
+    """
+    losses = convert_to_tensor(per_example_loss)
+    if losses.shape.rank == 0:
+        raise ValueError(
+            explain(
+                "Invalid value passed for `per_example_loss`. Expected a tensor with at least "
+                "rank 1",
+                received=losses,
+                made_at=losses.op.source,
+            )
+        )
+    if sample_weight is not None:
+        weights = elementwise.cast(convert_to_tensor(sample_weight), losses.dtype)
+        for _ in range((losses.shape.rank or 0) - (weights.shape.rank or 0)):
+            weights = array.expand_dims(weights, -1) if weights.shape.rank else weights
+        losses = losses * weights
+    if global_batch_size is None:
+        size = array.shape(losses)[0]
+    else:
+        size = convert_to_tensor(global_batch_size)
+        known = constant_value(size)
+        if size.shape.rank not in (0, None):
+            raise ValueError(f"global_batch_size must be scalar. Received {global_batch_size}")
+        if not size.dtype.is_integer:
+            raise TypeError(f"global_batch_size must be an integer. Received {global_batch_size}")
+        if known is not None and known < 0:
+            raise InvalidArgumentError(
+                None, size.op, f"global_batch_size must be non-negative. Received {known}"
+            )
+    return elementwise.div_no_nan(reduce.reduce_sum(losses), elementwise.cast(size, losses.dtype))
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of regularization losses, by the number of replicas that are trained: here one."""
+    return reduce.reduce_sum(convert_to_tensor(regularization_loss))
