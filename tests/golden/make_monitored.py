@@ -9,6 +9,7 @@ Writes `monitored.json` beside this file: what `snippets_monitored.py` gives.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -24,13 +25,11 @@ def main() -> None:
     for name, snippet in SNIPPETS.items():
         with tempfile.TemporaryDirectory() as folder:
             found[name] = snippet(tf, folder)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some leave files
+        errors = {name: error_of(lambda name=name: fail(tf, name)) for name in ERRORS}
     write_json(
         "monitored.json",
-        {
-            "about": {"tensorflow": tf.__version__},
-            "snippets": found,
-            "errors": {name: error_of(lambda name=name: fail(tf, name)) for name in ERRORS},
-        },
+        {"about": {"tensorflow": tf.__version__}, "snippets": found, "errors": errors},
     )
 
 
