@@ -27,6 +27,7 @@ def main() -> None:
             found[name] = snippet(tf, folder)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some leave files
         errors = {name: error_of(lambda name=name: fail(tf, name)) for name in ERRORS}
+        tf.summary.FileWriterCache.clear()
     write_json(
         "monitored.json",
         {"about": {"tensorflow": tf.__version__}, "snippets": found, "errors": errors},
