@@ -43,6 +43,7 @@ _PLACES = {
         *("weighted_cross_entropy_with_logits", "xw_plus_b"),
         silu="swish",
     ),
+    **names(f"{_OPS}.space_blocks", "depth_to_space", "space_to_batch", "space_to_depth"),
     **names(f"{_OPS}.ranking", "in_top_k", "nth_element", "top_k"),
     **names(
         f"{_OPS}.embedding",

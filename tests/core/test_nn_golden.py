@@ -66,6 +66,7 @@ WORDS = {
     "ctc_lengths": "sequence_length(1) <= 7",
     "greedy_lengths": "sequence_length(0) <= 3",
     "beams_paths": "requested more paths than the beam width",
+    "beams_leaves": "Less leaves in the beam search than requested",
     "sampler_too_many": "Sampler's range is too small",
     "unigrams_missing": "Must provide either vocab_file or unigrams",
 }

@@ -729,6 +729,9 @@ NN_ERRORS: dict[str, Snippet] = {
     "beams_paths": lambda tf: tf.nn.ctc_beam_search_decoder(
         tf.ones([3, 1, 2]), [3], beam_width=2, top_paths=3
     )[1],
+    "beams_leaves": lambda tf: tf.nn.ctc_beam_search_decoder(
+        tf.ones([3, 2, 2]), [3, 0], beam_width=4, top_paths=2
+    )[1],
     "sampler_too_many": lambda tf: tf.nn.uniform_candidate_sampler(
         tf.constant([[0]], tf.int64), 1, 11, True, 10
     ),

@@ -410,21 +410,27 @@ def _beams(logits: Any, lengths: Any, beam_width: int, top_paths: int, merge_rep
         _beam_search(logits[: int(length), example].astype(np.float64), beam_width, top_paths)
         for example, length in enumerate(lengths)
     ]
+    if any(len(beams) < top_paths for beams in found):
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "Less leaves in the beam search than requested",
+                expected=f"sequences with at least {top_paths} labellings",
+                received=f"{min(map(len, found))} of the shortest",
+            ),
+        )
     parts = []
     for path in range(top_paths):
         rows = []
         for beams in found:
-            labels = beams[path][0] if path < len(beams) else ()
+            labels = beams[path][0]
             if merge_repeated:
                 labels = tuple(k for at, k in enumerate(labels) if at == 0 or labels[at - 1] != k)
             rows.append(labels)
         parts.append(_sparse(rows))
     scores = np.array(
-        [
-            [beams[path][1] if path < len(beams) else -np.inf for path in range(top_paths)]
-            for beams in found
-        ],
-        logits.dtype,
+        [[beams[path][1] for path in range(top_paths)] for beams in found], logits.dtype
     )
     return (*(p[0] for p in parts), *(p[1] for p in parts), *(p[2] for p in parts), scores)
 
