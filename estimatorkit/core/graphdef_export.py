@@ -136,6 +136,15 @@ Rule = Callable[[Writer], Sequence[str] | None]
 """Writes an operation's nodes; gives what its outputs are called, by default 'x', 'x:1', ..."""
 
 
+def plain(type_: str, *kept: str) -> Rule:
+    """The rule of the same node, without a dtype; `kept` attributes are the same."""
+
+    def rule(w: Writer) -> None:
+        w.node(type_, w.inputs, **{key: w.attrs[key] for key in kept})
+
+    return rule
+
+
 def attr_value(value: Any) -> Any:
     """The `AttrValue` of an attribute of TensorFlow's."""
     from tensorboard.compat.proto.attr_value_pb2 import AttrValue
@@ -178,9 +187,7 @@ def export_graph(graph: Graph) -> Exported:
     made = Exported(GraphDef(versions=versions))
     for op in operations:
         here = made.operations
-        if not all(source in made.names for source in op.inputs) or not here.issuperset(
-            op.control_inputs
-        ):
+        if not all(map(made.has, op.inputs)) or not here.issuperset(op.control_inputs):
             continue
         inputs = [made.names[source] for source in op.inputs]
         writer = Writer(op, inputs, op in consumed, tables, taken)
@@ -203,4 +210,12 @@ def export_graph(graph: Graph) -> Exported:
     return made
 
 
-__all__ = ["Exported", "InexpressibleError", "Rule", "Writer", "attr_value", "export_graph"]
+__all__ = [
+    "Exported",
+    "InexpressibleError",
+    "Rule",
+    "Writer",
+    "attr_value",
+    "export_graph",
+    "plain",
+]

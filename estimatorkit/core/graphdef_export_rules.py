@@ -1,5 +1,7 @@
 """What TensorFlow's nodes stand for each op type: the table of `graphdef_export`.
 
+Arithmetic and arrays are here, all else in `graphdef_export_layers`.
+
 Attributes that are inputs in TensorFlow (axes, paddings, permutations) become constants below the
 operation's name. A rule gives up (`Writer.require`) where TensorFlow's node means something else.
 """
@@ -11,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.dtypes import bool_, complex64, complex128, float32, int32, int64, string
-from estimatorkit.core.example_parsing import Column
-from estimatorkit.core.graphdef_export import Rule, Writer
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
+from estimatorkit.core.graphdef_export import Rule, Writer, plain
+from estimatorkit.core.graphdef_export_layers import LAYER_RULES
 
 # -- rules by the shape of their nodes
 
@@ -24,15 +25,6 @@ def _typed(type_: str, **rest: Any) -> Rule:
 
     def rule(w: Writer) -> None:
         w.node(type_, w.inputs, T=w.dtype(), **rest)
-
-    return rule
-
-
-def _plain(type_: str, *kept: str, **rest: Any) -> Rule:
-    """The same node, without a dtype; `kept` attributes have the same name and meaning."""
-
-    def rule(w: Writer) -> None:
-        w.node(type_, w.inputs, **{key: w.attrs[key] for key in kept}, **rest)
 
     return rule
 
@@ -291,239 +283,52 @@ def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
     return w.node("Pack", elements, part, T=int32, N=len(elements), axis=0)
 
 
-# -- layers
-
-
-def _format(w: Writer, first: bool) -> str:
-    return "NCHW" if first else "NHWC"
-
-
-def _spread(sizes: Sequence[int], first: bool) -> list[int]:
-    """Sizes of a window for all four (or five) dimensions."""
-    return [1, 1, *sizes] if first else [1, *sizes, 1]
-
-
-def _window(w: Writer, first: bool, *keys: str) -> dict[str, Any]:
-    padding = w.attrs["padding"]
-    w.require(padding in ("SAME", "VALID"), f"padding {padding!r}")
-    w.require(len(w.attrs["strides"]) == 2, "it has not two dimensions of space")
-    spread = {key: _spread(w.attrs[key], first) for key in keys}
-    return {"padding": padding, "data_format": _format(w, first), **spread}
-
-
-def _bias_add(w: Writer) -> None:
-    data_format = _format(w, w.attrs["channels_first"])
-    w.node("BiasAdd", w.inputs, T=w.dtype(), data_format=data_format)
-
-
-def _convolution(w: Writer) -> None:
-    first = w.attrs["channels_first"]
-    attrs = {"T": w.dtype(), **_window(w, first, "strides", "dilations")}
-    kernel = w.op.inputs[1].shape.as_list() if w.op.inputs[1].shape.rank else [None]
-    if w.attrs["groups"] == 1:
-        w.node("Conv2D", w.inputs, **attrs)
-        return
-    w.require(
-        None not in kernel and kernel[2] == 1, "it has groups of channels, and is not depthwise"
-    )
-    channels = w.attrs["groups"]
-    dims = w.const([*kernel[:2], channels, kernel[3] // channels], "filter/shape", int32)
-    kernels = w.node("Reshape", [w.inputs[1], dims], "filter", T=w.dtype(1), Tshape=int32)
-    w.node("DepthwiseConv2dNative", [w.inputs[0], kernels], **attrs)
-
-
-def _transposed_convolution(w: Writer) -> None:
-    value, kernels, sizes = w.inputs
-    attrs = _window(w, w.attrs["first"], "strides", "dilations")
-    w.require(w.dtype(2) is int32, "the output's shape is not int32")
-    w.node("Conv2DBackpropInput", [sizes, kernels, value], T=w.dtype(), **attrs)
-
-
-def _pool(type_: str) -> Rule:
-    def rule(w: Writer) -> None:
-        first = w.attrs["channels_first"]
-        ksize = _spread(w.attrs["window"], first)
-        w.node(type_, w.inputs, T=w.dtype(), ksize=ksize, **_window(w, first, "strides"))
-
-    return rule
-
-
-def _batch_norm(w: Writer) -> None:
-    inputs, training = list(w.inputs), w.attrs["training"]
-    for part in ("mean", "variance")[len(inputs) - 3 :]:
-        inputs.append(w.const(np.zeros(0, np.float32), part))
-    w.node(
-        "FusedBatchNormV3",
-        inputs,
-        T=w.dtype(),
-        U=float32,
-        epsilon=float(w.attrs["epsilon"]),
-        data_format=_format(w, w.attrs["channels_first"]),
-        is_training=training,
-    )
-
-
 def _einsum(w: Writer) -> None:
     w.node("Einsum", w.inputs, T=w.dtype(), N=len(w.inputs), equation=w.attrs["equation"])
 
 
-def _resize(type_: str) -> Rule:
-    def rule(w: Writer) -> None:
-        w.require(not w.attrs.get("preserve"), "it keeps the dtype or the ratio")
-        flags = {key: w.attrs[key] for key in ("align_corners", "half_pixel_centers")}
-        w.node(type_, w.inputs, T=w.dtype(), **flags)
-
-    return rule
-
-
-# -- randomness and variables
-
-
-def _random(type_: str) -> Rule:
-    def rule(w: Writer) -> None:
-        seeds = {"seed": 0, "seed2": int(w.attrs["_seed"] or 0)}
-        w.node(type_, w.inputs, T=w.dtype(), dtype=w.attrs["dtype"], **seeds)
-
-    return rule
-
-
-def _handle(w: Writer) -> None:
-    attrs = {"dtype": w.attrs["dtype"], "shape": w.attrs["shape"]}
-    w.node("VarHandleOp", [], container="", shared_name=w.op.name, **attrs)
-
-
-def _read(w: Writer) -> None:
-    w.node("ReadVariableOp", w.inputs, dtype=w.op.outputs[0].dtype)
-
-
-def _assign(type_: str) -> Rule:
-    def rule(w: Writer) -> list[str]:
-        w.node(type_, w.inputs, dtype=w.dtype(1))
-        if not w.consumed:  # TensorFlow's node has no output
-            return [f"^{w.op.name}"]
-        inputs = [w.inputs[0], f"^{w.op.name}"]
-        return [w.node("ReadVariableOp", inputs, "value", dtype=w.dtype(1))]
-
-    return rule
-
-
-def _is_initialized(w: Writer) -> None:
-    w.node("VarIsInitializedOp", [w.attrs["variable"]])
-
-
-# -- tables and strings
-
-
-def _table(w: Writer) -> None:
-    attrs = {key: w.attrs[key] for key in ("key_dtype", "value_dtype", "shared_name")}
-    w.node("HashTableV2", [], container="", use_node_name_sharing=True, **attrs)
-
-
-def _on_table(type_: str, key: str, value: str, *kept: str) -> Rule:
-    """A node that takes a table first.
-
-    Args:
-        type_: its type.
-        key, value: what the attributes with the table's dtypes are called; '' for none.
-        *kept: attributes that have the same name and meaning.
-    """
-
-    def rule(w: Writer) -> None:
-        handle = _of_table(w)
-        _, key_dtype, value_dtype, *_ = w.attrs["spec"]
-        dtypes = {key: key_dtype, value: value_dtype} if key else {}
-        w.node(type_, [handle, *w.inputs], **dtypes, **{name: w.attrs[name] for name in kept})
-
-    return rule
-
-
-def _of_table(w: Writer) -> str:
-    handle = w.tables.get(w.attrs["table"])
-    w.require(handle is not None, "its table is not static")
-    return str(handle)
-
-
-def _find_or_hash(w: Writer) -> None:
-    """Ids of a vocabulary, those of hash buckets for words outside."""
-    w.require(w.dtype() is string, "its keys are no strings")
-    count, key = w.attrs["num_oov_buckets"], w.attrs["hash_key"]
-    type_ = "StringToHashBucketStrong" if key else "StringToHashBucketFast"
-    strong = {"key": list(key)} if key else {}
-    part = "hash_bucket" if w.attrs["table"] else ""
-    bucket = w.node(type_, w.inputs, part, num_buckets=count, **strong)
-    if not w.attrs["table"]:
+def _log_sum_exp(w: Writer) -> None:
+    axes = w.attrs["axis"]
+    axes = list(range(w.rank()) if axes is None else axes)
+    dtype = w.dtype()
+    places = w.const(axes, "reduction_indices", int32)
+    reduced = {"T": dtype, "Tidx": int32, "keep_dims": True}
+    most = w.node("Max", [w.inputs[0], places], "Max", **reduced)
+    finite = w.node("IsFinite", [most], "IsFinite", T=dtype)
+    zero = w.node("ZerosLike", [most], "zeros_like", T=dtype)
+    most = w.node("SelectV2", [finite, most, zero], "Select", T=dtype)
+    powers = w.node("Exp", [w.node("Sub", [w.inputs[0], most], "Sub", T=dtype)], "Exp", T=dtype)
+    total = w.node("Log", [w.node("Sum", [powers, places], "Sum", **reduced)], "Log", T=dtype)
+    if w.attrs["keepdims"]:
+        w.node("AddV2", [total, most], T=dtype)
         return
-    handle = _of_table(w)
-    size = w.node("LookupTableSizeV2", [handle], "Size")
-    outside = w.node("AddV2", [bucket, size], "Add", T=int64)
-    missing = w.const(-1, "default", int64)
-    found = w.node(
-        "LookupTableFindV2", [handle, w.inputs[0], missing], "Find", Tin=string, Tout=int64
-    )
-    is_in = w.node("NotEqual", [found, missing], "NotEqual", T=int64)
-    w.node("SelectV2", [is_in, found, outside], T=int64)
+    whole = w.node("AddV2", [total, most], "Add", T=dtype)
+    w.node("Squeeze", [whole], T=dtype, squeeze_dims=axes)
 
 
-def _as_string(w: Writer) -> None:
-    kept = {key: w.attrs[key] for key in ("precision", "scientific", "shortest", "width", "fill")}
-    w.node("AsString", w.inputs, T=w.dtype(), **kept)
+def _unique(w: Writer) -> None:
+    w.node("UniqueWithCounts", w.inputs, T=w.dtype(), out_idx=w.attrs["dtype"])
 
 
-def _string_join(w: Writer) -> None:
-    w.node("StringJoin", w.inputs, N=len(w.inputs), separator=w.attrs["separator"])
+def _unsorted_segment(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        dtypes = {"T": w.dtype(), "Tindices": w.dtype(1), "Tnumsegments": w.dtype(2)}
+        w.node(type_, w.inputs, **dtypes)
+
+    return rule
 
 
-def _string_to_number(w: Writer) -> None:
-    w.node("StringToNumber", w.inputs, out_type=w.attrs["out_type"])
+def _scatter_nd(w: Writer) -> None:
+    w.node("ScatterNd", w.inputs, T=w.dtype(1), Tindices=w.dtype())
 
 
-def _decode_image(w: Writer) -> None:
-    w.require(w.attrs["ratio"] == 1 and not w.attrs["recover"], "it decodes in its own way")
-    attrs = {"channels": w.attrs["channels"], "dtype": w.attrs["dtype"]}
-    w.node("DecodeImage", w.inputs, expand_animations=w.attrs["frames"] != "one", **attrs)
+def _sparse_to_dense(w: Writer) -> list[str]:
+    attrs = {"T": w.dtype(2), "Tindices": w.dtype()}
+    name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
+    return [name, f"^{name}"]  # the second is for gradients
 
 
-def _parse_example(w: Writer) -> list[str]:
-    columns = [Column(*each) for each in w.attrs["columns"]]
-    w.require(all(each.kind != "sparse" for each in columns), "it reads a SparseFeature")
-    sparse = [each for each in columns if each.kind == "lists"]
-    dense = [each for each in columns if each.kind != "lists"]
-    serialized, names, *rest = w.inputs
-    given, defaults = iter(rest), []
-    for column in dense:
-        if column.default:
-            defaults.append(next(given))
-        elif column.kind == "padded":
-            defaults.append(w.const(b"" if column.dtype is string else 0, "pad", column.dtype))
-        else:  # required
-            defaults.append(w.const(np.zeros(0, column.dtype.numpy_dtype), "none"))
-    keys = [
-        w.const(np.array([each.key.encode() for each in part], object), f"{kind}_keys")
-        for kind, part in (("sparse", sparse), ("dense", dense), ("ragged", []))
-    ]
-    shapes = [
-        TensorShape([None, *each.shape] if each.kind == "padded" else each.shape) for each in dense
-    ]
-    w.node(
-        "ParseExampleV2",
-        [serialized, names, *keys, *defaults],
-        num_sparse=len(sparse),
-        sparse_types=[each.dtype for each in sparse],
-        ragged_value_types=[],
-        ragged_split_types=[],
-        Tdense=[each.dtype for each in dense],
-        dense_shapes=shapes,
-    )
-    places = {id(each): position for position, each in enumerate(sparse)}
-    outputs, count = [], len(sparse)
-    for column in columns:
-        if column.kind == "lists":
-            first = places[id(column)]
-            outputs += [first, count + first, 2 * count + first]
-        else:
-            outputs.append(3 * count + dense.index(column))
-    return [f"{w.op.name}:{place}" if place else w.op.name for place in outputs]
-
+# -- the table
 
 RULES: dict[str, Rule] = {
     **{
@@ -541,79 +346,53 @@ RULES: dict[str, Rule] = {
     },
     "Rank": _typed("Rank"),
     "StopGradient": _typed("StopGradient"),
-    **{name: _plain(name) for name in ("LogicalAnd", "LogicalNot", "LogicalOr", "NoOp")},
+    **{name: plain(name) for name in ("LogicalAnd", "LogicalNot", "LogicalOr", "NoOp")},
     **{name: _reduction(name) for name in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")},
     **{name: _arg(name) for name in ("ArgMax", "ArgMin")},
     **{name: _zeros_like(name) for name in ("OnesLike", "ZerosLike")},
     **{name: _last_axis(name) for name in ("Softmax", "LogSoftmax")},
     **{name: _shape(name) for name in ("Shape", "Size")},
-    **{name: _pool(name) for name in ("AvgPool", "MaxPool")},
-    **{name: _resize(name) for name in ("ResizeBilinear", "ResizeNearestNeighbor")},
-    **{
-        name: _random(name) for name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-    },
-    **{
-        name: _assign(name)
-        for name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
-    },
     "Add": _add,
     "AddN": _n("AddN"),
-    "AsString": _as_string,
-    "BiasAdd": _bias_add,
     "BroadcastTo": _by_shape("BroadcastTo", "T", "Tidx"),
     "Cast": _cast,
     "ConcatV2": _concat,
     "Const": _const,
-    "Convolution": _convolution,
-    "ConvolutionBackpropInput": _transposed_convolution,
+    "Cumprod": _along("Cumprod", "axis", "axis", exclusive="exclusive", reverse="reverse"),
     "Cumsum": _along("Cumsum", "axis", "axis", exclusive="exclusive", reverse="reverse"),
-    "DecodeImage": _decode_image,
-    "DecodeRaw": _plain("DecodeRaw", "out_type", "little_endian"),
     "Einsum": _einsum,
     "ExpandDims": _along("ExpandDims", "axis", "dim"),
     "Fill": _by_shape("Fill", "T", "index_type", shape_at=0),
-    "FusedBatchNormV3": _batch_norm,
     "GatherNd": _gather_nd,
     "GatherV2": _gather,
-    "HashTableV2": _table,
     "IdentityN": _identity_n,
-    "InitializeTableFromTextFileV2": _on_table(
-        "InitializeTableFromTextFileV2",
-        *("", "", "key_index", "value_index", "vocab_size", "delimiter", "offset"),
-    ),
-    "InitializeTableV2": _on_table("InitializeTableV2", "Tkey", "Tval"),
     "LeakyRelu": _leaky_relu,
+    "LogSumExp": _log_sum_exp,
     "LogicalXor": _xor,
-    "LookupTableFindOrHash": _find_or_hash,
-    "LookupTableFindV2": _on_table("LookupTableFindV2", "Tin", "Tout"),
-    "LookupTableSizeV2": _on_table("LookupTableSizeV2", "", ""),
     "MatMul": _matmul,
     "OneHot": _one_hot,
     "Pack": _n("Pack", axis="axis"),
     "Pad": _pad,
-    "ParseExampleV2": _parse_example,
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": _placeholder_with_default,
     "Range": _range,
-    "ReadVariableOp": _read,
-    "RegexReplace": _plain("RegexReplace", "replace_global"),
     "Reshape": _by_shape("Reshape", "T", "Tshape"),
     "ReverseV2": _along("ReverseV2", "axes", "axis"),
+    "ScatterNd": _scatter_nd,
     "Select": _select,
     "Slice": _slice,
+    "SparseToDense": _sparse_to_dense,
     "Split": _split,
     "Squeeze": _squeeze,
     "StridedSlice": _strided_slice,
-    "StringJoin": _string_join,
-    "StringLower": _plain("StringLower", "encoding"),
-    "StringStrip": _plain("StringStrip"),
-    "StringToHashBucketFast": _plain("StringToHashBucketFast", "num_buckets"),
-    "StringToNumber": _string_to_number,
-    "StringUpper": _plain("StringUpper", "encoding"),
     "Tile": _by_shape("Tile", "T", "Tmultiples"),
     "TopKV2": _top_k,
     "Transpose": _transpose,
+    "Unique": _unique,
     "Unpack": _unpack,
-    "VarHandleOp": _handle,
-    "VarIsInitializedOp": _is_initialized,
+    **{
+        f"UnsortedSegment{how}": _unsorted_segment(f"UnsortedSegment{how}")
+        for how in ("Max", "Min", "Prod", "Sum")
+    },
+    **LAYER_RULES,
 }

@@ -1,4 +1,4 @@
-"""What TensorFlow's nodes of lookup tables, of strings and of parsed `Example`s are here.
+"""What TensorFlow's nodes of lookup tables, strings, parsed `Example`s and checks are here.
 
 A part of the table of `graphdef_tensorflow`. A table's handle is no tensor here: what stands for
 it while nodes are made is the table itself, as `Table`.
@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core import custom_gradients as _identity_n  # noqa: F401 (registers IdentityN)
 from estimatorkit.core import registry
-from estimatorkit.core.dtypes import DType, resource
+from estimatorkit.core.dtypes import DType, int32, resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.example_parsing import Column
 from estimatorkit.core.graphdef_rules import Call, Node, Rule
@@ -115,9 +115,23 @@ def _parsed(n: Node, sparse: list[bytes], dense: list[bytes], defaults: list[Ten
     return registry.apply("IdentityN", ordered, None, n.name)
 
 
+def _sparse_to_dense(_: Any, n: Node) -> Operation:
+    attrs = {"validate_indices": n.get("validate_indices", True)}
+    return registry.apply("SparseToDense", n.inputs, attrs, n.name)
+
+
+def _assert(_: Any, n: Node) -> Operation:
+    return registry.apply("Assert", n.inputs, {"summarize": n.get("summarize", 3)}, n.name)
+
+
+def _unique(_: Any, n: Node) -> Operation:
+    return registry.apply("Unique", n.inputs, {"dtype": n.get("out_idx", int32)}, n.name)
+
+
 # -- the table
 
 TABLE_RULES: dict[str, Rule] = {
+    "Assert": Rule("", _assert),
     **{
         f"{type_}{version}": Rule("", call, True)
         for type_, call in _TABLES.items()
@@ -135,6 +149,11 @@ TABLE_RULES: dict[str, Rule] = {
             n[0], n["pattern"], n["rewrite"], n.get("replace_global", True), name=n.name
         ),
     ),
+    "SparseToDense": Rule("", _sparse_to_dense),
+    "StringLength": Rule(
+        "strings.length", lambda f, n: f(n[0], unit=n.get("unit", "BYTE"), name=n.name)
+    ),
+    **{type_: Rule("", _unique) for type_ in ("Unique", "UniqueWithCounts")},
     "StringLower": Rule("strings.lower", lambda f, n: f(n[0], n.get("encoding", ""), name=n.name)),
     "StringUpper": Rule("strings.upper", lambda f, n: f(n[0], n.get("encoding", ""), name=n.name)),
     "StringStrip": Rule("string_strip", lambda f, n: f(n[0], name=n.name)),

@@ -39,6 +39,11 @@ def _arg(f: Any, n: Node) -> Any:
     return f(n[0], axis=int(n.known(1)), output_type=output_type, name=n.name)
 
 
+def _cumulated(f: Any, n: Node) -> Any:
+    flags = {key: n.get(key, False) for key in ("exclusive", "reverse")}
+    return f(n[0], axis=int(n.known(1)), **flags, name=n.name)
+
+
 def _matmul(f: Any, n: Node) -> Any:
     transpose = {key: n.get(key, False) for key in ("transpose_a", "transpose_b")}
     return f(n[0], n[1], **transpose, name=n.name)
@@ -66,6 +71,12 @@ def _window(n: Node) -> dict[str, Any]:
 
 def _conv2d(f: Any, n: Node) -> Any:
     return f(n[0], n[1], dilations=list(n.get("dilations", (1, 1, 1, 1))), **_window(n))
+
+
+def _conv3d(f: Any, n: Node) -> Any:
+    dilations = list(n.get("dilations", (1, 1, 1, 1, 1)))
+    window = {**_window(n), "data_format": n.get("data_format", "NDHWC")}
+    return f(n[0], n[1], dilations=dilations, **window)
 
 
 def _depthwise_conv2d(f: Any, n: Node) -> Any:
@@ -209,6 +220,11 @@ _SAME_CALL = {
     **{"Range": "range", "Tile": "tile", "Slice": "slice", "GatherNd": "gather_nd"},
     **{"Select": "where", "SelectV2": "where", "Where": "where"},
     **{"BroadcastTo": "broadcast_to", "MatrixInverse": "matrix_inverse"},
+    "ScatterNd": "scatter_nd",
+    **{
+        f"UnsortedSegment{how}": f"unsorted_segment_{how.lower()}"
+        for how in ("Max", "Min", "Prod", "Sum")
+    },
 }
 
 RULES: dict[str, Rule] = {
@@ -224,16 +240,8 @@ RULES: dict[str, Rule] = {
     "ArgMax": Rule("argmax", _arg),
     "ArgMin": Rule("argmin", _arg),
     "AddN": Rule("add_n", lambda f, n: f(n.inputs, name=n.name)),
-    "Cumsum": Rule(
-        "cumsum",
-        lambda f, n: f(
-            n[0],
-            axis=int(n.known(1)),
-            exclusive=n.get("exclusive", False),
-            reverse=n.get("reverse", False),
-            name=n.name,
-        ),
-    ),
+    "Cumsum": Rule("cumsum", _cumulated),
+    "Cumprod": Rule("cumprod", _cumulated),
     "LeakyRelu": Rule("nn.leaky_relu", lambda f, n: f(n[0], n.get("alpha", 0.2), name=n.name)),
     # values
     "Const": Rule("constant", lambda f, n: f(n["value"], name=n.name)),
@@ -286,6 +294,7 @@ RULES: dict[str, Rule] = {
     ),
     "Conv2D": Rule("nn.conv2d", _conv2d),
     "Conv2DBackpropInput": Rule("nn.conv2d_transpose", _conv2d_transpose),
+    "Conv3D": Rule("nn.conv3d", _conv3d),
     "DepthwiseConv2dNative": Rule("nn.depthwise_conv2d", _depthwise_conv2d),
     "MaxPool": Rule("nn.max_pool", _pool),
     "AvgPool": Rule("nn.avg_pool", _pool),

@@ -14,8 +14,10 @@ from typing import Any
 from estimatorkit.core.checkpoint import read_checkpoint, read_contents
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gfile import local_path
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
 from estimatorkit.train import saved_model_constants as constants
+from estimatorkit.train.log import logger
 from estimatorkit.train.meta_graph import load_meta_graph
 from estimatorkit.train.saved_model_files import assets_of, contains_saved_model, read_saved_model
 
@@ -53,15 +55,26 @@ def load(
     assets = dict(assets_of(meta_graph, folder))
     with sess.graph.as_default():
         loaded = load_meta_graph(_without_saving(meta_graph), import_scope=import_scope)
+    scope = f"{import_scope}/" if import_scope else ""
+    _warn_of_missing(sess.graph, meta_graph, scope)
     prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
     if loaded.variables:
         _restore(sess, prefix, loaded.variables, _slices(meta_graph))
-    scope = f"{import_scope}/" if import_scope else ""
     name = _init_op(meta_graph)
     if name:
         feeds = {scope + tensor: path for tensor, path in assets.items()}
         sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
     return meta_graph
+
+
+def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
+    """Says which signatures need nodes that were left out (`load_meta_graph` said why)."""
+    there = {op.name for op in graph.get_operations()}
+    for key, signature in meta_graph.signature_def.items():
+        names = [info.name.partition(":")[0] for info in signature.outputs.values() if info.name]
+        lacking = [name for name in names if scope + name not in there]
+        if lacking:
+            logger.warning("The signature %r has no outputs here: %s.", key, ", ".join(lacking))
 
 
 def _with_tags(saved_model: Any, tags: set[str]) -> Any:

@@ -32,7 +32,9 @@ def values(found: Any) -> Any:
 
 
 def without_notes(folder: Path) -> None:
-    """Leaves out the list of TensorFlow's own operations, which is most of a small model."""
+    """Leaves out the list of TensorFlow's own operations, which is most of a small model, and the
+    tables' random names.
+    """
     from tensorflow.core.protobuf import saved_model_pb2
 
     path = folder / "saved_model.pb"
@@ -42,6 +44,8 @@ def without_notes(folder: Path) -> None:
         for node in meta_graph.graph_def.node:
             for note in [key for key in node.attr if key.startswith("_")]:
                 del node.attr[note]
+            if node.op == "HashTableV2" and b"words.txt" not in node.attr["shared_name"].s:
+                node.attr["shared_name"].s = b"table_of_tensors"
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 

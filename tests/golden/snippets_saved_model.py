@@ -75,6 +75,7 @@ def operations(tf: Any) -> Model:
     i = tf.cast(tf.round(x * 3.0), tf.int32)
     positive = tf.abs(x) + 0.5
     n = tf.shape(x)[0]
+    positive = tf.check_numerics(positive, "it is no number")
     outputs = {
         "unary": [
             *(tf.exp(x), tf.log(positive), tf.sqrt(positive), tf.square(x), tf.tanh(x), -x),
@@ -128,6 +129,28 @@ def operations(tf: Any) -> Model:
             x[..., tf.newaxis][:, :, 0],
             x[:n, -4:],
         ],
+        "losses": [
+            tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(-x), logits=x),
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.argmin(x, 1), logits=x),
+            tf.reduce_logsumexp(x, 1),
+            tf.squeeze(tf.reduce_logsumexp(x, 1, keepdims=True), [1]),
+            tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x * 9.0), 1),
+        ],
+        "rows": [
+            tf.cumprod(x, 1, reverse=True),
+            tf.unsorted_segment_sum(x, [1, 0], 2),
+            tf.unsorted_segment_max(x, [1, 0], 2),
+            tf.scatter_nd([[1], [0]], x, [2, 4]),
+            tf.sparse_tensor_to_dense(tf.SparseTensor([[0, 1], [1, 2]], [1.0, 2.0], [2, 4])),
+        ],
+        "unique": tf.unique(tf.reshape(i, [-1]))[0],
+        "lengths": tf.strings.length(text),
+        "gray": tf.image.grayscale_to_rgb(image[..., :1]),
+        "flipped": tf.image.flip_left_right(image),
+        "vectors": tf.nn.conv1d(image[:, 0], _numbers(2, 2, 3), 1, "SAME"),
+        "volumes": tf.nn.conv3d(
+            image[:, tf.newaxis], _numbers(1, 2, 2, 2, 1), [1, 1, 2, 2, 1], "SAME"
+        ),
         "nowhere": tf.where(x > 0.5),
         "gathered": tf.gather_nd(x, [[0, 1], [1, 2]]),
         "products": tf.matmul(x, x, transpose_b=True),

@@ -281,6 +281,19 @@ def test_variables_whose_initial_values_have_no_node(tmp_path: Path) -> None:
     assert loaded(tmp_path / "model") == [[5.0], [-5.0]]
 
 
+def test_signatures_that_need_unknown_nodes_are_named(tmp_path: Path, caplog: Any) -> None:
+    saved(tmp_path / "model").save()
+    model = read_saved_model(tmp_path / "model")
+    for node in model.meta_graphs[0].graph_def.node:
+        if node.name == "y":
+            node.op = "MatMulOfTomorrow"
+    (tmp_path / "model" / "saved_model.pb").write_bytes(model.SerializeToString())
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, ["serve"], tmp_path / "model")
+    assert "not supported (MatMulOfTomorrow)" in caplog.text
+    assert "The signature 's' has no outputs here: y." in caplog.text
+
+
 # -- damage
 
 
