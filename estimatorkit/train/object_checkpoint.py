@@ -10,154 +10,31 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.checkpoint import (
-    Checkpoint as Contents,
-)
-from estimatorkit.core.checkpoint import (
-    load_variable,
-    read_checkpoint,
-    read_contents,
-    write_checkpoint,
-)
+from estimatorkit.core.checkpoint import Checkpoint as Contents
+from estimatorkit.core.checkpoint import read_checkpoint, read_contents, write_checkpoint
 from estimatorkit.core.checkpoint_state import update_checkpoint_state
 from estimatorkit.core.default_session import get_default_session
-from estimatorkit.core.errors import DataLossError, explain
-from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.partitioned_variables import PartitionedVariable
-from estimatorkit.core.saveable import Saveable
-from estimatorkit.core.session import Session
-from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.fitting import Item
-from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.saver import restore_checkpoint, session_state, tensors_to_save
-
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_VALUE = "VARIABLE_VALUE"
-_ROOT = "(root)"
-_LEAVES = (Variable, PartitionedVariable)
-_NEVER = (
-    *(Tensor, Operation, Graph, Session, type, ModuleType, np.ndarray, np.generic),
-    *(FunctionType, MethodType, BuiltinFunctionType),
+from estimatorkit.train.trackable import (
+    OBJECT_GRAPH,
+    WHOLE,
+    Node,
+    is_followed,
+    name_of,
+    objects_proto,
+    read_objects,
+    stored_paths,
+    walk,
 )
-
-
-def _is_leaf(value: Any) -> bool:
-    return isinstance(value, _LEAVES) or (isinstance(value, Saveable) and not _is_class(value))
-
-
-def _is_class(value: Any) -> bool:
-    return isinstance(value, type)
-
-
-def _is_followed(value: Any) -> bool:
-    """Whether there may be variables in it."""
-    if isinstance(value, (list, tuple, Mapping)) or _is_leaf(value):
-        return True
-    return hasattr(value, "__dict__") and not isinstance(value, _NEVER)
-
-
-def _children(value: Any, graph: Graph) -> Iterator[tuple[str, Any]]:
-    """Yields what an object holds, by name."""
-    if _is_leaf(value):
-        return
-    pairs: Any
-    if isinstance(value, Checkpoint):
-        pairs = value._held.items()
-    elif isinstance(value, Optimizer):
-        pairs = ((name, each) for (name, own), each in value._non_slots.items() if own is graph)
-    elif isinstance(value, Mapping):
-        pairs = ((name, each) for name, each in value.items() if isinstance(name, str))
-    elif isinstance(value, (list, tuple)):
-        pairs = ((str(place), each) for place, each in enumerate(value))
-    else:
-        pairs = vars(value).items()
-    for name, each in pairs:
-        if _is_followed(each):
-            yield name, each
-
-
-@dataclass
-class _Node:
-    """An object, and how it hangs together with the others.
-
-    Attributes:
-        value: the object.
-        path: the first path to it, escaped as in keys.
-        children: numbers of nodes by name.
-        slots: (variable's node, name, slot) of an optimizer.
-        key: of a leaf, its key.
-    """
-
-    value: Any
-    path: str
-    children: dict[str, int] = field(default_factory=dict)
-    slots: list[tuple[int, str, int]] = field(default_factory=list)
-    key: str = ""
-
-
-def _walk(root: Any, graph: Graph) -> list[_Node]:
-    """The objects that can be reached from one, breadth first, then the slots of optimizers."""
-    nodes = [_Node(root, "")]
-    numbers = {id(root): 0}
-    pending = deque([0])
-    while pending:
-        node = nodes[pending.popleft()]
-        for name, child in _children(node.value, graph):
-            if id(child) not in numbers:
-                numbers[id(child)] = len(nodes)
-                pending.append(len(nodes))
-                path = "/".join(filter(None, [node.path, _escaped(name)]))
-                nodes.append(_Node(child, path))
-            node.children[name] = numbers[id(child)]
-    leaves = [(number, node) for number, node in enumerate(nodes) if _is_leaf(node.value)]
-    for _, node in leaves:
-        node.key = f"{node.path}/.ATTRIBUTES/{_VALUE}"
-    for optimizer in [node for node in nodes if isinstance(node.value, Optimizer)]:
-        for name in optimizer.value.get_slot_names():
-            for number, node in leaves:
-                slot = optimizer.value.get_slot(node.value, name)
-                if slot is not None:
-                    optimizer.slots.append((number, name, len(nodes)))
-                    path = f"{node.path}/.OPTIMIZER_SLOT/{optimizer.path}/{_escaped(name)}"
-                    nodes.append(_Node(slot, path, key=f"{path}/.ATTRIBUTES/{_VALUE}"))
-    return nodes
-
-
-def _escaped(name: str) -> str:
-    return name.replace(".", "..").replace("/", ".S")
-
-
-def _proto(nodes: list[_Node]) -> bytes:
-    """The `TrackableObjectGraph` of objects."""
-    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
-
-    made = TrackableObjectGraph()
-    for node in nodes:
-        entry = made.nodes.add()
-        for name, number in node.children.items():
-            entry.children.add(local_name=name, node_id=number)
-        for variable, name, slot in node.slots:
-            entry.slot_variables.add(
-                original_variable_node_id=variable, slot_name=name, slot_variable_node_id=slot
-            )
-        if node.key:
-            full_name = _name_of(node.value)
-            entry.attributes.add(name=_VALUE, full_name=full_name, checkpoint_key=node.key)
-    data: bytes = made.SerializeToString(deterministic=True)
-    return data
-
-
-def _name_of(item: Any) -> str:
-    name = item.op.name if isinstance(item, Variable) else item.name
-    return str(name)
 
 
 class Checkpoint:
@@ -173,14 +50,14 @@ class Checkpoint:
         ValueError: one of them can hold no variables.
     """
 
-    _held: dict[str, Any]
+    _held_objects: dict[str, Any]
     _count: Any  # what counts `save_counter` up
 
     def __init__(self, **kwargs: Any) -> None:
-        object.__setattr__(self, "_held", {})
+        object.__setattr__(self, "_held_objects", {})
         object.__setattr__(self, "_count", None)
         for name, value in sorted(kwargs.items()):
-            if not _is_followed(value):
+            if not is_followed(value):
                 raise ValueError(
                     explain(
                         f"`Checkpoint` was expecting {name} to be a trackable object",
@@ -193,21 +70,21 @@ class Checkpoint:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if _is_followed(value):
-            self._held[name] = value
+        if is_followed(value):
+            self._held_objects[name] = value
         else:
-            self._held.pop(name, None)
+            self._held_objects.pop(name, None)
 
     @property
     def save_counter(self) -> Variable:
         """How often `save` was called: an int64 variable, made when it is first asked for."""
-        if "save_counter" not in self._held:
+        if "save_counter" not in self._held_objects:
             with get_default_graph().init_scope():
                 counter = Variable(np.int64(0), trainable=False, name="save_counter")
-            self._held["save_counter"] = counter
+            self._held_objects["save_counter"] = counter
             counted = counter.assign_add(np.int64(1))
             object.__setattr__(self, "_count", counted)
-        found: Variable = self._held["save_counter"]
+        found: Variable = self._held_objects["save_counter"]
         return found
 
     # -- saving
@@ -228,10 +105,10 @@ class Checkpoint:
             RuntimeError: there is no session.
         """
         session = _session(session)
-        nodes = _walk(self, session.graph)
+        nodes = walk(self, session.graph)
         items = {node.key: node.value for node in nodes if node.key}
         tensors: dict[str, Any] = {**tensors_to_save(session, items)}
-        tensors[_OBJECT_GRAPH] = np.array(_proto(nodes), object)
+        tensors[OBJECT_GRAPH] = np.array(objects_proto(nodes), object)
         directory, name = os.path.split(os.fspath(file_prefix))
         state = session_state(session)
         return os.fspath(write_checkpoint(directory or ".", name, tensors, state))
@@ -317,18 +194,18 @@ class CheckpointLoadStatus:
         if path is None:
             return
         self._keys = set(read_contents(path))
-        if _OBJECT_GRAPH in self._keys:
-            self._stored = _read_proto(path)
+        if OBJECT_GRAPH in self._keys:
+            self._stored = read_objects(path)
 
     # -- what fits what
 
-    def _matched(self) -> tuple[list[_Node], dict[str, Item], set[int]]:
+    def _matched(self) -> tuple[list[Node], dict[str, Item], set[int]]:
         """The objects; those with values by their keys in the checkpoint; its nodes that have an
         object.
         """
-        nodes = _walk(self._root, get_default_graph())
+        nodes = walk(self._root, get_default_graph())
         if self._stored is None:
-            found = {_name_of(node.value): node.value for node in nodes if node.key}
+            found = {name_of(node.value): node.value for node in nodes if node.key}
             items = {name: item for name, item in found.items() if self._has(name, item)}
             return nodes, items, set()
         stored = self._stored.nodes
@@ -372,11 +249,11 @@ class CheckpointLoadStatus:
         self._require_checkpoint()
         _, _, used = self._matched()
         if self._stored is not None:
-            for number, path in enumerate(_stored_paths(self._stored)):
+            for number, path in enumerate(stored_paths(self._stored)):
                 if number not in used and self._stored.nodes[number].attributes:
                     raise AssertionError(
                         explain(
-                            f"Unresolved object in checkpoint {_ROOT}.{path}",
+                            f"Unresolved object in checkpoint (root).{path}",
                             received=self._path,
                             hint="give the Checkpoint this object, or use "
                             "assert_existing_objects_matched()",
@@ -459,7 +336,7 @@ class CheckpointLoadStatus:
         session = _session(session)
         restored = {id(item) for item in self._restore(session)}
         with session.graph.as_default():
-            nodes = _walk(self._root, session.graph)
+            nodes = walk(self._root, session.graph)
         initializers = [
             part.initializer
             for node in nodes
@@ -482,7 +359,7 @@ class CheckpointLoadStatus:
 
 
 def _tensor_keys(key: str, item: Item) -> list[str]:
-    suffixes = [""] if isinstance(item, _LEAVES) else item.saved_suffixes
+    suffixes = [""] if isinstance(item, WHOLE) else item.saved_suffixes
     return [key + suffix for suffix in suffixes]
 
 
@@ -490,35 +367,6 @@ def _variables_of(value: Any) -> list[Variable]:
     if isinstance(value, PartitionedVariable):
         return list(value)
     return [value] if isinstance(value, Variable) else []
-
-
-def _read_proto(path: str) -> Any:
-    from google.protobuf.message import DecodeError
-    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
-
-    try:
-        return TrackableObjectGraph.FromString(load_variable(path, _OBJECT_GRAPH).item())
-    except DecodeError as error:
-        raise DataLossError(
-            None, None, f"The list of objects in the checkpoint {path!r} is damaged: {error}"
-        ) from error
-
-
-def _stored_paths(stored: Any) -> list[str]:
-    """What the nodes of a checkpoint are called."""
-    paths: dict[int, str] = {0: ""}
-    pending = deque([0])
-    while pending:
-        number = pending.popleft()
-        for child in stored.nodes[number].children:
-            if child.node_id not in paths and child.node_id < len(stored.nodes):
-                paths[child.node_id] = f"{paths[number]}.{child.local_name}".lstrip(".")
-                pending.append(child.node_id)
-    for node in stored.nodes:
-        for slot in node.slot_variables:
-            owner = paths.get(slot.original_variable_node_id, "?")
-            paths.setdefault(slot.slot_variable_node_id, f"{owner} ({slot.slot_name})")
-    return [paths.get(number, "?") for number in range(len(stored.nodes))]
 
 
 __all__ = ["Checkpoint", "CheckpointLoadStatus"]

@@ -294,6 +294,38 @@ def test_signatures_that_need_unknown_nodes_are_named(tmp_path: Path, caplog: An
     assert "The signature 's' has no outputs here: y." in caplog.text
 
 
+def test_sparse_features_keep_their_places(tmp_path: Path) -> None:
+    """TensorFlow's node gives all indices first; several sparse features are put in order."""
+    serialized = tf.placeholder(tf.string, [None], name="serialized")
+    kinds = {"a": tf.int64, "b": tf.string, "c": tf.float32}
+    parsed = tf.parse_example(serialized, {key: tf.VarLenFeature(kinds[key]) for key in kinds})
+    parsed["doubled"] = tf.identity(parsed["c"].values * 2.0)
+    train = tf.train
+    features = {
+        "a": train.Feature(int64_list=train.Int64List(value=[1, 2])),
+        "b": train.Feature(bytes_list=train.BytesList(value=[b"x"])),
+        "c": train.Feature(float_list=train.FloatList(value=[0.5, 1.5, 2.5])),
+    }
+    text = train.Example(features=train.Features(feature=features)).SerializeToString()
+    with tf.Session() as session:
+        tf.saved_model.simple_save(session, "model", {"serialized": serialized}, parsed)
+    for _ in range(2):  # exported again as it was loaded
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            model = tf.saved_model.loader.load(session, ["serve"], "model")
+            signature = model.signature_def["serving_default"]
+            get = tf.saved_model.get_tensor_from_tensor_info
+            outputs = {key: get(info, graph) for key, info in signature.outputs.items()}
+            feed = get(signature.inputs["serialized"], graph)
+            found = session.run(outputs, {feed: [text, b""]})
+            assert found["a"].values.tolist() == [1, 2]
+            assert found["b"].values.tolist() == [b"x"]
+            assert found["b"].dense_shape.tolist() == [2, 1]
+            assert found["c"].indices.tolist() == [[0, 0], [0, 1], [0, 2]]
+            assert found["doubled"].tolist() == [1.0, 3.0, 5.0]
+            shutil.rmtree("model")
+            tf.saved_model.simple_save(session, "model", {"serialized": feed}, outputs)
+
+
 # -- damage
 
 
