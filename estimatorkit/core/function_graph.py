@@ -71,14 +71,14 @@ class FunctionGraph(Graph):
         """
         found = self.captures.get(tensor)
         if found is None:
-            if tensor.op.type == "Const":  # its value stays known inside
+            if _is_size(tensor):  # its value stays known inside
                 op = self.create_op(
                     "Const", (), [(tensor.dtype, tensor.shape)], tensor.op.attrs, "Const"
                 )
                 return op.outputs[0]
             if tensor.graph is not self.outer:
                 tensor = self.outer.capture(tensor)
-                if tensor.op.type == "Const":
+                if _is_size(tensor):
                     return self.capture(tensor)
             found = self.captures.get(tensor)
         if found is None:
@@ -117,6 +117,11 @@ class FunctionGraph(Graph):
 
     def __repr__(self) -> str:
         return f"<FunctionGraph of {len(self._ops)} operations>"
+
+
+def _is_size(tensor: Tensor) -> bool:
+    """Whether this is a constant through which no gradient flows."""
+    return tensor.op.type == "Const" and not tensor.dtype.is_differentiable
 
 
 class GraphFunction:

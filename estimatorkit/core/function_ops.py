@@ -9,6 +9,7 @@ runs on the host and its bodies as plans of their own. The public functions are 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,12 +21,14 @@ from jax import lax
 from estimatorkit.core import host_gradients, registry
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.gradients import is_special
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.host_functions import ELEMENT, host_function
 from estimatorkit.core.loops import while_loop
 from estimatorkit.core.lower import call_function, split_key
 from estimatorkit.core.ops.random import random_words
 from estimatorkit.core.registry import Place, Spec
+from estimatorkit.core.scans import scan
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -135,11 +138,12 @@ class _Call:
         inputs: Sequence[Any],
         key: Any = None,
         elements: Sequence[Any] = (),
+        **options: Any,
     ) -> tuple[list[Any], list[Any]]:
         """The new values at `changed` positions, and the outputs."""
         rest = iter(elements)
         given = [next(rest) if at == ELEMENT else inputs[at] for at in self._positions[number]]
-        changed, outputs = self._run(self._functions[number], given, key)
+        changed, outputs = self._run(self._functions[number], given, key, **options)
         own = [self._positions[number][at] for at in self._functions[number].updated]
         new = dict(zip(own, changed, strict=True))
         return [new.get(at, inputs[at]) for at in self.changed], outputs
@@ -319,14 +323,26 @@ def _scan(
 ) -> list[Any]:
     call = _Call(functions, positions, call_function)
     dtypes = [output.dtype.numpy_dtype for output in functions[0].outputs]
+    constant = [at for at in range(leading, len(inputs)) if not _known(inputs[at])]
+    products = [
+        (op, constant.index(at))
+        for op, at in _products_with_inputs(functions[0], positions[0])
+        if at in constant and at not in call.changed
+    ]
 
-    def step(values: Any, elements: Any) -> Any:
-        number, *current = values
+    def step(constants: Any, carried_on: Any, element: Any, multiply: Any) -> Any:
+        number, *current = carried_on
         every = [*current[:carried], *([None] * (leading - carried)), *inputs[leading:]]
+        for at, value in zip(constant, constants, strict=True):
+            every[at] = value
         for at, value in zip(call.changed, current[carried:], strict=True):
             every[at] = value
-        key = split_key(inputs[-1], number) if keyed else None
-        new, outputs = call(0, every, key, elements)
+        key = split_key(every[-1], number) if keyed else None
+        by_loop = {
+            op: functools.partial(lambda which, operand, _: multiply(which, operand), which)
+            for which, (op, _) in enumerate(products)
+        }
+        new, outputs = call(0, every, key, element, instead=by_loop)
         outputs = [jnp.asarray(value, dtype) for value, dtype in zip(outputs, dtypes, strict=True)]
         after = (number + 1, *outputs[:carried], *map(jnp.asarray, new))
         return after, tuple(outputs[carried:])
@@ -339,9 +355,36 @@ def _scan(
         ),
         *(jnp.asarray(inputs[at]) for at in call.changed),
     )
-    elements = tuple(jnp.asarray(value) for value in inputs[carried:leading])
-    end, stacked = lax.scan(step, start, elements, length=length, reverse=reverse)
+    end, stacked = scan(
+        step,
+        [inputs[at] for at in constant],
+        start,
+        [jnp.asarray(value) for value in inputs[carried:leading]],
+        [at for _, at in products],
+        length,
+        reverse,
+    )
     return [*end[1 + carried :], *end[1 : 1 + carried], *stacked]
+
+
+def _products_with_inputs(
+    function: GraphFunction, positions: Sequence[int]
+) -> list[tuple[Operation, int]]:
+    """The products of two matrices whose second one is an input, and its place among the inputs of
+    the operation that holds the function.
+    """
+    place = dict(zip(function.inputs, positions, strict=True))
+    found = []
+    for op in function.ops:
+        if op.type != "MatMul" or op.attrs["transpose_a"] or op.attrs["transpose_b"]:
+            continue
+        operand, weights = op.inputs
+        while weights.op.type in ("ReadVariableOp", "Identity") and weights not in place:
+            weights = weights.op.inputs[0]
+        fits = operand.shape.rank == 2 == op.inputs[1].shape.rank and op.inputs[1].dtype.is_floating
+        if fits and weights in place and place[weights] != ELEMENT and not is_special(op):
+            found.append((op, place[weights]))
+    return found
 
 
 def _scan_on_host(

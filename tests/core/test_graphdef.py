@@ -324,6 +324,8 @@ def test_every_row_is_written_and_read_back() -> None:
         for type_ in registry.registered_types():
             row = registry.lookup(type_)
             for case in [] if row.updates or type_ == "ReadVariableOp" else row.cases():
+                if type_ == "JaxFunction":
+                    continue  # holds a Python function; registered once somebody uses one
                 inputs = [tf.constant(each) for each in case.inputs]
                 attrs = {**case.attrs, **({"_seed": (1, 2)} if row.random else {})}
                 registry.apply(type_, inputs, attrs)
