@@ -8,11 +8,12 @@ that a file holds is evaluated, and no path in it leads out of the folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core.checkpoint import read_checkpoint, read_contents
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import DataLossError, explain
 from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
@@ -47,24 +48,46 @@ def load(
         OSError: there is no model.
         RuntimeError: it has no graph with these tags.
         DataLossError: a file of it is damaged or missing.
+        ValueError: its graph is malformed, or its names are taken in the session's graph.
     """
     folder = local_path(export_dir)
     meta_graph = _with_tags(
         read_saved_model(folder), {tags} if isinstance(tags, str) else set(tags)
     )
     assets = dict(assets_of(meta_graph, folder))
-    with sess.graph.as_default():
-        loaded = load_meta_graph(_without_saving(meta_graph), import_scope=import_scope)
-    scope = f"{import_scope}/" if import_scope else ""
-    _warn_of_missing(sess.graph, meta_graph, scope)
-    prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
-    if loaded.variables:
-        _restore(sess, prefix, loaded.variables, _slices(meta_graph))
-    name = _init_op(meta_graph)
-    if name:
-        feeds = {scope + tensor: path for tensor, path in assets.items()}
-        sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
+    with _damage_in(folder):
+        with sess.graph.as_default():
+            loaded = load_meta_graph(_without_saving(meta_graph), import_scope=import_scope)
+        scope = f"{import_scope}/" if import_scope else ""
+        _warn_of_missing(sess.graph, meta_graph, scope)
+        prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
+        if loaded.variables:
+            _restore(sess, prefix, loaded.variables, _slices(meta_graph))
+        name = _init_op(meta_graph)
+        if name:
+            feeds = {scope + tensor: path for tensor, path in assets.items()}
+            sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
     return meta_graph
+
+
+@contextmanager
+def _damage_in(folder: str) -> Iterator[None]:
+    """Raises as damage what only a damaged file brings about: names and texts that are none."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        yield
+    except (DecodeError, LookupError, TypeError, UnicodeDecodeError) as error:
+        text = str(error.args[0]) if error.args else repr(error)
+        raise DataLossError(
+            None,
+            None,
+            explain(
+                f"The SavedModel in {folder!r} is damaged",
+                received=text.splitlines()[0][:300],
+                hint="copy or export the model again",
+            ),
+        ) from error
 
 
 def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:

@@ -344,6 +344,31 @@ def test_a_damaged_proto(tmp_path: Path, content: bytes) -> None:
             loaded(tmp_path)
 
 
+def lose_the_main_op(graph: Any) -> None:
+    graph.collection_def["saved_model_main_op"].node_list.value[0] = "nowhere"
+
+
+def spoil_a_variable(graph: Any) -> None:
+    graph.collection_def["variables"].bytes_list.value[0] = b"\xff"
+
+
+def lose_the_asset(graph: Any) -> None:
+    graph.asset_file_def[0].tensor_info.name = "nowhere:0"
+
+
+@pytest.mark.parametrize("damage", [lose_the_main_op, spoil_a_variable, lose_the_asset])
+def test_damaged_names(tmp_path: Path, damage: Any) -> None:
+    shutil.copytree(FOLDERS / "estimatorkit_vocabulary", tmp_path / "model")
+    model = read_saved_model(tmp_path / "model")
+    damage(model.meta_graphs[0])
+    (tmp_path / "model" / "saved_model.pb").write_bytes(model.SerializeToString())
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.DataLossError, match=r"The SavedModel in '.*' is damaged"),
+    ):
+        tf.saved_model.loader.load(session, ["serve"], tmp_path / "model")
+
+
 def test_damaged_variables(tmp_path: Path) -> None:
     saved(tmp_path / "model").save()
     data = tmp_path / "model" / "variables" / "variables.data-00000-of-00001"
