@@ -17,7 +17,7 @@ from jax import lax
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, convolution_cpu
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -48,9 +48,49 @@ def _convolve(
     channels_first: bool,
     groups: int,
 ) -> Any:
+    x, filters = jnp.asarray(x), jnp.asarray(filters)
+
+    def plain(x: Any, filters: Any) -> Any:
+        return _plain(x, filters, strides, padding, dilations, channels_first, groups)
+
+    window = _in_pieces(x, filters, strides, padding, dilations, channels_first, groups)
+    if window is None:
+        return plain(x, filters)
+
+    def in_pieces(x: Any, filters: Any) -> Any:
+        return convolution_cpu.convolve(x, filters, window)
+
+    return lax.platform_dependent(x, filters, cpu=in_pieces, default=plain)
+
+
+def _in_pieces(
+    x: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: Any,
+    dilations: Sequence[int],
+    channels_first: bool,
+    groups: int,
+) -> convolution_cpu.Window | None:
+    """The window if `convolution_cpu` is the faster one on a CPU."""
+    if len(strides) != 2 or channels_first or groups != 1:
+        return None
+    window = convolution_cpu.as_window(x, filters, strides, padding, dilations)
+    return window if convolution_cpu.pays(x, filters, window) else None
+
+
+def _plain(
+    x: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: Any,
+    dilations: Sequence[int],
+    channels_first: bool,
+    groups: int,
+) -> Any:
     return lax.conv_general_dilated(
-        jnp.asarray(x),
-        jnp.asarray(filters),
+        x,
+        filters,
         tuple(strides),
         padding if isinstance(padding, str) else [tuple(pair) for pair in padding],
         rhs_dilation=tuple(dilations),
@@ -208,13 +248,25 @@ def _transposed(
 ) -> Any:
     """The gradient of a convolution with respect to its input of a given shape."""
 
-    def forward(x: Any) -> Any:
-        return _convolve(x, filters, strides, padding, dilations, first, 1)
-
+    dy, filters = jnp.asarray(dy), jnp.asarray(filters)
     like = jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
         tuple(int(dim) for dim in shape), dy.dtype
     )
-    return jax.linear_transpose(forward, like)(jnp.asarray(dy))[0]
+
+    def plain(dy: Any, filters: Any) -> Any:
+        def forward(x: Any) -> Any:
+            return _plain(x, filters, strides, padding, dilations, first, 1)
+
+        return jax.linear_transpose(forward, like)(dy)[0]
+
+    window = _in_pieces(like, filters, strides, padding, dilations, first, 1)
+    if window is None:
+        return plain(dy, filters)
+
+    def in_pieces(dy: Any, filters: Any) -> Any:
+        return convolution_cpu.input_gradient(dy, like.shape, filters, window)
+
+    return lax.platform_dependent(dy, filters, cpu=in_pieces, default=plain)
 
 
 def _infer_transposed(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
