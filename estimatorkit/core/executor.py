@@ -26,6 +26,7 @@ from estimatorkit.core.errors import (
     FailedPreconditionError,
     explain,
 )
+from estimatorkit.core.freed_memory import keep_freed_memory
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
@@ -50,6 +51,7 @@ class State:
     """
 
     def __init__(self, graph: Graph, placer: Placer | None = None) -> None:
+        keep_freed_memory()
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False

@@ -8,6 +8,7 @@ except that `Tensor`'s Python operators call the functions that `ops` put into `
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -232,6 +233,8 @@ class Tensor(Operators):
 
 
 def _operate(name: str, *operands: Any) -> Tensor:
+    if name not in operators:  # nothing has imported the op modules yet
+        importlib.import_module("estimatorkit.core.ops")
     result: Tensor = operators[name](*operands)
     return result
 

@@ -232,3 +232,14 @@ def test_a_size_computed_before_a_host_operation_is_known_after_it() -> None:
         for count in (2, 5):
             found = session.run(after, {x: np.ones((count, 2))})
             np.testing.assert_array_equal(found, [3 * count + 1] * count)
+
+
+@pytest.mark.parametrize(
+    "expression", ["[1, 2] / x", "x @ [[1.0], [2.0]]", "x[0]", "-x", "x > 1", "abs(x)", "x + 1"]
+)
+def test_operators_work_before_any_op_module_is_imported(expression: str) -> None:
+    program = f"import estimatorkit as tf\nx = tf.constant([[1.0, 2.0]])\nprint({expression})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("Tensor("), done.stderr
