@@ -175,9 +175,10 @@ _PLACES: dict[str, str] = {
         f"{_CORE}.ops.rearrange",
         *("bitcast", "broadcast_to", "ensure_shape", "guarantee_const", "invert_permutation"),
         *("linspace", "meshgrid", "parallel_stack", "repeat", "reverse", "reverse_sequence"),
-        *("roll", "saturate_cast", "sequence_mask", "strided_slice"),
+        *("roll", "saturate_cast", "sequence_mask"),
         lin_space="linspace",
     ),
+    **names(f"{_CORE}.ops.windows", "strided_slice"),
     **names(
         f"{_CORE}.ops.gather_nd",
         "batch_gather",

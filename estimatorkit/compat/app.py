@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,5 +20,8 @@ def run(
             `main` by default.
         argv: the command line; that of the process by default.
     """
+    engine = logging.getLogger("jax")
+    if engine.level == logging.NOTSET:  # absl shows INFO of all: which accelerators are not there
+        engine.setLevel(logging.WARNING)
     chosen = main if main is not None else sys.modules["__main__"].main
     app.run(chosen, argv=None if argv is None else list(argv))

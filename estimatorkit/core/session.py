@@ -16,6 +16,7 @@ from estimatorkit.core.default_session import default_session, get_default_sessi
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.leaving import stay_if_left, watch
 from estimatorkit.core.partial_run import PartialRun
 from estimatorkit.core.placement import available
 from estimatorkit.core.plan import Plan
@@ -51,7 +52,9 @@ class Session:
         self.state = State(self.graph, self._options.placer)
         self._runs: dict[Any, PreparedRun] = {}
         self._closed = False
+        self._stopped = False
         self._entered: list[Any] = []
+        watch(self)
 
     @property
     def sess_str(self) -> str:
@@ -100,8 +103,8 @@ class Session:
             run = self._runs.get(key)
         if run is None:
             run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+        if self._stopped:
+            self._check_open()
         if options is None and run_metadata is None and not self._options.timeout:
             return run(feed_dict)
         return self._traced(run, feed_dict, options, run_metadata)
@@ -144,8 +147,8 @@ class Session:
         run = self._prepare(fetches, keys)
 
         def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
-            if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+            if self._stopped:
+                self._check_open()
             feeds = dict(zip(keys, values, strict=True))
             if accept_options and (options is not None or run_metadata is not None):
                 return self._traced(run, feeds, options, run_metadata)
@@ -220,7 +223,7 @@ class Session:
     def close(self) -> None:
         """Ends the session and gives its memory back. Closing twice is no error."""
         if not self._closed:
-            self._closed = True
+            self._closed = self._stopped = True
             self.state.cancelled.set()
             self._runs.clear()
             self.state.values.clear()
@@ -229,6 +232,15 @@ class Session:
                 if close is not None:
                     close()
             self.state.resources.clear()
+
+    def stop_daemons(self) -> None:
+        """Called at the end of the program: daemon threads begin no run any more."""
+        self._stopped = True
+
+    def _check_open(self) -> None:
+        stay_if_left()
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
 
     def as_default(self) -> Any:
         """A context manager that makes this the default session, without closing it at the end."""

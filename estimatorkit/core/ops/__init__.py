@@ -75,6 +75,7 @@ from estimatorkit.core.ops import (
     tables,
     unicode,
     vocabularies,
+    windows,
 )
 
 __all__ = [
@@ -146,4 +147,5 @@ __all__ = [
     "tables",
     "unicode",
     "vocabularies",
+    "windows",
 ]

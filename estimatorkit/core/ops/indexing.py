@@ -1,8 +1,8 @@
 """Ops that pick elements by index or by condition: `x[...]`, slice, gather, one_hot and where.
 
-`tensor[key]` makes one `StridedSlice`, whose `index` attribute says what is known when the graph
-is built and where a computed scalar goes in. What would have a shape that depends on values
-(`where` without x and y) runs on the host.
+`getitem` makes one `StridedSlice`, whose `index` attribute says what is known when the graph is
+built and where a computed scalar goes in (`windows` makes it `tensor[key]`). What would have a
+shape that depends on values (`where` without x and y) runs on the host.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
-from estimatorkit.core.tensor import Tensor, operators
+from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 
 def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
-    """The Python index that an `index` attribute stands for (see `_getitem`)."""
+    """The Python index that an `index` attribute stands for (see `getitem`)."""
     rest = iter(dynamic)
     index: list[Any] = []
     for part in parts:
@@ -139,7 +139,7 @@ register(
 )
 
 
-def _getitem(tensor: Tensor, key: Any) -> Tensor:
+def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
     """`tensor[key]`: ints, slices, ..., newaxis, and scalar integer tensors in place of ints."""
     parts: list[Any] = []
     dynamic: list[Tensor] = []
@@ -171,7 +171,7 @@ def _getitem(tensor: Tensor, key: Any) -> Tensor:
         "StridedSlice",
         {"input": tensor, **{f"index_{i}": each for i, each in enumerate(dynamic)}},
         {"index": tuple(parts)},
-        "strided_slice",
+        name,
     )
 
 
@@ -202,8 +202,6 @@ def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
     dynamic.append(value)
     return "input"
 
-
-operators["getitem"] = _getitem
 
 newaxis = None
 """In `x[...]`: a new axis of length 1."""
@@ -274,9 +272,26 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         "begin": as_index_tensor(begin, "begin"),
         "size": as_index_tensor(size, "size"),
     }
-    lengths = constant_value(inputs["size"])
-    to_end = lengths is None or bool((lengths == -1).any())
-    return make("Slice", inputs, {"to_end": to_end}, name)
+    return make("Slice", inputs, {"to_end": _may_count_to_end(inputs["size"])}, name)
+
+
+def _may_count_to_end(size: Tensor) -> bool:
+    """Whether a length may be -1."""
+    known = constant_value(size)
+    if known is not None:
+        return bool((known == -1).any())
+    if size.op.type == "Pack":
+        return any(map(_may_count_to_end, size.op.inputs))
+    return not follows_from_shapes(size)
+
+
+def follows_from_shapes(tensor: Tensor) -> bool:
+    """Whether a value is the same in all runs with inputs of the same shapes."""
+    op = tensor.op
+    row = registry.lookup(op.type)
+    if op.type == "Const" or row.known_from_shape:
+        return True
+    return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
 
 
 def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:

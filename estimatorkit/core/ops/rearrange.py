@@ -392,55 +392,6 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return array.identity(input, name or "GuaranteeConst")
 
 
-def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    var: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """`input_[begin:end:strides]`, dimension by dimension; bits of the masks change the meaning.
-
-    Args:
-        input_: a tensor.
-        begin, end, strides: ints for each dimension; known when the graph is built.
-        begin_mask, end_mask: dimensions whose begin or end does not count.
-        ellipsis_mask: the place of an ellipsis.
-        new_axis_mask: places of new axes of length 1.
-        shrink_axis_mask: dimensions of which one index is taken.
-        var: accepted for TensorFlow's signature.
-        name: accepted for TensorFlow's signature.
-    """
-    known = [constant_value(convert_to_tensor(each, int32)) for each in (begin, end)]
-    if known[0] is None or known[1] is None:
-        raise ValueError("strided_slice: begin and end must be known; index with tensors instead.")
-    steps = np.ones_like(known[0]) if strides is None else np.asarray(strides)
-    key: list[Any] = []
-    for at, (first, last, step) in enumerate(zip(known[0], known[1], steps, strict=True)):
-        bit = 1 << at
-        if ellipsis_mask & bit:
-            key.append(Ellipsis)
-        elif new_axis_mask & bit:
-            key.append(None)
-        elif shrink_axis_mask & bit:
-            key.append(int(first))
-        else:
-            key.append(
-                slice(
-                    None if begin_mask & bit else int(first),
-                    None if end_mask & bit else int(last),
-                    int(step),
-                )
-            )
-    return convert_to_tensor(input_)[tuple(key)]
-
-
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool, name: str | None = None
 ) -> Tensor:

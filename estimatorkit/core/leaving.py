@@ -1,0 +1,61 @@
+"""The end of the program while daemon threads run sessions.
+
+Python ends a daemon thread where it next asks for the interpreter's lock. A thread that comes back
+from XLA does so inside C++ that cannot be unwound, and the whole process aborts ("terminate called
+after throwing an instance of ''") after its work was done. So at exit sessions stop daemon threads
+at the beginning of a run, and the runs that are under way are waited for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+# A run that compiles takes seconds; one that hangs must not keep the program.
+_LONGEST_WAIT = 20.0
+_SESSION_FILE = str(Path(__file__).with_name("session.py"))
+
+_sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+_left = threading.Event()
+
+
+def watch(session: Any) -> None:
+    """Has `session.stop_daemons()` called when the program ends."""
+    _sessions.add(session)
+
+
+def stay_if_left() -> None:
+    """Does not return to a daemon thread once the program has come to its end."""
+    if _left.is_set() and threading.current_thread().daemon:
+        threading.Event().wait()
+
+
+@atexit.register
+def _leave() -> None:
+    _left.set()
+    for session in list(_sessions):
+        session.stop_daemons()
+    end = time.monotonic() + _LONGEST_WAIT
+    while time.monotonic() < end and any(
+        _is_running(frame)
+        for thread, frame in sys._current_frames().items()
+        if thread != threading.get_ident()
+    ):
+        time.sleep(0.002)
+
+
+def _is_running(frame: FrameType | None) -> bool:
+    """Whether a thread computes in a run of a session; one that waits for a queue does not."""
+    if frame is None or frame.f_code.co_filename == threading.__file__:
+        return False
+    while frame is not None:
+        if frame.f_code.co_filename == _SESSION_FILE:
+            return True
+        frame = frame.f_back
+    return False

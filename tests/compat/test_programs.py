@@ -1,0 +1,141 @@
+"""Uses that public TensorFlow 1 programs are full of, as short programs of our own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+
+
+def compilations(session: tf.Session) -> int:
+    return sum(session.state.compilations.values())
+
+
+def run_program(text: str) -> subprocess.CompletedProcess[str]:
+    path = str(Path(__file__).parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_strided_slice_takes_computed_bounds() -> None:
+    data = np.arange(60).reshape(3, 20)
+    with tf.Graph().as_default(), tf.Session() as session:
+        at = tf.placeholder(tf.int32, [])
+        text = tf.constant(data)
+        part = tf.strided_slice(text, [0, at * 5], [3, (at + 1) * 5])
+        row = tf.strided_slice(text, [at, at], [at + 1, at + 4], shrink_axis_mask=1)
+        corner = tf.strided_slice(text, tf.stack([at, 0]), tf.stack([at + 1, 2]), [1, 1])
+        assert part.shape.as_list() == [3, None]
+        parts, rows, corners = session.run([part, row, corner], {at: 2})
+    np.testing.assert_array_equal(parts, data[:, 10:15])
+    np.testing.assert_array_equal(rows, data[2, 2:6])
+    np.testing.assert_array_equal(corners, data[2:3, :2])
+
+
+def test_a_window_that_moves_is_compiled_once_a_length() -> None:
+    data = np.arange(44, dtype=np.float32).reshape(22, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.placeholder(tf.int32, [])
+        table = tf.Variable(data)
+        batch = table[step * 5 : (step + 1) * 5]
+        total = tf.reduce_sum(tf.square(batch))
+        gradient = tf.gradients(total, [table])[0]
+        session.run(tf.global_variables_initializer())
+        before = compilations(session)
+        for at in range(-1, 6):
+            sums, slope = session.run([total, gradient], {step: at})
+            cut = data[at * 5 : (at + 1) * 5]
+            assert sums == np.sum(cut**2)
+            expected = np.zeros_like(data)
+            expected[at * 5 : (at + 1) * 5] = 2 * cut
+            np.testing.assert_array_equal(slope, expected)
+        # The bounds, and windows of 5, of 2 (the last rows) and of none.
+        assert compilations(session) - before == 4
+
+
+@pytest.mark.parametrize("shape", [[None, 4], [6, 4]])
+def test_windows_with_other_parts_of_an_index(shape: list[int | None]) -> None:
+    data = np.arange(24).reshape(6, 4)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int64, shape)
+        i, j = tf.placeholder(tf.int64, []), tf.placeholder(tf.int32, [])
+        parts = [
+            x[i : i + 2, 1],
+            x[..., j : j + 2],
+            x[None, i : i + 3, ::-1],
+            x[-i:-j],
+            x[i : i + 4, j : j + 1],
+            x[i:j:2],
+        ]
+        got = session.run(parts, {x: data, i: 3, j: 1})
+    expected = [
+        data[3:5, 1],
+        data[..., 1:3],
+        data[None, 3:6, ::-1],
+        data[-3:-1],
+        data[3:7, 1:2],
+        data[3:1:2],
+    ]
+    for found, wanted in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_bounds_that_follow_from_shapes_need_no_run_of_their_own() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+        half = tf.shape(y)[0] // 2
+        middle = x[half : half + 2]
+        assert len(session.plan(middle, [x, y]).segments) == 1
+        assert session.run(middle, {x: range(8), y: range(6)}).tolist() == [3, 4]
+
+
+def test_a_window_in_a_loop() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(np.arange(10.0))
+        sums = tf.map_fn(lambda at: tf.reduce_sum(x[at : at + 3]), tf.range(8), tf.float64)
+        assert session.run(sums).tolist() == [3 * at + 3 for at in range(8)]
+        assert compilations(session) < 8
+
+
+_DAEMON = """
+import threading
+import estimatorkit.compat.v1 as tf
+
+started = threading.Event()
+x = tf.random_normal([300, 300])
+for _ in range({work}):
+    x = tf.matmul(x, x) / 300
+queue = tf.FIFOQueue({capacity}, [tf.float32], [[300, 300]])
+fill, take = queue.enqueue(x), queue.dequeue()
+session = tf.Session()
+session.run(fill)
+
+def work():
+    while True:
+        started.set()
+        session.run(fill)
+
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+session.run(take)
+print("end")
+"""
+
+
+@pytest.mark.parametrize(("work", "capacity"), [(400, 10000), (1, 2)])
+def test_the_program_ends_while_daemon_threads_run(work: int, capacity: int) -> None:
+    """Computing, and waiting for room: neither an abort nor a thread's traceback."""
+    done = run_program(_DAEMON.format(work=work, capacity=capacity))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
