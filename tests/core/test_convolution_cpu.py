@@ -23,7 +23,8 @@ _WINDOWS = [
 
 @pytest.fixture(autouse=True)
 def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution_cpu, "LEAST_OPERATIONS", 0)
+    monkeypatch.setattr(convolution_cpu, "LEAST_OPERATIONS_THIN", 0)
+    monkeypatch.setattr(convolution_cpu, "PIECES_CHANNELS", 1)
     monkeypatch.setattr(convolution_cpu, "PIECES", 3)
     monkeypatch.setattr(convolution_cpu, "COLUMN_BYTES", 1 << 12)  # several blocks
 
@@ -55,7 +56,7 @@ def _results(convolve: Any, x: Any, filters: Any) -> list[Any]:
 def test_is_the_convolution(strides: Any, padding: Any, dilations: Any, batch: int) -> None:
     x, filters = _arrays(batch)
     attrs = (strides, padding, dilations, False, 1)
-    assert convolution._in_pieces(x, filters, *attrs) is not None
+    assert convolution._window_for_cpu(x, filters, *attrs) is not None
 
     def ours(x: Any, filters: Any) -> Any:
         return convolution._convolve(x, filters, *attrs)
@@ -96,7 +97,6 @@ def test_lowered_for_the_platform_at_hand() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"batch": 2}, "fewer pictures than pieces"),
         ({"dtype": np.float64}, "another dtype"),
         ({"filters": (1, 1, 2, 4)}, "a product already"),
         ({"padding": ((-1, 0), (0, 0))}, "negative padding"),
@@ -104,13 +104,13 @@ def test_lowered_for_the_platform_at_hand() -> None:
     ],
 )
 def test_left_alone(change: dict[str, Any], why: str) -> None:
-    x = np.zeros((change.get("batch", 6), 7, 8, 2), change.get("dtype", np.float32))
+    x = np.zeros((6, 7, 8, 2), change.get("dtype", np.float32))
     filters = np.zeros(change.get("filters", (3, 2, 2, 4)), x.dtype)
     attrs = ((1, 1), change.get("padding", "SAME"), change.get("dilations", (1, 1)), False, 1)
-    assert convolution._in_pieces(x, filters, *attrs) is None, why
+    assert convolution._window_for_cpu(x, filters, *attrs) is None, why
 
 
 def test_small_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     x, filters = _arrays(6)
-    assert convolution._in_pieces(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None
+    assert convolution._window_for_cpu(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None

@@ -53,17 +53,17 @@ def _convolve(
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
-    window = _in_pieces(x, filters, strides, padding, dilations, channels_first, groups)
+    window = _window_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
     if window is None:
         return plain(x, filters)
 
-    def in_pieces(x: Any, filters: Any) -> Any:
+    def on_cpu(x: Any, filters: Any) -> Any:
         return convolution_cpu.convolve(x, filters, window)
 
-    return lax.platform_dependent(x, filters, cpu=in_pieces, default=plain)
+    return lax.platform_dependent(x, filters, cpu=on_cpu, default=plain)
 
 
-def _in_pieces(
+def _window_for_cpu(
     x: Any,
     filters: Any,
     strides: Sequence[int],
@@ -75,6 +75,8 @@ def _in_pieces(
     """The window if `convolution_cpu` is the faster one on a CPU."""
     if len(strides) != 2 or channels_first or groups != 1:
         return None
+    if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
+        return None  # shapes with symbols: only the output's shape is asked for
     window = convolution_cpu.as_window(x, filters, strides, padding, dilations)
     return window if convolution_cpu.pays(x, filters, window) else None
 
@@ -259,14 +261,14 @@ def _transposed(
 
         return jax.linear_transpose(forward, like)(dy)[0]
 
-    window = _in_pieces(like, filters, strides, padding, dilations, first, 1)
+    window = _window_for_cpu(like, filters, strides, padding, dilations, first, 1)
     if window is None:
         return plain(dy, filters)
 
-    def in_pieces(dy: Any, filters: Any) -> Any:
+    def on_cpu(dy: Any, filters: Any) -> Any:
         return convolution_cpu.input_gradient(dy, like.shape, filters, window)
 
-    return lax.platform_dependent(dy, filters, cpu=in_pieces, default=plain)
+    return lax.platform_dependent(dy, filters, cpu=on_cpu, default=plain)
 
 
 def _infer_transposed(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:

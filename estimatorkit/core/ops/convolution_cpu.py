@@ -1,9 +1,10 @@
 """Convolutions on a CPU of several cores.
 
-XLA runs a two-dimensional convolution there on one core only (jax 0.10), and the gradient of its
-filter at a third of that core's speed. `convolve` is the same function for large ones: in pieces of
-the batch, which XLA runs at the same time, and the filter's gradient as a matrix product over
-columns that stay in the cache. `pays` says for which; benchmarks/CONVOLUTIONS.md has the figures.
+XLA (jax 0.10) runs a two-dimensional convolution there on one core as long as the filter is small,
+and the gradient of its filter slowly. `convolve` is the same function for those that are large: the
+filter's gradient is a matrix product over columns that stay in the cache, and the rest is done in
+pieces of the batch, which XLA can run at the same time. `pays` says for which convolutions;
+benchmarks/CONVOLUTIONS.md has the figures.
 """
 
 from __future__ import annotations
@@ -18,12 +19,24 @@ import jax.numpy as jnp
 from jax import lax
 
 PIECES = 16
-"""XLA runs kernels that do not depend on each other at the same time when more than 8 wait: 8
-pieces of a training step of 98 ms took 98 ms, 12 took 80, 16 took 77, 32 took 78. Each costs time
-to compile."""
+"""XLA runs kernels that do not depend on each other at the same time when more than 8 wait: a
+training step of 98 ms with 8 pieces took 80 with 12, 77 with 16, 78 with 32. More pieces take
+longer to compile."""
 
-LEAST_OPERATIONS = 5e8
-"""About 3 ms on one core. Below, the pieces' compilation (0.05 s each) is not earned back soon."""
+PIECES_CHANNELS = 16
+PIECES_FILTER = 80_000
+"""Pieces for at least so many channels and at most so many numbers in the filter: 7x7x3x64 in
+pieces took 1.2 times as long; a filter of 3x3x128x128 XLA spreads over the cores itself (1.1 times
+as long in pieces, 3x3x512x512 1.4 times)."""
+
+LEAST_OPERATIONS = 1e9
+LEAST_OPERATIONS_THIN = 1e8
+"""For the gradient by columns; thin is an input of at most 4 channels. 0.6e9 operations with 64
+channels took 9 ms where XLA took 7; 4.8e9 took 73 for 162; 0.16e9 with 1 channel saved 10 ms of a
+training step of 105."""
+
+LARGEST_FILTER = 1_000_000
+"""Numbers; at 3x3x512x512 XLA's gradient took 31 ms, columns 34; at 3x3x128x128 100 and 54."""
 
 COLUMN_BYTES = 4 << 20
 """The columns that are there at a time. Blocks of 2 to 10 MB took the same time, columns of the
@@ -64,16 +77,16 @@ def pays(x: Any, filters: Any, window: Window) -> bool:
         filters: `(height, width, channels, outputs)`, one group.
         window: no negative padding.
     """
-    sizes = (*x.shape, *filters.shape)
     if x.dtype != jnp.float32 or filters.dtype != jnp.float32:
         return False
-    if not all(isinstance(size, int) for size in sizes) or min(map(min, window.pads)) < 0:
+    if min(map(min, window.pads)) < 0 or min(_output(x, filters, window)) < 1:
         return False
-    points = filters.shape[0] * filters.shape[1]
-    if x.shape[0] < PIECES or points == 1 or min(_output(x, filters, window)) < 1:
+    if filters.shape[0] * filters.shape[1] == 1:
         return False
-    operations = 2 * x.shape[0] * math.prod(_output(x, filters, window)) * math.prod(filters.shape)
-    return bool(operations >= LEAST_OPERATIONS)
+    outputs = x.shape[0] * math.prod(_output(x, filters, window))
+    size = math.prod(filters.shape)
+    least = LEAST_OPERATIONS_THIN if filters.shape[2] <= 4 else LEAST_OPERATIONS
+    return bool(2 * outputs * size >= least and size <= LARGEST_FILTER)
 
 
 def _output(x: Any, filters: Any, window: Window) -> tuple[int, int]:
@@ -100,8 +113,10 @@ def _kept(x: Any) -> Any:
     return lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
 
 
-def _cut(x: Any) -> list[Any]:
-    return jnp.array_split(x, PIECES)
+def _cut(x: Any, filters: Any) -> list[Any]:
+    """The pieces of the batch that are worth it with these filters."""
+    some = filters.shape[2] >= PIECES_CHANNELS and math.prod(filters.shape) <= PIECES_FILTER
+    return list(jnp.array_split(x, PIECES)) if some and len(x) >= PIECES else [x]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
@@ -116,7 +131,7 @@ def convolve(x: Any, filters: Any, window: Window) -> Any:
     Returns:
         float32 `(batch, height, width, outputs)`.
     """
-    return jnp.concatenate([_plain(piece, filters, window) for piece in _cut(x)])
+    return jnp.concatenate([_plain(piece, filters, window) for piece in _cut(x, filters)])
 
 
 def _forward(x: Any, filters: Any, window: Window) -> tuple[Any, tuple[Any, Any]]:
@@ -138,7 +153,7 @@ def input_gradient(dy: Any, shape: Sequence[int], filters: Any, window: Window) 
         piece = jax.ShapeDtypeStruct((len(part), *shape[1:]), part.dtype)  # type: ignore[no-untyped-call]
         return jax.linear_transpose(lambda x: _plain(x, filters, window), piece)(part)[0]
 
-    return jnp.concatenate([of(part) for part in _cut(dy)])
+    return jnp.concatenate([of(part) for part in _cut(dy, filters)])
 
 
 def filter_gradient(dy: Any, x: Any, filters: Any, window: Window) -> Any:
