@@ -48,7 +48,7 @@ def exponential_decay(
     _check_step(global_step, "exponential_decay")
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate, step, steps, factor = _scalars(learning_rate, global_step, decay_steps, decay_rate)
-        exponent = elementwise.pow(factor, _turns(_ratio(step, steps), staircase))
+        exponent = elementwise.pow(factor, _turns(step / steps, staircase))
         return elementwise.multiply(rate, exponent, name=scope)
 
 
@@ -105,7 +105,7 @@ def inverse_time_decay(
     _check_step(global_step, "inverse_time_decay")
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate, step, steps, added = _scalars(learning_rate, global_step, decay_steps, decay_rate)
-        divisor = 1.0 + added * _turns(_ratio(step, steps), staircase)
+        divisor = 1.0 + added * _turns(step / steps, staircase)
         return elementwise.divide(rate, divisor, name=scope)
 
 
@@ -190,11 +190,11 @@ def polynomial_decay(
             learning_rate, global_step, decay_steps, end_learning_rate, power
         )
         if cycle:
-            cycles = elementwise.maximum(elementwise.ceil(_ratio(step, steps)), 1.0)
+            cycles = elementwise.maximum(elementwise.ceil(step / steps), 1.0)
             steps = steps * cycles
         else:
             step = elementwise.minimum(step, steps)
-        left = elementwise.pow(1.0 - _ratio(step, steps), exponent)
+        left = elementwise.pow(1.0 - step / steps, exponent)
         return elementwise.add((rate - end) * left, end, name=scope)
 
 
@@ -224,7 +224,7 @@ def cosine_decay(
     _check_step(global_step, "cosine_decay")
     with get_default_graph().name_scope(name or "CosineDecay"):
         rate, step, steps, least = _scalars(learning_rate, global_step, decay_steps, alpha)
-        done = _ratio(elementwise.minimum(step, steps), steps)
+        done = elementwise.minimum(step, steps) / steps
         return rate * ((1.0 - least) * _half_cosine(done) + least)
 
 
@@ -260,7 +260,7 @@ def cosine_decay_restarts(
         rate, step, steps, longer, higher, least = _scalars(
             learning_rate, global_step, first_decay_steps, t_mul, m_mul, alpha
         )
-        turns = _ratio(step, steps)
+        turns = step / steps
         equal = elementwise.equal(longer, 1.0)
         # The geometric formulas divide by zero where all are of one length; they are not chosen.
         growing = elementwise.floor(
@@ -307,7 +307,7 @@ def linear_cosine_decay(
             learning_rate, global_step, decay_steps, num_periods, alpha, beta
         )
         step = elementwise.minimum(step, steps)
-        cosine = _half_cosine(2.0 * periods * _ratio(step, steps))
+        cosine = _half_cosine(2.0 * periods * (step / steps))
         linear = (steps - step) / steps
         return elementwise.multiply(rate, (more + linear) * cosine + least, name=scope)
 
@@ -348,7 +348,7 @@ def noisy_linear_cosine_decay(
         first = elementwise.cast(initial_variance, rate.dtype)
         power = elementwise.cast(variance_decay, rate.dtype)
         step = elementwise.minimum(step, steps)
-        cosine = _half_cosine(2.0 * periods * _ratio(step, steps))
+        cosine = _half_cosine(2.0 * periods * (step / steps))
         deviation = elementwise.sqrt(first / elementwise.pow(1.0 + step, power))
         noise = random.random_normal([], dtype=rate.dtype) * deviation
         linear = (steps - step) / steps + noise
@@ -371,16 +371,6 @@ def _scalars(learning_rate: Any, *others: Any) -> list[Tensor]:
     """The learning rate as a tensor, and the others in its dtype."""
     rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
     return [rate, *(elementwise.cast(each, rate.dtype) for each in others)]
-
-
-def _ratio(step: Tensor, steps: Tensor) -> Tensor:
-    """step / steps, rounded as a division is.
-
-    XLA multiplies by the reciprocal of a constant instead: 49 / 49 would be 0.99999994, one stair
-    too late, and 30 / 30 be 1.0000001, whose root below is NaN. A divisor that depends on the step
-    is no constant.
-    """
-    return step / (steps + (step - step))
 
 
 def _turns(turns: Tensor, staircase: bool) -> Tensor:

@@ -243,3 +243,15 @@ def test_operators_work_before_any_op_module_is_imported(expression: str) -> Non
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.stdout.startswith("Tensor("), done.stderr
+
+
+def test_quotients_are_rounded_as_divisions_are() -> None:
+    """By constants, by what is broadcast, and in the gradient."""
+    numbers = np.arange(1, 2000, dtype=np.float32)
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [])
+    found = [x / 49.0, x / y, tf.div_no_nan(x, 49.0), tf.gradients(x / 49.0, x, grad_ys=x)[0]]
+    with tf.Session() as session:
+        for quotient in session.run(found, {x: numbers, y: 49.0}):
+            np.testing.assert_array_equal(quotient, numbers / np.float32(49))
+        special = np.array([np.nan, np.inf, -np.inf, 0.0], np.float32)
+        np.testing.assert_array_equal(session.run(found[0], {x: special}), special)

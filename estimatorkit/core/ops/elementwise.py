@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.special
+from jax import lax
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import (
@@ -127,6 +128,19 @@ def _guarded(function: Callable[..., Any], slope: Callable[..., Any]) -> Callabl
     return guarded
 
 
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, rounded as a division is.
+
+    XLA multiplies by the reciprocal of a divisor that is constant or broadcast: 49 / 49 would be
+    0.99999994, and its floor 0. A divisor that seems to depend on x is divided by.
+    """
+    x, y = jnp.asarray(x), jnp.asarray(y)
+    if x.dtype.kind == "c":
+        return x / y
+    dividend = lax.stop_gradient(x)
+    return x / jnp.where(dividend != dividend, dividend, y)
+
+
 def _truncated_quotient(x: Any, y: Any) -> Any:
     rounded_down = x // y
     return rounded_down + ((rounded_down * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
@@ -139,7 +153,7 @@ add = _binary("Add", jnp.add, np.add, _floats, "x + y.", accepts="fics")
 subtract = _binary("Sub", jnp.subtract, np.subtract, _floats, "x - y.")
 multiply = _binary("Mul", jnp.multiply, np.multiply, _floats, "x * y.")
 realdiv = _binary(
-    "RealDiv", jnp.true_divide, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
+    "RealDiv", _quotient, np.true_divide, _floats, "x / y of floating inputs.", accepts="fc"
 )
 floordiv_op = _binary(
     "FloorDiv",
@@ -388,7 +402,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _div_no_nan(x: Any, y: Any) -> Any:
     # The inner `where` keeps the gradient at y = 0 free of NaN.
     return jnp.where(
-        y == 0, jnp.zeros((), x.dtype), x / jnp.where(y == 0, jnp.ones((), y.dtype), y)
+        y == 0, jnp.zeros((), x.dtype), _quotient(x, jnp.where(y == 0, jnp.ones((), y.dtype), y))
     )
 
 
