@@ -84,7 +84,6 @@ MODULES: dict[str, Table] = {
     "train": Table(
         behind=("estimatorkit.train",),
         names={
-            "global_step": "estimatorkit.train.global_step:global_step",
             "SummaryWriter": f"{_CORE}.summary_writer:FileWriter",
             "SummaryWriterCache": f"{_CORE}.summary_writer:FileWriterCache",
         },

@@ -422,6 +422,10 @@ class Graph:
         """Lets no more operations join."""
         self._finalized = True
 
+    def unfinalize(self) -> None:
+        """Lets operations join again (sessions that finalize do so when they close)."""
+        self._finalized = False
+
     @property
     def finalized(self) -> bool:
         """Whether no more operations may join."""

@@ -36,7 +36,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.train.global_step import get_global_step, get_or_create_global_step
+from estimatorkit.train.global_steps import get_global_step, get_or_create_global_step
 from estimatorkit.train.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,

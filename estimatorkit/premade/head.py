@@ -26,7 +26,7 @@ from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers import losses, metrics
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.premade.label_checks import weights_of
-from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
 
 LossFn = Callable[..., Tensor]

@@ -17,8 +17,8 @@ _PLACES = {
     ),
     **names("estimatorkit.train.optimizer", "Optimizer"),
     **names(
-        "estimatorkit.train.global_step",
-        *("create_global_step", "get_global_step", "get_or_create_global_step"),
+        "estimatorkit.train.global_steps",
+        *("create_global_step", "get_global_step", "get_or_create_global_step", "global_step"),
     ),
     **names(
         "estimatorkit.train.hooks",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.log import logger
 from estimatorkit.train.saver import Saver
 

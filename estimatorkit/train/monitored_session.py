@@ -21,7 +21,7 @@ from estimatorkit.core.errors import AbortedError, OutOfRangeError, UnavailableE
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.train.coordinator import Coordinator
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, check_hooks
 from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.queue_runner import start_queue_runners
@@ -338,7 +338,7 @@ class _MonitoredSession:
             for hook in self._hooks:
                 hook.close()
             if not self._was_finalized:
-                self._graph._finalized = False
+                self._graph.unfinalize()
 
     def __enter__(self) -> Any:
         return self

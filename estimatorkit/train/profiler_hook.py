@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     SessionRunArgs,
     SessionRunContext,

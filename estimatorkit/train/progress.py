@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
 
 REFRESH_SECS = 0.2

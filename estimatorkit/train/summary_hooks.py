@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     FinishedSteps,
     SessionRunArgs,

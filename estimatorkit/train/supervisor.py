@@ -23,7 +23,7 @@ from estimatorkit.core.variables import (
     report_uninitialized_variables,
 )
 from estimatorkit.train.coordinator import Coordinator, LooperThread
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.queue_runner import QueueRunner
 from estimatorkit.train.saver import Saver

@@ -20,7 +20,7 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.train.checks import step_checks
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     FinishedSteps,
     SessionRunArgs,

@@ -20,7 +20,7 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.premade import baseline, classification_heads, dnn, linear, regression_head
-from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers import AdamOptimizer
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())

@@ -34,7 +34,7 @@ from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
 from estimatorkit.premade import baseline, dnn, linear
 from estimatorkit.train.checks import step_checks
-from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 
 GOLDEN = Path(__file__).parents[1] / "golden"

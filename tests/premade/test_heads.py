@@ -26,7 +26,7 @@ from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClas
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.checks import step_checks
-from estimatorkit.train.global_step import get_global_step
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.optimizers import GradientDescentOptimizer
 
 THREE = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0], [-1.0, 0.0, 1.0]], np.float32)

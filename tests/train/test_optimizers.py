@@ -22,7 +22,7 @@ from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.core.x64 import x64
 from estimatorkit.train import optimizer_rules, optimizers
-from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
 from tests.golden.golden_files import FOLDER
 

@@ -15,7 +15,7 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
-from estimatorkit.train.global_step import get_or_create_global_step
+from estimatorkit.train.global_steps import get_or_create_global_step
 
 FEATURES = 4
 CLASSES = 3
