@@ -47,6 +47,8 @@ class Graph:
         self._collections: dict[str, list[Any]] = {}
         self._scopes = _Scopes()
         self._finalized = False
+        self._not_fed: set[Tensor] = set()
+        self._not_fetched: set[Tensor | Operation] = set()
         self._lock = threading.RLock()
         self.seed: int | None = None
         self.variable_store: Any = None  # owned by `variable_scope`
@@ -430,6 +432,22 @@ class Graph:
     def finalized(self) -> bool:
         """Whether no more operations may join."""
         return self._finalized
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Lets runs feed no value for the tensor."""
+        self._not_fed.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether a value may be fed for the tensor."""
+        return tensor not in self._not_fed
+
+    def prevent_fetching(self, op: Tensor | Operation) -> None:
+        """Lets runs fetch it no more; what needs it still runs it."""
+        self._not_fetched.add(op)
+
+    def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        """Whether it may be fetched."""
+        return tensor_or_op not in self._not_fetched
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""

@@ -199,7 +199,7 @@ class _FeedConverter:
 
 def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
     try:
-        return value_of(graph.as_graph_element(leaf))
+        found = graph.as_graph_element(leaf)
     except TypeError as error:
         raise TypeError(
             f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
@@ -209,6 +209,9 @@ def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
         raise ValueError(
             f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. {_in_brackets(error)}"
         ) from error
+    if not graph.is_fetchable(found):
+        raise ValueError(f"Operation {found.name!r} has been marked as not fetchable.")
+    return value_of(found)
 
 
 def _in_brackets(error: Exception) -> str:
@@ -219,9 +222,11 @@ def _in_brackets(error: Exception) -> str:
 
 def _feed(graph: Graph, key: Any) -> Tensor:
     try:
-        found = graph.as_graph_element(key, allow_operation=False)
+        found = cast(Tensor, graph.as_graph_element(key, allow_operation=False))
     except (TypeError, ValueError, KeyError) as error:
         raise type(error)(f"Cannot interpret feed_dict key as Tensor: {error}") from error
+    if not graph.is_feedable(found):
+        raise ValueError(f"Tensor {found.name} may not be fed.")
     return cast(Tensor, value_of(found))
 
 

@@ -109,6 +109,21 @@ def test_a_window_in_a_loop() -> None:
         assert compilations(session) < 8
 
 
+def test_what_may_be_fed_and_fetched() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        a = tf.add(2, 5)
+        b = tf.multiply(a, 3)
+        assert graph.is_feedable(a)
+        assert session.run(b, {a: 15}) == 45
+        graph.prevent_feeding(a)
+        graph.prevent_fetching(b)
+        assert (graph.is_feedable(a), graph.is_fetchable(b)) == (False, False)
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(a, {a: 1})
+        with pytest.raises(ValueError, match="not fetchable"):
+            session.run(b)
+
+
 _DAEMON = """
 import threading
 import estimatorkit.compat.v1 as tf
