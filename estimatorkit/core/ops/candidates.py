@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
@@ -42,49 +43,43 @@ class Candidates(NamedTuple):
     sampled_expected_count: Tensor
 
 
-def _draw(key: Any, probabilities: Any, count: int, unique: bool) -> tuple[Any, Any]:
-    """Class ids, and how many draws they took."""
+def _draw(key: Any, probabilities: NDArray[Any], count: int, unique: bool) -> Any:
+    """Class ids."""
     logs = jnp.log(probabilities)
     if not unique:
-        return jax.random.categorical(key, logs, shape=(count,)), jnp.asarray(count, np.float32)
+        return jax.random.categorical(key, logs, shape=(count,))
     # Drawing without replacement by adding Gumbel noise: the order in which classes first come.
     noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
-    _, ids = jax.lax.top_k(noisy, count)
-    # How many draws with replacement give so many different classes: where the expected number of
-    # different classes is `count` (solved by halving; TensorFlow counts the draws it makes).
-    survive = jnp.log1p(-jnp.minimum(probabilities, 1 - 1e-6))
+    return jax.lax.top_k(noisy, count)[1]
 
-    def different(tries: Any) -> Any:
-        return jnp.sum(-jnp.expm1(tries * survive))
 
-    def halve(_: Any, bounds: Any) -> Any:
-        low, high = bounds
+def _tries(misses: NDArray[Any], count: int) -> float:
+    """How many draws with replacement give `count` different classes (TensorFlow counts them).
+
+    Args:
+        misses: for each class the logarithm of the probability that a draw does not give it.
+        count: where the expected number of different classes is this, found by halving.
+    """
+    low, high = np.log(count), np.log(count * 1e6)
+    for _ in range(32):
         middle = (low + high) / 2
-        enough = different(middle) >= count
-        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
-
-    start = (jnp.asarray(count, np.float32), jnp.asarray(count * 1e6, np.float32))
-    low, high = jax.lax.fori_loop(0, 60, halve, start)
-    return ids, (low + high) / 2
-
-
-def _expected(probabilities: Any, tries: Any, unique: bool) -> Any:
-    if not unique:
-        return probabilities * tries
-    return -jnp.expm1(tries * jnp.log1p(-jnp.minimum(probabilities, 1 - 1e-6)))
+        if -np.sum(np.expm1(np.exp(middle) * misses)) >= count:
+            high = middle
+        else:
+            low = middle
+    return float(np.exp((low + high) / 2))
 
 
 def _sample(
-    true_classes: Any, num_sampled: int, unique: bool, probabilities: Any, *, key: Any
+    true_classes: Any, num_sampled: int, unique: bool, probabilities: NDArray[Any], *, key: Any
 ) -> Any:
-    table = jnp.asarray(probabilities, np.float32)
-    ids, tries = _draw(key, table, num_sampled, unique)
-    ids = ids.astype(np.int64)
-    return (
-        ids,
-        _expected(table[true_classes], tries, unique),
-        _expected(table[ids], tries, unique),
-    )
+    ids = _draw(key, probabilities, num_sampled, unique).astype(np.int64)
+    expected = probabilities * num_sampled
+    if unique:  # of constants alone, and so computed once and not in every step
+        misses = np.log1p(-np.minimum(probabilities.astype(np.float64), 1 - 1e-6))
+        expected = -np.expm1(_tries(misses, num_sampled) * misses)
+    table = jnp.asarray(expected, np.float32)
+    return ids, table[true_classes], table[ids]
 
 
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
