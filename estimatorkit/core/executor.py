@@ -158,7 +158,6 @@ class CompiledSegment:
         self._name = name
         self._executables: dict[Any, Callable[..., Any]] = {}
         self._static = list(segment.static_inputs)
-        self._results: tuple[Any, ...] = ()
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._changed = changed_names(segment)
         taken = state_names(segment)
@@ -172,12 +171,12 @@ class CompiledSegment:
         self._device = device_named(segment.device)
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
-    def __call__(self, values: dict[Tensor, Any]) -> None:
+    def __call__(self, values: dict[Any, Any]) -> None:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
         with self._state.lock:
             self.run(values)
 
-    def run(self, values: dict[Tensor, Any]) -> None:
+    def run(self, values: dict[Any, Any]) -> None:
         """Runs the segment for one who holds the state's lock."""
         inputs = [
             values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
@@ -194,12 +193,22 @@ class CompiledSegment:
             state.values.update(zip(self._changed, changed, strict=True))
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
-        self._results = (*outputs, *changed)
+        values[self] = (*outputs, *changed)[-1:]
 
-    def wait(self) -> None:
-        """Returns when the last call has finished, and with it the use of the arrays fed to it."""
-        if self._results:
-            _wait(self._results[-1])
+    def wait(self, values: dict[Any, Any]) -> None:
+        """Returns when the call for `values` has finished, and with it the use of fed arrays."""
+        for result in values[self]:
+            while isinstance(result, jax.Array):
+                try:
+                    _wait(result)
+                    return
+                except RuntimeError:
+                    if not result.is_deleted():
+                        raise
+                # A run of another thread has taken the variable over: what it makes of it comes
+                # after this call.
+                with self._state.lock:
+                    result = self._state.values.get(self._changed[-1])
 
     def _executable(self, values: dict[Tensor, Any]) -> Callable[..., Any]:
         static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
@@ -320,7 +329,7 @@ class PlanRunner:
             feeds: the values of the plan's feeds, in order.
             trace: measures each segment.
         """
-        values: dict[Tensor, Any] = dict(zip(self._feeds, feeds, strict=True))
+        values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
         if trace is None:
@@ -337,7 +346,7 @@ class PlanRunner:
                 with trace.span(segment_name(segment), where, label, values):
                     step(values)
         for wait in self._waits:
-            wait()
+            wait(values)
         return [to_numpy(values[tensor], tensor) for tensor in self._fetches]
 
     def _run_together(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,34 @@ def test_what_may_be_fed_and_fetched() -> None:
             session.run(a, {a: 1})
         with pytest.raises(ValueError, match="not fetchable"):
             session.run(b)
+
+
+def test_threads_train_one_model_through_one_session() -> None:
+    """As asynchronous reinforcement learning does; a run's results are another's to take over."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        weight, counts = tf.Variable(tf.zeros([200, 200])), tf.Variable(tf.zeros([3]))
+        x, worker = tf.placeholder(tf.float32, [200, 200]), tf.placeholder(tf.int32, [])
+        pull = tf.assign_add(weight, tf.matmul(x, x))
+        push = tf.group(pull, tf.scatter_add(counts, worker, 1.0))
+        session.run(tf.global_variables_initializer())
+        failures: list[Exception] = []
+
+        def work(index: int) -> None:
+            try:
+                for _ in range(300):
+                    session.run(push, {x: np.ones((200, 200)), worker: index})
+                    session.run([weight, counts])
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(index,)) for index in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert session.run(counts).tolist() == [300, 300, 300]
+        assert session.run(weight)[0, 0] == 900 * 200
 
 
 _DAEMON = """
