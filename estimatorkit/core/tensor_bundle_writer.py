@@ -24,9 +24,7 @@ _FOOTER_HANDLES = 40
 _HEADER = message((1, 1), (3, message((1, 1))))  # one shard, little-endian, written by version 1
 
 
-def write_bundle(
-    prefix: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]]
-) -> None:
+def write_bundle(prefix: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]]) -> None:
     """Writes `PREFIX.index` and `PREFIX.data-00000-of-00001`, and forces them to the disk.
 
     Args:
