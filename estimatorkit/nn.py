@@ -20,10 +20,14 @@ _PLACES = {
     ),
     **names(f"{_OPS}.elementwise", "sigmoid", "tanh"),
     **names(
-        f"{_OPS}.convolution",
-        *("atrous_conv2d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_input"),
-        *("conv2d_transpose", "conv3d", "conv3d_transpose", "convolution", "depthwise_conv2d"),
+        f"{_OPS}.convolution_functions",
+        *("atrous_conv2d", "conv1d", "conv2d", "conv3d", "convolution", "depthwise_conv2d"),
         *("depthwise_conv2d_native", "separable_conv2d"),
+    ),
+    **names(
+        f"{_OPS}.transposed_convolution",
+        *("atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filter"),
+        *("conv2d_backprop_input", "conv2d_transpose", "conv3d_transpose"),
     ),
     **names(
         f"{_OPS}.pooling",

@@ -1,11 +1,13 @@
-"""Convolutions of 1, 2 and 3 dimensions: plain, transposed, depthwise, separable, dilated.
+"""The rows of convolutions of 1, 2 and 3 dimensions, dilated or not, in groups of channels or not.
 
-One row does them all; the functions put their arguments into TensorFlow's forms. Padding is
-TensorFlow's: 'SAME' puts the odd pixel after, 'VALID' none, or it is given for each side.
+One row is the convolution, two are its gradients by themselves; `convolution_functions` and
+`transposed_convolution` hold the functions that make them. Padding is TensorFlow's: 'SAME' puts
+the odd pixel after, 'VALID' none, or it is given for each side.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, convolution_cpu
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.ops import convolution_cpu
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -49,6 +49,8 @@ def _convolve(
     groups: int,
 ) -> Any:
     x, filters = jnp.asarray(x), jnp.asarray(filters)
+    space = x.shape[2:] if channels_first else x.shape[1:-1]
+    check_window(space, filters.shape, strides, padding, dilations)
 
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
@@ -120,6 +122,46 @@ def output_length(
     return max(0, (length + extra - reach) // stride + 1)
 
 
+def check_window(
+    lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
+) -> None:
+    """Refuses a window that is much larger than an input whose shape only the run tells.
+
+    TensorFlow gives an empty output where less than two strides are missing.
+    """
+    for at, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
+        reach = (window[at] - 1) * dilations[at] + 1
+        extra = 0 if isinstance(padding, str) else sum(padding[at])
+        over = length + extra - reach + stride
+        if padding != "SAME" and over <= -stride:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Computed output size would be negative: {-(-over // stride)} [input_size: "
+                    f"{length + extra}, effective_filter_size: {reach}, stride: {stride}]",
+                    hint="use padding='SAME', a smaller window or larger inputs",
+                ),
+            )
+
+
+def check_known_window(tensor: Tensor, length: int | None, reach: int | None, padding: Any) -> None:
+    """Refuses a window that reaches over more than its input's length along one dimension."""
+    if padding == "SAME" or length is None or reach is None:
+        return
+    given = length if padding == "VALID" else length + sum(padding)
+    if reach > given:
+        raise ValueError(
+            explain(
+                f"Negative dimension size caused by subtracting {reach} from {given}: the window "
+                "is larger than its input",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="use padding='SAME' or a smaller window",
+            )
+        )
+
+
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, filters = inputs
     strides, padding, first = attrs["strides"], attrs["padding"], attrs["channels_first"]
@@ -149,16 +191,13 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
             )
         )
     space = x.shape.dims[2:] if first else x.shape.dims[1:-1]
-    out = [
-        output_length(
-            length,
-            window[at],
-            strides[at],
-            padding if isinstance(padding, str) else padding[at],
-            attrs["dilations"][at],
-        )
-        for at, length in enumerate(space)
-    ]
+    out = []
+    for at, length in enumerate(space):
+        own = padding if isinstance(padding, str) else padding[at]
+        size, dilation = window[at], attrs["dilations"][at]
+        reach = None if size is None else (size - 1) * dilation + 1
+        check_known_window(x, length, reach, own)
+        out.append(output_length(length, size, attrs["strides"][at], own, dilation))
     batch = x.shape.dims[0]
     dims = [batch, window[-1], *out] if first else [batch, *out, window[-1]]
     return [Spec(x.dtype, TensorShape(dims))]
@@ -245,23 +284,28 @@ register(
 )
 
 
+def _groups(channels: int, filters: Sequence[int]) -> int:
+    """How many groups an input's channels make."""
+    return channels // filters[-2]
+
+
 def _transposed(
     dy: Any, filters: Any, shape: Any, strides: Any, padding: Any, dilations: Any, first: bool
 ) -> Any:
     """The gradient of a convolution with respect to its input of a given shape."""
-
     dy, filters = jnp.asarray(dy), jnp.asarray(filters)
     like = jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
         tuple(int(dim) for dim in shape), dy.dtype
     )
+    groups = _groups(like.shape[1 if first else -1], filters.shape)
 
     def plain(dy: Any, filters: Any) -> Any:
         def forward(x: Any) -> Any:
-            return _plain(x, filters, strides, padding, dilations, first, 1)
+            return _plain(x, filters, strides, padding, dilations, first, groups)
 
         return jax.linear_transpose(forward, like)(dy)[0]
 
-    window = _window_for_cpu(like, filters, strides, padding, dilations, first, 1)
+    window = _window_for_cpu(like, filters, strides, padding, dilations, first, groups)
     if window is None:
         return plain(dy, filters)
 
@@ -271,42 +315,112 @@ def _transposed(
     return lax.platform_dependent(dy, filters, cpu=on_cpu, default=plain)
 
 
-def _infer_transposed(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    shape = constant_value_as_shape(inputs[2])
-    if shape.rank is None:
-        shape = TensorShape([None] * (len(attrs["strides"]) + 2))
-    return [Spec(inputs[0].dtype, shape)]
+def _of_given_shape(position: int) -> Any:
+    """The inference of a gradient whose shape is an input."""
+
+    def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+        shape = constant_value_as_shape(inputs[position])
+        if shape.rank is None:
+            shape = TensorShape([None] * (len(attrs["strides"]) + 2))
+        return [Spec(inputs[0].dtype, shape)]
+
+    return infer
 
 
-def _transposed_cases() -> list[Case]:
+def _backward_attrs() -> dict[str, Any]:
     attrs = _attrs(strides=(2, 2))
     del attrs["groups"]
     attrs["first"] = attrs.pop("channels_first")
-    filters = np.moveaxis(_FILTER, -1, -2)  # (height, width, out, in) as of the transposed one
-    dy = np.cos(np.arange(2 * 3 * 2 * 2, dtype=np.float32)).reshape(2, 3, 2, 2)
-    shape = np.array([2, 5, 4, 3], np.int32)
-    expected = np.zeros(shape, np.float32)
-    for index in np.ndindex(*shape):  # the transposed matrix, element by element
+    return attrs
+
+
+def _transposed_of(forward: Any, shape: Sequence[int], dy: Any) -> Any:
+    """The transposed matrix of a linear function times `dy`, element by element."""
+    result = np.zeros(shape, np.float32)
+    for index in np.ndindex(*shape):
         unit = np.zeros(shape, np.float32)
         unit[index] = 1.0
-        expected[index] = np.sum(_reference(unit, filters, (2, 2), "SAME", (1, 1), False, 1) * dy)
-    return [Case((dy, filters, shape), attrs, expected)]
+        result[index] = np.sum(forward(unit) * dy)
+    return result
+
+
+def _backward_reference(x: Any, filters: Any) -> Any:
+    """What the cases transpose."""
+    groups = _groups(x.shape[-1], filters.shape)
+    return _reference(x, filters, (2, 2), "SAME", (1, 1), False, groups)
+
+
+_OUTPUT_GRADIENT = np.cos(np.arange(2 * 3 * 2 * 2, dtype=np.float32)).reshape(2, 3, 2, 2)
+
+
+def _transposed_cases() -> list[Case]:
+    cases = []
+    for filters, channels in ((np.moveaxis(_FILTER, -1, -2), 3), (_FILTER[:, :, :1, :2], 2)):
+        shape, dy = np.array([2, 5, 4, channels], np.int32), _OUTPUT_GRADIENT
+        wanted = _transposed_of(functools.partial(_backward_reference, filters=filters), shape, dy)
+        cases.append(Case((dy, filters, shape), _backward_attrs(), wanted))
+    return cases
 
 
 register(
     "ConvolutionBackpropInput",
     _transposed,
-    infer=_infer_transposed,
+    infer=_of_given_shape(2),
     accepts="f",
     static=(2,),
     cases=_transposed_cases,
 )
 
 
-# -- TensorFlow's functions
+def _filter_gradient(
+    x: Any, shape: Any, dy: Any, strides: Any, padding: Any, dilations: Any, first: bool
+) -> Any:
+    """The gradient of a convolution with respect to its filter of a given shape."""
+    x = jnp.asarray(x)
+    like = jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
+        tuple(int(dim) for dim in shape), x.dtype
+    )
+    groups = _groups(x.shape[1 if first else -1], like.shape)
+
+    def plain(x: Any, dy: Any) -> Any:
+        def forward(filters: Any) -> Any:
+            return _plain(x, filters, strides, padding, dilations, first, groups)
+
+        return jax.linear_transpose(forward, like)(dy)[0]
+
+    window = _window_for_cpu(x, like, strides, padding, dilations, first, groups)
+    if window is None:
+        return plain(x, dy)
+
+    def on_cpu(x: Any, dy: Any) -> Any:
+        return convolution_cpu.filter_gradient(dy, x, like, window)
+
+    return lax.platform_dependent(x, dy, cpu=on_cpu, default=plain)
 
 
-def _spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
+def _filter_gradient_cases() -> list[Case]:
+    cases = []
+    for channels in (2, 1):
+        shape, dy = np.array([3, 2, channels, 2], np.int32), _OUTPUT_GRADIENT
+        wanted = _transposed_of(functools.partial(_backward_reference, _IMAGE), shape, dy)
+        cases.append(Case((_IMAGE, shape, dy), _backward_attrs(), wanted))
+    return cases
+
+
+register(
+    "ConvolutionBackpropFilter",
+    _filter_gradient,
+    infer=_of_given_shape(1),
+    accepts="f",
+    static=(1,),
+    cases=_filter_gradient_cases,
+)
+
+
+# -- arguments, as TensorFlow takes them
+
+
+def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
     """The part of strides or dilations that is about space."""
     if values is None:
         return (1,) * rank
@@ -364,364 +478,3 @@ def is_channels_first(data_format: str | None) -> bool:
             )
         )
     return given.startswith("NC") and not given.endswith("C")
-
-
-def _conv(
-    x: Any,
-    filters: Any,
-    rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: str | None,
-    dilations: Any,
-    name: str | None,
-    default: str,
-    groups: int = 1,
-) -> Tensor:
-    first = is_channels_first(data_format)
-    x = convert_to_tensor(x, name="input")
-    filters = convert_to_tensor(filters, x.dtype, name="filter")
-    attrs = {
-        "strides": _spatial(strides, rank, first, "strides"),
-        "padding": as_padding(padding, rank, first),
-        "dilations": _spatial(dilations, rank, first, "dilations"),
-        "channels_first": first,
-        "groups": groups,
-    }
-    return make("Convolution", {"input": x, "filter": filters}, attrs, name or default)
-
-
-def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-    filters: Any = None,
-) -> Tensor:
-    """A convolution over height and width.
-
-    Args:
-        input: `(batch, height, width, channels)`, or `(batch, channels, height, width)`.
-        filter: `(height, width, channels, outputs)`; `filters` is its newer name.
-        strides: a number, two, or four with 1 for batch and channels.
-        padding: 'SAME', 'VALID', or a pair of numbers for each dimension.
-        use_cudnn_on_gpu: accepted for TensorFlow's signature.
-        data_format: 'NHWC' or 'NCHW'.
-        dilations: the distance between the filter's elements, as `strides`.
-        name: the operation's name.
-
-    Returns:
-        `(batch, height, width, outputs)`, or with the outputs second.
-
-    Raises:
-        ValueError: shapes or arguments do not fit.
-    """
-    chosen = filters if filter is None else filter
-    return _conv(input, chosen, 2, strides, padding, data_format, dilations, name, "Conv2D")
-
-
-def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1),
-    name: str | None = None,
-    filters: Any = None,
-) -> Tensor:
-    """A convolution over depth, height and width; see `conv2d`."""
-    chosen = filters if filter is None else filter
-    return _conv(input, chosen, 3, strides, padding, data_format, dilations, name, "Conv3D")
-
-
-def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: Any = None,
-    data_format: str | None = None,
-    name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
-) -> Tensor:
-    """A convolution over one dimension.
-
-    Args:
-        value: `(batch, width, channels)`, or with 'NCW' the channels second; `input` is its newer
-            name.
-        filters: `(width, channels, outputs)`.
-        stride: a number.
-        padding: 'SAME' or 'VALID'.
-        use_cudnn_on_gpu: accepted for TensorFlow's signature.
-        data_format: 'NWC' (also 'NHWC') or 'NCW' (also 'NCHW').
-        name: the name scope.
-        dilations: a number.
-    """
-    first = is_channels_first(data_format)
-    x = input if value is None else value
-    with get_default_graph().name_scope(name or "conv1d") as scope:
-        return _conv(
-            x, filters, 1, stride, padding, "NCW" if first else "NWC", dilations, scope, "conv1d"
-        )
-
-
-def convolution(
-    input: Any,
-    filter: Any = None,
-    padding: Any = None,
-    strides: Any = None,
-    dilation_rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
-    """A convolution over as many dimensions as the filter has; see `conv2d`."""
-    tensor = convert_to_tensor(filters if filter is None else filter, name="filter")
-    rank = (tensor.shape.rank or 4) - 2
-    rate = dilation_rate if dilations is None else dilations
-    return _conv(input, tensor, rank, strides, padding, data_format, rate, name, "convolution")
-
-
-def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: str, name: str | None = None
-) -> Tensor:
-    """`conv2d` with `rate` as the distance between the filter's elements."""
-    return _conv(value, filters, 2, 1, padding, "NHWC", rate, name, "convolution")
-
-
-def depthwise_conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """Each channel convolved with filters of its own.
-
-    Args:
-        input: see `conv2d`.
-        filter: `(height, width, channels, multiplier)`.
-        strides, padding, data_format, name: see `conv2d`.
-        rate: dilations; `dilations` is its newer name.
-
-    Returns:
-        `(batch, height, width, channels x multiplier)`.
-    """
-    first = is_channels_first(data_format)
-    with get_default_graph().name_scope(name or "depthwise") as scope:
-        x = convert_to_tensor(input, name="tensor_in")
-        filters = convert_to_tensor(filter, x.dtype, name="filter_in")
-        channels = filters.shape[2] if filters.shape.rank == 4 else None
-        multiplier = filters.shape[3] if filters.shape.rank == 4 else None
-        if channels is None or multiplier is None:
-            raise ValueError(
-                explain(
-                    "depthwise_conv2d: the filter's shape must be known",
-                    expected="(height, width, channels, multiplier)",
-                    received=filters,
-                )
-            )
-        height, width = filters.shape.as_list()[:2]
-        flat = array.reshape(
-            filters,
-            [-1 if height is None else height, width or -1, 1, channels * multiplier],
-        )
-        return _conv(
-            x,
-            flat,
-            2,
-            strides,
-            padding,
-            "NCHW" if first else "NHWC",
-            rate if dilations is None else dilations,
-            scope,
-            "depthwise",
-            groups=int(channels),
-        )
-
-
-depthwise_conv2d_native = depthwise_conv2d
-
-
-def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """A depthwise convolution, then one of 1 x 1.
-
-    Args:
-        input, strides, padding, rate, data_format: see `depthwise_conv2d`.
-        depthwise_filter: `(height, width, channels, multiplier)`.
-        pointwise_filter: `(1, 1, channels x multiplier, outputs)`.
-        name: the name scope.
-    """
-    with get_default_graph().name_scope(name or "separable_conv2d") as scope:
-        middle = depthwise_conv2d(
-            input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations
-        )
-        return _conv(
-            middle, pointwise_filter, 2, 1, "VALID", data_format, 1, scope, "separable_conv2d"
-        )
-
-
-def _conv_transpose(
-    value: Any,
-    filters: Any,
-    output_shape: Any,
-    rank: int,
-    strides: Any,
-    padding: Any,
-    data_format: str | None,
-    dilations: Any,
-    name: str,
-) -> Tensor:
-    first = is_channels_first(data_format)
-    with get_default_graph().name_scope(name) as scope:
-        x = convert_to_tensor(value, name="value")
-        kernel = convert_to_tensor(filters, x.dtype, name="filter")
-        given, taken = x.shape, kernel.shape
-        channels = None if given.rank is None else given[1 if first else -1]
-        if None not in (channels, taken[-1] if taken.rank else None) and channels != taken[-1]:
-            raise ValueError(
-                explain(
-                    "input channels does not match filter's input channels",
-                    expected=taken[-1],
-                    received=channels,
-                    made_at=x.op.source,
-                )
-            )
-        attrs = {
-            "strides": _spatial(strides, rank, first, "strides"),
-            "padding": as_padding(padding, rank, first),
-            "dilations": _spatial(dilations, rank, first, "dilations"),
-            "first": first,
-        }
-        shape = as_index_tensor(output_shape, "output_shape")
-        inputs = {"out_backprop": x, "filter": kernel, "input_sizes": shape}
-        return make("ConvolutionBackpropInput", inputs, attrs, scope)
-
-
-def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
-    """The gradient of `conv2d` with respect to its input, as a layer ("deconvolution").
-
-    Args:
-        value: `(batch, height, width, channels)`; `input` is its newer name.
-        filter: `(height, width, outputs, channels)`; `filters` is its newer name.
-        output_shape: the shape of the output; ints or a tensor.
-        strides, padding, data_format, dilations: of the convolution that it transposes.
-        name: the name scope.
-    """
-    return _conv_transpose(
-        input if value is None else value,
-        filters if filter is None else filter,
-        output_shape,
-        2,
-        strides,
-        padding,
-        data_format,
-        dilations,
-        name or "conv2d_transpose",
-    )
-
-
-def conv3d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str = "NDHWC",
-    name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
-    """The gradient of `conv3d` with respect to its input; see `conv2d_transpose`."""
-    return _conv_transpose(
-        input if value is None else value,
-        filters if filter is None else filter,
-        output_shape,
-        3,
-        strides,
-        padding,
-        data_format,
-        dilations,
-        name or "conv3d_transpose",
-    )
-
-
-def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `conv1d` with respect to its input; see `conv2d_transpose`."""
-    return _conv_transpose(
-        input,
-        filters,
-        output_shape,
-        1,
-        strides,
-        padding,
-        data_format,
-        dilations,
-        name or "conv1d_transpose",
-    )
-
-
-def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
-    """The gradient of `conv2d` with respect to its input of shape `input_sizes`."""
-    return _conv_transpose(
-        out_backprop,
-        filter,
-        input_sizes,
-        2,
-        strides,
-        padding,
-        data_format,
-        dilations,
-        name or "Conv2DBackpropInput",
-    )

@@ -18,7 +18,16 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops.convolution import as_padding, is_channels_first, output_length
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array
+from estimatorkit.core.ops.convolution import (
+    as_padding,
+    check_known_window,
+    check_window,
+    is_channels_first,
+    output_length,
+)
+from estimatorkit.core.ops.space_blocks import batch_to_space_nd, space_to_batch_nd
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -49,10 +58,11 @@ def _channels_back(x: Any, first: bool) -> Any:
 def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list[Any]:
     """For each place of the window the elements that it sees, each `(batch, ..., channels)`."""
     lengths = x.shape[1:-1]
+    check_window(lengths, window, strides, padding, (1,) * len(lengths))
     pads = _pads(lengths, window, strides, padding)
     padded = jnp.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
     outs = [
-        (length + sum(pad) - size) // stride + 1
+        max(0, (length + sum(pad) - size) // stride + 1)
         for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
     ]
     return [
@@ -137,15 +147,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         place = at + (2 if first else 1)
         own = padding if isinstance(padding, str) else padding[at]
         length = dims[place]
-        if own == "VALID" and length is not None and length < size:
-            raise ValueError(
-                explain(
-                    f"Negative dimension size caused by subtracting {size} from {length}: a "
-                    "pooling's window is larger than its input",
-                    received=x,
-                    made_at=x.op.source,
-                )
-            )
+        check_known_window(x, length, size, own)
         dims[place] = output_length(length, size, attrs["strides"][at], own)
     return [Spec(x.dtype, TensorShape(dims))]
 
@@ -340,6 +342,7 @@ def pool(
     strides: Any = None,
     name: str | None = None,
     data_format: str | None = None,
+    dilations: Any = None,
 ) -> Tensor:
     """Pooling over as many dimensions as the window has.
 
@@ -348,29 +351,70 @@ def pool(
         window_shape: a number for each dimension.
         pooling_type: 'MAX' or 'AVG'.
         padding, strides, data_format: see `max_pool`; strides are 1 by default.
-        dilation_rate: 1 only.
+        dilation_rate: the distance between a window's elements, a number or one for each dimension;
+            above 1 with padding 'VALID' and strides of 1 only, as in TensorFlow. `dilations` is its
+            newer name.
         name: the operation's name.
 
     Raises:
-        ValueError: an argument is none of its values.
+        ValueError: an argument is none of its values, or they do not go together.
     """
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(
             explain("pool: pooling_type", expected="'MAX' or 'AVG'", received=repr(pooling_type))
         )
-    if dilation_rate is not None and set(np.atleast_1d(dilation_rate).tolist()) != {1}:
-        raise ValueError("pool: a dilated window is not supported; leave dilation_rate out.")
+    op_type = "MaxPool" if pooling_type == "MAX" else "AvgPool"
     rank = len(window_shape)
-    return _pool(
-        "MaxPool" if pooling_type == "MAX" else "AvgPool",
-        input,
-        rank,
-        window_shape,
-        1 if strides is None else strides,
-        padding,
-        data_format,
-        name or "pool",
-    )
+    steps = _spatial(1 if strides is None else strides, rank, False)
+    given = dilations if dilation_rate is None else dilation_rate
+    rates = _rates(1 if given is None else given, rank, padding, steps)
+    if max(rates) == 1:
+        default = name or "pool"
+        return _pool(op_type, input, rank, window_shape, steps, padding, data_format, default)
+    first = is_channels_first(data_format)
+    with get_default_graph().name_scope(name or "pool") as scope:
+        x = convert_to_tensor(input)
+        if first:
+            x = array.transpose(x, [0, *range(2, rank + 2), 1])
+        # Elements at the same place modulo the rate go together: each such part is pooled alone.
+        lacking = [[0, part] for part in _lacking(x, rates)]
+        blocks = space_to_batch_nd(x, rates, lacking)
+        pooled = _pool(op_type, blocks, rank, window_shape, 1, padding, None, None)
+        if not first:
+            return batch_to_space_nd(pooled, rates, lacking, scope)
+        whole = batch_to_space_nd(pooled, rates, lacking)
+        return array.transpose(whole, [0, rank + 1, *range(1, rank + 1)], name=scope)
+
+
+def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[int, ...]:
+    """The dilation for each dimension."""
+    rates = (int(given),) * rank if np.ndim(given) == 0 else tuple(int(each) for each in given)
+    problem = None
+    if len(rates) != rank or min(rates) < 1:
+        problem = "pool: dilation_rate does not fit"
+    elif max(rates) > 1 and as_padding(padding, rank, False) != "VALID":
+        problem = f"pooling with {padding!r} padding is not implemented for `dilation_rate` > 1"
+    elif max(rates) > 1 and max(steps) > 1:
+        problem = "strides > 1 not supported in conjunction with dilation_rate > 1"
+    if problem:
+        raise ValueError(
+            explain(
+                problem,
+                expected=f"{rank} numbers of at least 1; above 1 with 'VALID' and strides of 1",
+                received=f"dilation_rate={given}, padding={padding!r}, strides={steps}",
+            )
+        )
+    return rates
+
+
+def _lacking(x: Tensor, rates: Sequence[int]) -> list[Any]:
+    """How much each length of space lacks to a multiple of its rate."""
+    lengths = x.shape.as_list()[1:-1] if x.shape.rank else [None] * len(rates)
+    sizes = array.shape(x)
+    return [
+        -(sizes[1 + at] if length is None else length) % rate
+        for at, (length, rate) in enumerate(zip(lengths, rates, strict=True))
+    ]
 
 
 def max_pool_with_argmax(

@@ -1,0 +1,215 @@
+"""Convolutions backwards: transposed ones as layers, and the gradients of `conv2d` by themselves.
+
+A transposed convolution ("deconvolution") is the gradient of a convolution for its input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops.convolution import as_padding, as_spatial, is_channels_first
+from estimatorkit.core.tensor import Tensor
+
+
+def _conv_transpose(
+    value: Any,
+    filters: Any,
+    output_shape: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    dilations: Any,
+    name: str,
+) -> Tensor:
+    first = is_channels_first(data_format)
+    with get_default_graph().name_scope(name) as scope:
+        x = convert_to_tensor(value, name="value")
+        kernel = convert_to_tensor(filters, x.dtype, name="filter")
+        given, taken = x.shape, kernel.shape
+        channels = None if given.rank is None else given[1 if first else -1]
+        if None not in (channels, taken[-1] if taken.rank else None) and channels != taken[-1]:
+            raise ValueError(
+                explain(
+                    "input channels does not match filter's input channels",
+                    expected=taken[-1],
+                    received=channels,
+                    made_at=x.op.source,
+                )
+            )
+        attrs = {
+            "strides": as_spatial(strides, rank, first, "strides"),
+            "padding": as_padding(padding, rank, first),
+            "dilations": as_spatial(dilations, rank, first, "dilations"),
+            "first": first,
+        }
+        shape = as_index_tensor(output_shape, "output_shape")
+        inputs = {"out_backprop": x, "filter": kernel, "input_sizes": shape}
+        return make("ConvolutionBackpropInput", inputs, attrs, scope)
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The gradient of `conv2d` with respect to its input, as a layer ("deconvolution").
+
+    Args:
+        value: `(batch, height, width, channels)`; `input` is its newer name.
+        filter: `(height, width, outputs, channels)`; `filters` is its newer name.
+        output_shape: the shape of the output; ints or a tensor.
+        strides, padding, data_format, dilations: of the convolution that it transposes.
+        name: the name scope.
+    """
+    return _conv_transpose(
+        input if value is None else value,
+        filters if filter is None else filter,
+        output_shape,
+        2,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        name or "conv2d_transpose",
+    )
+
+
+def conv3d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str = "NDHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The gradient of `conv3d` with respect to its input; see `conv2d_transpose`."""
+    return _conv_transpose(
+        input if value is None else value,
+        filters if filter is None else filter,
+        output_shape,
+        3,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        name or "conv3d_transpose",
+    )
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv1d` with respect to its input; see `conv2d_transpose`."""
+    return _conv_transpose(
+        input,
+        filters,
+        output_shape,
+        1,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        name or "conv1d_transpose",
+    )
+
+
+def atrous_conv2d_transpose(
+    value: Any,
+    filters: Any,
+    output_shape: Any,
+    rate: int,
+    padding: Any,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `atrous_conv2d` with respect to its input, as a layer.
+
+    Args:
+        value, filters, output_shape, padding, name: see `conv2d_transpose`.
+        rate: the distance between the filter's elements.
+    """
+    default = "atrous_conv2d_transpose"
+    return _conv_transpose(
+        value, filters, output_shape, 2, 1, padding, "NHWC", rate, name or default
+    )
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` with respect to its input of shape `input_sizes`."""
+    return _conv_transpose(
+        out_backprop,
+        filter,
+        input_sizes,
+        2,
+        strides,
+        padding,
+        data_format,
+        dilations,
+        name or "Conv2DBackpropInput",
+    )
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` with respect to its filter of shape `filter_sizes`.
+
+    Args:
+        input: the convolution's input.
+        filter_sizes: `(height, width, channels, outputs)`; ints or a tensor.
+        out_backprop: the gradient of the convolution's output.
+        strides, padding, use_cudnn_on_gpu, data_format, dilations, name: see `conv2d`.
+    """
+    first = is_channels_first(data_format)
+    x = convert_to_tensor(input, name="input")
+    attrs = {
+        "strides": as_spatial(strides, 2, first, "strides"),
+        "padding": as_padding(padding, 2, first),
+        "dilations": as_spatial(dilations, 2, first, "dilations"),
+        "first": first,
+    }
+    inputs = {
+        "input": x,
+        "filter_sizes": as_index_tensor(filter_sizes, "filter_sizes"),
+        "out_backprop": convert_to_tensor(out_backprop, x.dtype, name="out_backprop"),
+    }
+    return make("ConvolutionBackpropFilter", inputs, attrs, name or "Conv2DBackpropFilter")
