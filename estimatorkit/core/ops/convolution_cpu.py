@@ -1,10 +1,9 @@
 """Convolutions on a CPU of several cores.
 
 XLA (jax 0.10) runs a two-dimensional convolution there on one core as long as the filter is small,
-and the gradient of its filter slowly. `convolve` is the same function for those that are large: the
-filter's gradient is a matrix product over columns that stay in the cache, and the rest is done in
-pieces of the batch, which XLA can run at the same time. `pays` says for which convolutions;
-benchmarks/CONVOLUTIONS.md has the figures.
+and the gradient of its filter slowly. `convolve` is the same function for those that are large, in
+pieces of the batch, which XLA can run at the same time and of which it computes the gradients by a
+better product. `pays` says for which convolutions; benchmarks/CONVOLUTIONS.md has the figures.
 """
 
 from __future__ import annotations
@@ -29,19 +28,14 @@ PIECES_FILTER = 80_000
 pieces took 1.2 times as long; a filter of 3x3x128x128 XLA spreads over the cores itself (1.1 times
 as long in pieces, 3x3x512x512 1.4 times)."""
 
-LEAST_OPERATIONS = 1e9
-LEAST_OPERATIONS_THIN = 1e8
-"""For the gradient by columns; thin is an input of at most 4 channels. 0.6e9 operations with 64
-channels took 9 ms where XLA took 7; 4.8e9 took 73 for 162; 0.16e9 with 1 channel saved 10 ms of a
-training step of 105."""
+LEAST_OPERATIONS = 2e8
+"""With 1.6e9 operations and 6 channels the filter's gradient took 4.5 ms in pieces and 9.5 at once,
+with 0.23e9 and 3 channels 3.8 and 10.7; with 0.16e9 and 1 channel a training step lost 3 ms of 65
+by them."""
 
-LARGEST_FILTER = 1_000_000
-"""Numbers; at 3x3x512x512 XLA's gradient took 31 ms, columns 34; at 3x3x128x128 100 and 54."""
-
-COLUMN_BYTES = 4 << 20
-"""The columns that are there at a time. Blocks of 2 to 10 MB took the same time, columns of the
-whole batch (80 MB for 128 pictures of 14x14x32 and 5x5) three times as long: new memory each step.
-"""
+LARGEST_FILTER = 400_000
+"""Numbers; the filter's gradient at 3x3x128x128 took 38 ms in pieces and 100 at once, at
+3x3x256x256 57 and 55, at 3x3x512x512 77 and 34."""
 
 
 class Window(NamedTuple):
@@ -85,8 +79,7 @@ def pays(x: Any, filters: Any, window: Window) -> bool:
         return False
     outputs = x.shape[0] * math.prod(_output(x, filters, window))
     size = math.prod(filters.shape)
-    least = LEAST_OPERATIONS_THIN if filters.shape[2] <= 4 else LEAST_OPERATIONS
-    return bool(2 * outputs * size >= least and size <= LARGEST_FILTER)
+    return bool(2 * outputs * size >= LEAST_OPERATIONS and size <= LARGEST_FILTER)
 
 
 def _output(x: Any, filters: Any, window: Window) -> tuple[int, int]:
@@ -108,15 +101,14 @@ def _plain(x: Any, filters: Any, window: Window) -> Any:
     )
 
 
-def _kept(x: Any) -> Any:
-    """The array as it is, computed once: XLA does not make it part of what reads it."""
-    return lax.optimization_barrier(x)  # type: ignore[no-untyped-call]
+def _cut(x: Any) -> list[Any]:
+    return list(jnp.array_split(x, min(PIECES, len(x))))
 
 
-def _cut(x: Any, filters: Any) -> list[Any]:
-    """The pieces of the batch that are worth it with these filters."""
+def _cut_for(x: Any, filters: Any) -> list[Any]:
+    """The pieces of the batch that are worth it for products with these filters."""
     some = filters.shape[2] >= PIECES_CHANNELS and math.prod(filters.shape) <= PIECES_FILTER
-    return list(jnp.array_split(x, PIECES)) if some and len(x) >= PIECES else [x]
+    return _cut(x) if some else [x]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
@@ -131,7 +123,7 @@ def convolve(x: Any, filters: Any, window: Window) -> Any:
     Returns:
         float32 `(batch, height, width, outputs)`.
     """
-    return jnp.concatenate([_plain(piece, filters, window) for piece in _cut(x, filters)])
+    return jnp.concatenate([_plain(piece, filters, window) for piece in _cut_for(x, filters)])
 
 
 def _forward(x: Any, filters: Any, window: Window) -> tuple[Any, tuple[Any, Any]]:
@@ -153,49 +145,13 @@ def input_gradient(dy: Any, shape: Sequence[int], filters: Any, window: Window) 
         piece = jax.ShapeDtypeStruct((len(part), *shape[1:]), part.dtype)  # type: ignore[no-untyped-call]
         return jax.linear_transpose(lambda x: _plain(x, filters, window), piece)(part)[0]
 
-    return jnp.concatenate([of(part) for part in _cut(dy, filters)])
+    return jnp.concatenate([of(part) for part in _cut_for(dy, filters)])
 
 
 def filter_gradient(dy: Any, x: Any, filters: Any, window: Window) -> Any:
-    """The gradient of `convolve` for its filter.
+    """The gradient of `convolve` for its filter: the sum of those of the pieces of the batch."""
 
-    A loop over blocks of the batch. Within a block the channels are first and the pictures last,
-    so that the columns are copied in long runs and the product needs no transposed operand.
-    """
-    high, wide, channels, outputs = filters.shape
-    rows, places = _output(x, filters, window)
-    each = 4 * high * wide * channels * rows * places
-    size = max(1, min(len(x), COLUMN_BYTES // each))
-    count = -(-len(x) // size)
-    lacking = [(0, count * size - len(x)), (0, 0), (0, 0), (0, 0)]
-    blocks = tuple(jnp.pad(part, lacking).reshape(count, size, *part.shape[1:]) for part in (x, dy))
-    (down, across), (step_down, step_across) = window.strides, window.dilations
+    def of(part: Any, seen: Any) -> Any:
+        return jax.linear_transpose(lambda w: _plain(seen, w, window), filters)(part)[0]
 
-    def columns(block: Any) -> Any:
-        padded = jnp.pad(block.transpose(3, 1, 2, 0), [(0, 0), *window.pads, (0, 0)])
-        padded = _kept(padded)
-        parts = [
-            lax.slice(
-                padded,
-                (0, top, left, 0),
-                (
-                    channels,
-                    top + (rows - 1) * down + 1,
-                    left + (places - 1) * across + 1,
-                    size,
-                ),
-                (1, down, across, 1),
-            )
-            for top in range(0, high * step_down, step_down)
-            for left in range(0, wide * step_across, step_across)
-        ]
-        stacked = jnp.stack(parts).reshape(high * wide * channels, rows * places * size)
-        return _kept(stacked)
-
-    def add(total: Any, block: Any) -> tuple[Any, None]:
-        seen, given = block
-        given = _kept(given.transpose(1, 2, 0, 3)).reshape(-1, outputs)
-        return total + columns(seen) @ given, None
-
-    start = jnp.zeros((high * wide * channels, outputs), dy.dtype)
-    return lax.scan(add, start, blocks)[0].reshape(filters.shape)
+    return sum(map(of, _cut(dy), _cut(x)))
