@@ -48,7 +48,7 @@ _PLACES = {
     **names(
         f"{_OPS}.sparse_products",
         "map_values",
-        matmul="sparse_matmul",
+        matmul="sparse_tensor_dense_matmul",
         sparse_dense_matmul="sparse_tensor_dense_matmul",
     ),
     **names(

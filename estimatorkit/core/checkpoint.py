@@ -195,7 +195,7 @@ def read_latest(
     raise _not_found(os.fspath(directory), "there is no valid checkpoint in")
 
 
-def latest_checkpoint(directory: AnyPath, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = None) -> str | None:
     """Finds the newest checkpoint of a folder that is whole (`tf.train.latest_checkpoint`).
 
     The pointer comes first. Where it is missing or garbage, or names something outside the folder,
@@ -204,18 +204,18 @@ def latest_checkpoint(directory: AnyPath, latest_filename: str | None = None) ->
     pointer and gives None where it fails.
 
     Args:
-        directory: the model folder.
+        checkpoint_dir: the model folder.
         latest_filename: name of the pointer file; None is `checkpoint`.
 
     Returns:
-        `directory/model.ckpt-100`, or None where there is no valid checkpoint.
+        `checkpoint_dir/model.ckpt-100`, or None where there is no valid checkpoint.
 
     Raises:
         FailedPreconditionError: a newer version of the package wrote the newest checkpoint. To go
             on from an older one would undo the training since.
         PermissionDeniedError: the newest checkpoint may not be read.
     """
-    base = os.fspath(directory)
+    base = os.fspath(checkpoint_dir)
     pointer = get_checkpoint_state(base, latest_filename)
     for path in _candidates(base, pointer):
         try:
@@ -233,29 +233,29 @@ def latest_checkpoint(directory: AnyPath, latest_filename: str | None = None) ->
     return None
 
 
-def checkpoint_exists(path: AnyPath) -> bool:
+def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
     """Returns whether there is a checkpoint of that path (`tf.compat.v1.train.checkpoint_exists`).
 
     True where its manifest can be read; the tensors are not compared.
     """
     try:
-        if open_tensorflow(os.fspath(path)) is not None:
+        if open_tensorflow(os.fspath(checkpoint_prefix)) is not None:
             return True
-        return _open(path, lambda folder, manifest: True)
+        return _open(os.fspath(checkpoint_prefix), lambda folder, manifest: True)
     except (errors.NotFoundError, errors.DataLossError):
         return False
 
 
-def list_variables(path_or_directory: AnyPath) -> list[tuple[str, list[int]]]:
+def list_variables(ckpt_dir_or_file: AnyPath) -> list[tuple[str, list[int]]]:
     """Lists the variables of a checkpoint (`tf.train.list_variables`).
 
     Args:
-        path_or_directory: a checkpoint, or a model folder, which means its newest.
+        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
 
     Returns:
         (name, shape), sorted by name.
     """
-    return [(name, list(entry.shape)) for name, entry in read_contents(path_or_directory).items()]
+    return [(name, list(entry.shape)) for name, entry in read_contents(ckpt_dir_or_file).items()]
 
 
 def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
@@ -274,11 +274,11 @@ def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
     return dict(sorted(entries.items()))
 
 
-def load_variable(path_or_directory: AnyPath, name: str) -> NDArray[Any]:
+def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
     """Reads one variable of a checkpoint (`tf.train.load_variable`).
 
     Args:
-        path_or_directory: a checkpoint, or a model folder, which means its newest.
+        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
         name: the variable's name; a trailing `:0` is dropped.
 
     Raises:
@@ -286,20 +286,20 @@ def load_variable(path_or_directory: AnyPath, name: str) -> NDArray[Any]:
         DataLossError: the file that holds it is damaged.
     """
     key = name.removesuffix(":0")
-    return read_checkpoint(locate_checkpoint(path_or_directory), [key]).tensors[key]
+    return read_checkpoint(locate_checkpoint(ckpt_dir_or_file), [key]).tensors[key]
 
 
-def remove_checkpoint(path: AnyPath) -> None:
+def remove_checkpoint(checkpoint_prefix: AnyPath) -> None:
     """Removes a checkpoint in one step, and its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
 
     Raises:
         NotFoundError: there is none.
         AlreadyExistsError: what is there is something else.
     """
-    target = Path(path)
+    target = Path(checkpoint_prefix)
     target.with_name(f"{target.name}.meta").unlink(missing_ok=True)
-    if is_tensorflow_checkpoint(os.fspath(path)):
-        remove_tensorflow(os.fspath(path))
+    if is_tensorflow_checkpoint(os.fspath(checkpoint_prefix)):
+        remove_tensorflow(os.fspath(checkpoint_prefix))
         return
     _check_is_checkpoint(target)
     for folder in [*_set_aside(target), target]:

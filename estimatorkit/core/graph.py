@@ -250,19 +250,20 @@ class Graph:
             yield
 
     @contextmanager
-    def device(self, device: devices.DeviceLike | None) -> Iterator[None]:
+    def device(self, device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:
         """Asks for a device for the operations made inside.
 
         Args:
-            device: a name such as '/job:ps/task:1' or '/gpu:0', a `DeviceSpec`, or a function of an
-                operation giving its name. A block inside another adds to it. None asks for none.
+            device_name_or_function: a name such as '/job:ps/task:1' or '/gpu:0', a `DeviceSpec`, or
+                a function of an operation giving its name. A block inside another adds to it. None
+                asks for none.
 
         Raises:
             ValueError: the name is malformed.
         """
         outer = self._scopes.devices
-        inner = () if device is None else (*outer, devices.device_function(device))
-        self._scopes.devices = inner
+        asked = device_name_or_function
+        self._scopes.devices = () if asked is None else (*outer, devices.device_function(asked))
         try:
             yield
         finally:
@@ -350,40 +351,38 @@ class Graph:
         return outputs[int(index)]
 
     def as_graph_element(
-        self, value: Any, allow_tensor: bool = True, allow_operation: bool = True
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Tensor | Operation:
-        """The tensor or operation that `value` means: itself, a variable's value, or a name.
+        """The tensor or operation that `obj` means: itself, a variable's value, or a name.
 
         Raises:
             KeyError, TypeError, ValueError: it means none, or one of another graph.
         """
-        if hasattr(value, "_as_graph_element"):
-            value = value._as_graph_element()
-        if isinstance(value, str):
-            value = value.removeprefix("^")
-            if ":" in value and allow_tensor:
-                return self.get_tensor_by_name(value)
-            return (self.get_operation_by_name if allow_operation else self.get_tensor_by_name)(
-                value
-            )
-        if isinstance(value, (Tensor, Operation)):
-            if value.graph is not self:
+        if hasattr(obj, "_as_graph_element"):
+            obj = obj._as_graph_element()
+        if isinstance(obj, str):
+            obj = obj.removeprefix("^")
+            if ":" in obj and allow_tensor:
+                return self.get_tensor_by_name(obj)
+            return (self.get_operation_by_name if allow_operation else self.get_tensor_by_name)(obj)
+        if isinstance(obj, (Tensor, Operation)):
+            if obj.graph is not self:
                 raise ValueError(
                     explain(
-                        f"{value!r} is not an element of this graph",
-                        made_at=(value.op if isinstance(value, Tensor) else value).source,
+                        f"{obj!r} is not an element of this graph",
+                        made_at=(obj.op if isinstance(obj, Tensor) else obj).source,
                         hint="use the session of the graph that holds it",
                     )
                 )
-            allowed = allow_tensor if isinstance(value, Tensor) else allow_operation
+            allowed = allow_tensor if isinstance(obj, Tensor) else allow_operation
             if allowed:
-                return value
+                return obj
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         raise TypeError(
             explain(
-                f"Can not convert a {type(value).__name__} into a {wanted}",
+                f"Can not convert a {type(obj).__name__} into a {wanted}",
                 expected=f"a {wanted}, a variable, or a name",
-                received=repr(value)[:200],
+                received=repr(obj)[:200],
             )
         )
 
@@ -526,9 +525,9 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]
 
 
 @contextmanager
-def device(device_name: devices.DeviceLike | None) -> Iterator[None]:
+def device(device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:
     """`Graph.device` on the default graph."""
-    with get_default_graph().device(device_name):
+    with get_default_graph().device(device_name_or_function):
         yield
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
@@ -199,3 +200,29 @@ def test_dimensions_have_values() -> None:
         assert (batch.value, features.value, x.shape[1].value) == (None, 7, 7)
         assert tf.zeros([features, 2]).shape == (7, 2)
         assert tf.Dimension(None).value is None
+
+
+def test_operands_have_tensorflow_s_names_and_order() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
+        values = session.run(
+            [
+                tf.atan2(y=1.0, x=2.0),
+                tf.igamma(a=2.0, x=1.0),
+                tf.zeta(x=2.0, q=1.0),
+                tf.confusion_matrix([0, 1], [1, 1], 2, tf.int64),
+                tf.sparse.matmul(sparse, [[1.0], [3.0]]),
+                tf.transpose(tf.constant([[1 + 2j]]), conjugate=True),
+                tf.nn.swish([1.0], beta=2.0),
+                tf.tuple([tf.constant(1)], control_inputs=[tf.no_op()])[0],
+            ]
+        )
+    expected = [
+        *(0.4636476, 0.2642411, 1.6449341, [[0, 1], [0, 1]], [[6.0], [0.0]], [[1 - 2j]]),
+        *([0.8807971], 1),
+    ]
+    for value, wanted in zip(values, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-6)
+    assert values[3].dtype == np.int64
+    with pytest.raises(TypeError, match="'x'"):
+        tf.atan2(1.0)

@@ -21,11 +21,12 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return nn.relu(joining.concat([x, -x], axis), name=scope)
 
 
-def swish(features: Any, name: str | None = None) -> Tensor:
-    """x sigmoid(x) (Ramachandran et al. 2017)."""
+def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
+    """x sigmoid(beta x) (Ramachandran et al. 2017)."""
     with get_default_graph().name_scope(name or "swish") as scope:
         x = convert_to_tensor(features, name="features")
-        return elementwise.multiply(x, elementwise.sigmoid(x), name=scope)
+        steeper = x if isinstance(beta, (int, float)) and beta == 1 else beta * x
+        return elementwise.multiply(x, elementwise.sigmoid(steeper), name=scope)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:

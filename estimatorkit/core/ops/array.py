@@ -117,11 +117,21 @@ def group(*inputs: Any, name: str | None = None) -> Any:
         return no_op(name or "group_deps")
 
 
-def tuple_(tensors: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """The tensors, each available only when all of them are."""
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Tensor]:
+    """The tensors, each available only when all of them are.
+
+    Args:
+        tensors: the tensors.
+        name: the name scope.
+        control_inputs: what else must have run by then.
+    """
     with get_default_graph().name_scope(name or "tuple"):
         values = [convert_to_tensor(each) for each in tensors]
-        with get_default_graph().control_dependencies([value.op for value in values]):
+        with get_default_graph().control_dependencies(
+            [*(value.op for value in values), *(control_inputs or ())]
+        ):
             return [identity(value, "control_dependency") for value in values]
 
 
@@ -363,14 +373,17 @@ register(
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = None) -> Tensor:
+def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
     """`a` with its dimensions in another order; reversed by default.
 
     Args:
         a: a tensor.
         perm: the order, ints or a constant tensor.
         name: the operation's name.
+        conjugate: whether complex numbers are conjugated, too.
     """
+    if conjugate and (given := convert_to_tensor(a)).dtype.is_complex:
+        a = make("Conj", {"x": given})
     if isinstance(perm, Tensor):
         perm = constant_value(perm)
     order = None if perm is None else tuple(int(each) for each in perm)

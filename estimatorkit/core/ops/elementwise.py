@@ -7,6 +7,7 @@ tensor beside them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,7 @@ def _binary(
     result: DType | None = None,
     gradient: Any = "auto",
     accepts: str = "fic",
+    parameters: tuple[str, str] = ("x", "y"),
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -89,16 +91,42 @@ def _binary(
         accepts=accepts,
         cases=lambda: [Case(samples), Case((samples[0], samples[0][:, :1]))],
     )
+    return function_of_two(op_type, doc, parameters)
+
+
+def function_of_two(
+    op_type: str, doc: str, parameters: tuple[str, str] = ("x", "y")
+) -> Callable[..., Tensor]:
+    """The public function of an operation with two operands.
+
+    Args:
+        op_type: the operation's type.
+        doc: the first line of its docstring.
+        parameters: the operands' names, those of TensorFlow's function.
+    """
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
         return make(op_type, {"x": x, "y": y}, name=name, same_dtype=True)
 
-    function.__name__ = function.__qualname__ = op_type.lower()
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n    x, y: tensors of one dtype whose shapes broadcast together.\n"
-        "    name: the operation's name."
+    signature = inspect.signature(function)
+    x, y, *rest = signature.parameters.values()
+    signature = signature.replace(
+        parameters=[x.replace(name=parameters[0]), y.replace(name=parameters[1]), *rest]
     )
-    return function
+
+    def renamed(*args: Any, **kwargs: Any) -> Tensor:
+        given = signature.bind(*args, **kwargs)
+        return function(*given.args, **given.kwargs)
+
+    if parameters != ("x", "y"):
+        vars(renamed)["__signature__"] = signature
+    public = function if parameters == ("x", "y") else renamed
+    public.__name__ = public.__qualname__ = op_type.lower()
+    public.__doc__ = (
+        f"{doc}\n\nArgs:\n    {', '.join(parameters)}: tensors of one dtype whose shapes broadcast "
+        "together.\n    name: the operation's name."
+    )
+    return public
 
 
 # At a tie the gradient goes to the first input, as in TensorFlow (jnp.maximum would split it in
@@ -193,7 +221,13 @@ squared_difference = _binary(
     "(x - y) squared.",
 )
 atan2 = _binary(
-    "Atan2", jnp.arctan2, np.arctan2, _floats, "The angle of the point (y, x).", accepts="f"
+    "Atan2",
+    jnp.arctan2,
+    np.arctan2,
+    _floats,
+    "The angle of the point (x, y): the arc tangent of y / x in the right quadrant.",
+    accepts="f",
+    parameters=("y", "x"),
 )
 
 equal = _binary("Equal", jnp.equal, np.equal, _ints, "x == y.", bool_, None, accepts="")

@@ -243,9 +243,17 @@ def softmax_cross_entropy_with_logits(
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None
+    labels: Any,
+    logits: Any,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
-    """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too."""
+    """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too.
+
+    `dim` is the old name of `axis`.
+    """
+    axis = dim if axis is None else axis
     scores = convert_to_tensor(logits, name="logits")
     probabilities = convert_to_tensor(
         labels, scores.dtype if not isinstance(labels, Tensor) else None

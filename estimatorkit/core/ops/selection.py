@@ -476,18 +476,18 @@ def confusion_matrix(
     labels: Any,
     predictions: Any,
     num_classes: Any = None,
-    weights: Any = None,
     dtype: Any = int32,
     name: str | None = None,
+    weights: Any = None,
 ) -> Tensor:
     """How often each class was predicted for each label: rows are labels, columns predictions.
 
     Args:
         labels, predictions: int vectors of one length.
         num_classes: the number of classes; the greatest value and one by default.
-        weights: what each example counts.
         dtype: the dtype of the result.
         name: the name scope.
+        weights: what each example counts.
     """
     with get_default_graph().name_scope(name or "confusion_matrix"):
         rows = elementwise.cast(array.reshape(convert_to_tensor(labels), [-1]), int64)

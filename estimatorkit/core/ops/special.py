@@ -15,6 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, reduce
+from estimatorkit.core.ops.elementwise import function_of_two
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
 
@@ -113,6 +114,7 @@ def _binary(
     doc: str,
     accepts: str = "f",
     gradient: Any = "auto",
+    parameters: tuple[str, str] = ("x", "y"),
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -123,16 +125,7 @@ def _binary(
         accepts=accepts,
         cases=lambda: [Case(samples)],
     )
-
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return make(op_type, {"x": x, "y": y}, name=name, same_dtype=True)
-
-    function.__name__ = function.__qualname__ = op_type.lower()
-    function.__doc__ = (
-        f"{doc}\n\nArgs:\n    x, y: tensors of one dtype whose shapes broadcast together.\n"
-        "    name: the operation's name."
-    )
-    return function
+    return function_of_two(op_type, doc, parameters)
 
 
 def _no_nan(x: Any, y: Any) -> Any:
@@ -165,40 +158,45 @@ igamma = _binary(
     _wide(jax.scipy.special.gammainc),
     scipy.special.gammainc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
-    "The lower regularized incomplete gamma function of order x.",
+    "The lower regularized incomplete gamma function of order a, at x.",
     gradient=None,
+    parameters=("a", "x"),
 )
 igammac = _binary(
     "Igammac",
     _wide(jax.scipy.special.gammaincc),
     scipy.special.gammaincc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
-    "The upper regularized incomplete gamma function of order x.",
+    "The upper regularized incomplete gamma function of order a, at x.",
     gradient=None,
+    parameters=("a", "x"),
 )
 polygamma = _binary(
     "Polygamma",
     _wide(lambda n, x: jax.scipy.special.polygamma(n.astype(np.int32), x)),
     lambda n, x: scipy.special.polygamma(n.astype(int), x),
     (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
-    "The derivative of order x of the digamma function, at y.",
+    "The derivative of order a of the digamma function, at x.",
     gradient=None,
+    parameters=("a", "x"),
 )
 zeta = _binary(
     "Zeta",
     _wide(jax.scipy.special.zeta),
     scipy.special.zeta,
     (_ABOVE_ONE + np.float32(0.5), _OTHER),
-    "The Hurwitz zeta function.",
+    "The Hurwitz zeta function: the sum of (k + q)^-x over all k from 0.",
     gradient=None,
+    parameters=("x", "q"),
 )
 nextafter = _binary(
     "NextAfter",
     jnp.nextafter,
     np.nextafter,
     (_ANY, _OTHER),
-    "The next number after x towards y.",
+    "The next number after x1 towards x2.",
     gradient=None,
+    parameters=("x1", "x2"),
 )
 
 
