@@ -100,7 +100,7 @@ MODULES: dict[str, Table] = {
     "app": Table(
         names={"run": "estimatorkit.compat.app:run", "flags": f"{ROOT}.flags"},
     ),
-    "flags": Table(behind=("absl.flags",)),
+    "flags": Table(behind=("estimatorkit.compat.flags", "absl.flags")),
     "logging": Table(behind=("estimatorkit.compat.logging",)),
     "compat": Table(behind=("estimatorkit.compat.text",), names={"v1": ROOT}),
     "sysconfig": Table(instead={"get_include": "there is no native code to compile against"}),
@@ -241,7 +241,7 @@ MODULES: dict[str, Table] = {
     "python.platform.gfile": Table(behind=("estimatorkit.gfile",)),
     "python.platform.tf_logging": Table(behind=("estimatorkit.compat.logging",)),
     "python.platform.app": Table(names={"run": "estimatorkit.compat.app:run"}),
-    "python.platform.flags": Table(behind=("absl.flags",)),
+    "python.platform.flags": Table(behind=("estimatorkit.compat.flags", "absl.flags")),
     "python.platform.test": Table(behind=("estimatorkit.compat.testing",)),
     **{
         f"{top}saved_model.{name}": Table(behind=(f"estimatorkit.train.{module}",))

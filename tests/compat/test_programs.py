@@ -183,3 +183,27 @@ def test_the_program_ends_while_daemon_threads_run(work: int, capacity: int) -> 
     """Computing, and waiting for room: neither an abort nor a thread's traceback."""
     done = run_program(_DAEMON.format(work=work, capacity=capacity))
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+_FLAGS = """
+import sys
+import estimatorkit.compat.v1 as tf
+
+sys.argv = ["program", "--rate=0.5"]
+flags = tf.app.flags
+flags.DEFINE_float(flag_name="rate", default_value=0.1, docstring="The learning rate.")
+flags.DEFINE_string("name", "a", "Some name.")
+FLAGS = flags.FLAGS
+FLAGS.name = "b"
+print(FLAGS.rate, FLAGS.name, "rate" in FLAGS, FLAGS.flag_values_dict()["rate"])
+
+def main(arguments):
+    print(FLAGS.rate, tf.flags.FLAGS.name, arguments)
+
+tf.app.run(argv=[*sys.argv, "--rate=0.2", "rest"])
+"""
+
+
+def test_flags_are_parsed_when_one_is_read() -> None:
+    done = run_program(_FLAGS)
+    assert done.stdout == "0.5 b True 0.5\n0.2 b ['program', 'rest']\n", done.stderr
