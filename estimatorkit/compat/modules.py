@@ -28,7 +28,7 @@ class Table:
     Attributes:
         behind: modules whose names it also has, the first that has one gives it.
         names: 'module:attribute' or 'module', by name.
-        instead: what to use for names that there are not.
+        instead: what to use for names that there are not; see also `later`.
     """
 
     behind: Sequence[str] = ()
@@ -59,12 +59,27 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
         value = getattr(importlib.import_module(each), name, _MISSING)
         if value is not _MISSING:
             return value
-    short = module.removeprefix("estimatorkit.compat.").replace("v1", "tf", 1)
-    hint = table.instead.get(name) or did_you_mean(name, all_names(table, children))
     raise AttributeError(
-        f"module {module!r} has no attribute {name!r}: {short}.{name} is not part of estimatorkit"
-        + (f"; {hint}" if hint else f"; dir({short}) lists what is")
+        f"module {module!r} has no attribute {name!r}: {_absent(module, table, children, name)}"
     )
+
+
+def _absent(module: str, table: Table, children: Mapping[str, str], name: str) -> str:
+    """Says that there is no such name, and what to use instead."""
+    from estimatorkit.compat.later import sentence
+
+    below = module.removeprefix(ROOT).removeprefix(".")
+    short = f"tf.{below}" if below else "tf"
+    known = all_names(table, children)
+    if name in known:  # asked for as a module
+        return f"{short}.{name} is not a module; use `from {module} import {name}`"
+    hint = (
+        table.instead.get(name)
+        or sentence(f"{below}.{name}" if below else name)
+        or did_you_mean(name, known)
+        or f"dir({short}) lists what is"
+    )
+    return f"{short}.{name} is not part of estimatorkit; {hint}"
 
 
 _MISSING = object()
@@ -126,11 +141,24 @@ class TableFinder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of the tables, None for others."""
+        """The spec of a module of the tables, None for modules elsewhere.
+
+        Raises:
+            ModuleNotFoundError: `fullname` is below `ROOT`, but none of the tables. It says what to
+                use instead; `from estimatorkit.compat.v1.keras.layers import Dense` gets here, too,
+                as Python looks for a module where there is no attribute. The error has no `name`:
+                Python would replace it by one that says less.
+        """
         name = fullname.removeprefix(f"{ROOT}.")
-        if name == fullname or name not in self.tables:
+        if name == fullname:
             return None
-        return ModuleSpec(fullname, self, is_package=True)
+        if name in self.tables:
+            return ModuleSpec(fullname, self, is_package=True)
+        above, _, last = name.rpartition(".")
+        if above not in self.tables:
+            return None
+        absent = _absent(f"{ROOT}.{above}", self.tables[above], self.children(above), last)
+        raise ModuleNotFoundError(f"No module or name {fullname!r}: {absent}")
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module itself."""

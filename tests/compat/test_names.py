@@ -188,6 +188,42 @@ def test_import_statements() -> None:
     assert nest.is_sequence([1])
 
 
+LATER_IMPORTS = {
+    "from {0}.keras.layers import Conv2D": "tf.keras.layers.Conv2D .* later release",
+    "from {0}.keras.models import Sequential": "tf.keras.models.Sequential .* later release",
+    "from {0}.python.keras.layers import Dense": "later release",
+    "from {0}.contrib.learn.python.learn import learn_runner": "use estimator",
+    "import {0}.keras.nothing": "tf.keras.nothing is not part",
+    "import {0}.Session": "tf.Session is not a module; use `from",
+    "from {0} import Sesion": "did you mean 'Session'",
+}
+
+
+@pytest.mark.parametrize("statement", LATER_IMPORTS)
+def test_imports_of_what_is_absent_say_what_to_use(statement: str) -> None:
+    module, _, name = statement.removeprefix("from ").removeprefix("import ").partition(" import ")
+    full = module.format(tf.__name__)
+    with pytest.raises(ImportError, match=LATER_IMPORTS[statement]):
+        __import__(full, fromlist=[name] if name else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("train.Server", "later release"),
+        ("data.TFRecordDataset", "later release"),
+        ("feature_column.embedding_column", "later release"),
+        ("RaggedTensor", "SparseTensor"),
+        ("contrib.tpu.TPUEstimator", "estimator.Estimator"),
+        ("distribute.MirroredStrategy", "later release"),
+        ("contrib.eager.Variable", "graphs with sessions"),
+    ],
+)
+def test_names_of_later_releases_say_so(name: str, words: str) -> None:
+    with pytest.raises(AttributeError, match=rf"tf\.{name} is not part .* {words}"):
+        find(name)
+
+
 def test_the_version_reads_as_tensorflow_ones() -> None:
     assert tf.__version__.startswith("1.15")
     assert [int(part) for part in tf.VERSION.split(".")] >= [1, 15, 0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimatorkit.compat import later
 from estimatorkit.compat.modules import all_names, install, look_up
 from estimatorkit.compat.tables import MODULES, TOP
 
@@ -16,7 +17,7 @@ VERSION = __version__
 GIT_VERSION = __git_version__ = "estimatorkit"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
-_children = install(MODULES).children("")
+_children = install({**later.MODULES, "": TOP, **MODULES}).children("")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,132 @@
+"""What later releases bring: modules that import already, and what to say of their names.
+
+A sentence stands for a dotted name below `tf` and all that is below it; the longest one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from estimatorkit.compat.modules import Table
+
+_GRAPHS = "programs here are graphs with sessions, as in TensorFlow 1"
+_CLUSTERS = (
+    "clusters and replicas come with a later release; one process uses its devices by tf.device"
+)
+_KERAS = "Keras models come with a later release; layers, losses and optimizers of tf are there"
+_CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
+_TPU = "use estimator.Estimator and RunConfig: JAX finds a TPU by itself"
+_RAGGED = "use a SparseTensor, or padding and sequence_mask"
+_EXPORT = "export of estimators comes with a later release; saved_model.simple_save is there"
+_FILES = "it comes with a later release; data.Dataset.from_generator reads files of any form"
+
+
+def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
+    return {f"{prefix}.{name}": sentence for name in names.split()}
+
+
+SENTENCES: dict[str, str] = {
+    "keras": _KERAS,
+    "contrib.keras": _KERAS,
+    "RaggedTensor": _RAGGED,
+    "RaggedTensorSpec": _RAGGED,
+    "ragged": _RAGGED,
+    "autograph": f"{_GRAPHS}: use cond and while_loop",
+    "enable_v2_behavior": _GRAPHS,
+    "contrib.eager": _GRAPHS,
+    "config": "a session takes a ConfigProto; python.client.device_lib lists devices",
+    "raw_ops": "use the public function",
+    "distribute": _CLUSTERS,
+    "contrib.distribute": _CLUSTERS,
+    "contrib.cluster_resolver": _CLUSTERS,
+    **_later(
+        "train",
+        "ClusterSpec ClusterDef JobDef Server ServerDef SyncReplicasOptimizer "
+        "replica_device_setter",
+        _CLUSTERS,
+    ),
+    "tpu": _TPU,
+    "contrib.tpu": _TPU,
+    "estimator.tpu": _TPU,
+    "contrib.learn": _CANNED,
+    "contrib.data": "use data.Dataset: contrib.data ended with TensorFlow 1",
+    "contrib.estimator": "use estimator",
+    "contrib.losses": "use losses",
+    "contrib.metrics": "use metrics",
+    "contrib.seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and "
+    "nn.sparse_softmax_cross_entropy_with_logits",
+    "contrib.legacy_seq2seq": "use nn.static_rnn",
+    "contrib.cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
+    "contrib.crf": "not part of this release",
+    "data.experimental": "it comes with a later release; data.Dataset has what there is",
+    "data.Iterator": "use data.Dataset.make_initializable_iterator",
+    "data.Options": "datasets have no options; `session.run` reads ahead by itself",
+    **_later("data", "TFRecordDataset TextLineDataset FixedLengthRecordDataset", _FILES),
+    **_later(
+        "feature_column",
+        "bucketized_column categorical_column_with_hash_bucket categorical_column_with_identity "
+        "categorical_column_with_vocabulary_file categorical_column_with_vocabulary_list "
+        "crossed_column embedding_column indicator_column make_parse_example_spec "
+        "shared_embedding_columns weighted_categorical_column sequence_numeric_column",
+        "it comes with a later release; numeric_column is there, and lookup tables with "
+        "nn.embedding_lookup or one_hot do the work of the others",
+    ),
+    **_later(
+        "layers",
+        "Conv1D Conv2D Conv3D Dense Layer Dropout Flatten BatchNormalization MaxPooling2D "
+        "average_pooling1d average_pooling2d conv1d conv2d conv2d_transpose conv3d max_pooling1d "
+        "max_pooling2d separable_conv2d",
+        "it comes with a later release; nn.conv2d, nn.max_pool and their relatives with "
+        "get_variable do the work, and layers.dense is there",
+    ),
+    **_later(
+        "estimator",
+        "EvalSpec TrainSpec train_and_evaluate",
+        "it comes with a later release; call train and evaluate in turn",
+    ),
+    **_later("estimator", "export Exporter BestExporter FinalExporter LatestExporter", _EXPORT),
+    **_later(
+        "estimator",
+        "BoostedTreesClassifier BoostedTreesRegressor DNNLinearCombinedClassifier "
+        "DNNLinearCombinedRegressor",
+        "it comes with a later release; DNNClassifier, LinearClassifier and their regressors "
+        "are there",
+    ),
+    "estimator.SessionRunHook": "use train.SessionRunHook",
+}
+
+_KERAS_MODULES = (
+    *("activations", "applications", "backend", "callbacks", "constraints", "datasets"),
+    *("datasets.mnist", "estimator", "initializers", "layers", "losses", "metrics", "models"),
+    *("optimizers", "preprocessing", "preprocessing.image", "preprocessing.sequence"),
+    *("preprocessing.text", "regularizers", "utils", "wrappers"),
+)
+
+# The names of these say what to use instead; the modules of `tables.MODULES` come before them.
+MODULES: dict[str, Table] = {
+    **{
+        f"{top}keras.{name}": Table()
+        for top in ("", "python.", "contrib.")
+        for name in _KERAS_MODULES
+    },
+    **{
+        name: Table()
+        for name in (
+            *("contrib.cluster_resolver", "contrib.data", "contrib.distribute"),
+            *("contrib.estimator", "contrib.learn.python.learn", "contrib.losses"),
+            *("contrib.metrics", "contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
+            *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
+        )
+    },
+}
+
+
+def sentence(name: str) -> str | None:
+    """What to say of a dotted name below `tf` that is not there; None where nothing is known."""
+    short = name.removeprefix("python.")
+    return next((SENTENCES[each] for each in _prefixes(short) if each in SENTENCES), None)
+
+
+def _prefixes(name: str) -> Iterable[str]:
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(len(parts), 0, -1))
