@@ -34,6 +34,8 @@ _PLACES = {
         *("avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d"),
         *("max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"),
     ),
+    **names(f"{_OPS}.fractional_pooling", "fractional_avg_pool", "fractional_max_pool"),
+    **names(f"{_OPS}.morphology", "dilation2d", "erosion2d"),
     **names(
         f"{_OPS}.normalization",
         *("batch_norm_with_global_normalization", "fused_batch_norm", "lrn"),

@@ -122,27 +122,32 @@ def output_length(
     return max(0, (length + extra - reach) // stride + 1)
 
 
+def too_large(length: int, window: int, stride: int, padding: Any, dilation: int) -> str | None:
+    """The message, in the words of TensorFlow's kernels, where a window is much too large.
+
+    Where less than two strides are missing the output is empty (but see `check_known_window`).
+    """
+    reach = (window - 1) * dilation + 1
+    extra = 0 if isinstance(padding, str) else sum(padding)
+    over = length + extra - reach + stride
+    if padding == "SAME" or over > -stride:
+        return None
+    return explain(
+        f"Computed output size would be negative: {-(-over // stride)} [input_size: "
+        f"{length + extra}, effective_filter_size: {reach}, stride: {stride}]",
+        hint="use padding='SAME', a smaller window or larger inputs",
+    )
+
+
 def check_window(
     lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
 ) -> None:
-    """Refuses a window that is much larger than an input whose shape only the run tells.
-
-    TensorFlow gives an empty output where less than two strides are missing.
-    """
-    for at, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
-        reach = (window[at] - 1) * dilations[at] + 1
-        extra = 0 if isinstance(padding, str) else sum(padding[at])
-        over = length + extra - reach + stride
-        if padding != "SAME" and over <= -stride:
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    f"Computed output size would be negative: {-(-over // stride)} [input_size: "
-                    f"{length + extra}, effective_filter_size: {reach}, stride: {stride}]",
-                    hint="use padding='SAME', a smaller window or larger inputs",
-                ),
-            )
+    """Refuses a window that is much larger than an input whose shape only the run tells."""
+    for at, length in enumerate(lengths):
+        own = padding if isinstance(padding, str) else padding[at]
+        problem = too_large(length, window[at], strides[at], own, dilations[at])
+        if problem:
+            raise InvalidArgumentError(None, None, problem)
 
 
 def check_known_window(tensor: Tensor, length: int | None, reach: int | None, padding: Any) -> None:
@@ -334,7 +339,7 @@ def _backward_attrs() -> dict[str, Any]:
     return attrs
 
 
-def _transposed_of(forward: Any, shape: Sequence[int], dy: Any) -> Any:
+def _transposed_of(forward: Any, shape: Any, dy: Any) -> Any:
     """The transposed matrix of a linear function times `dy`, element by element."""
     result = np.zeros(shape, np.float32)
     for index in np.ndindex(*shape):

@@ -35,7 +35,10 @@ from estimatorkit.core.tensor import Tensor
 _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4, 2)
 
 
-def _pads(lengths: Sequence[int], window: Any, strides: Any, padding: Any) -> list[tuple[int, int]]:
+def window_pads(
+    lengths: Sequence[int], window: Any, strides: Any, padding: Any
+) -> list[tuple[int, int]]:
+    """The numbers of places before and after each dimension of space that padding stands for."""
     if padding == "VALID":
         return [(0, 0)] * len(lengths)
     if padding != "SAME":
@@ -59,7 +62,7 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
     """For each place of the window the elements that it sees, each `(batch, ..., channels)`."""
     lengths = x.shape[1:-1]
     check_window(lengths, window, strides, padding, (1,) * len(lengths))
-    pads = _pads(lengths, window, strides, padding)
+    pads = window_pads(lengths, window, strides, padding)
     padded = jnp.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
     outs = [
         max(0, (length + sum(pad) - size) // stride + 1)
@@ -83,28 +86,29 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
     ]
 
 
-def _least(dtype: Any) -> Any:
+def least(dtype: Any) -> Any:
+    """What is never greater than another value."""
     if jnp.issubdtype(dtype, jnp.floating):
         return np.array(-np.inf, dtype)
     return np.iinfo(dtype).min
 
 
-def _first_greatest(one: Any, other: Any) -> Any:
-    # The gradient goes to the first of equal ones; NaN stays.
+def first_greatest(one: Any, other: Any) -> Any:
+    """The greater value; the gradient goes to the first of equal ones, and NaN stays."""
     return jnp.where((one >= other) | (one != one), one, other)
 
 
 def _max_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
-    places = _windows(x, window, strides, padding, _least(x.dtype))
-    return _channels_back(functools.reduce(_first_greatest, places), channels_first)
+    places = _windows(x, window, strides, padding, least(x.dtype))
+    return _channels_back(functools.reduce(first_greatest, places), channels_first)
 
 
 def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
     total = functools.reduce(jnp.add, _windows(x, window, strides, padding, 0))
     inside = np.ones((1, *x.shape[1:-1], 1), np.float32)
-    pads = _pads(x.shape[1:-1], window, strides, padding)
+    pads = window_pads(x.shape[1:-1], window, strides, padding)
     if not any(map(sum, pads)):
         count: Any = int(np.prod(window))
     else:
@@ -155,7 +159,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
 def _numpy_pool(reduce: Any) -> Any:
     def pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
         x = np.moveaxis(x, 1, -1) if channels_first else x
-        pads = _pads(x.shape[1:-1], window, strides, padding)
+        pads = window_pads(x.shape[1:-1], window, strides, padding)
         marked = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=np.nan)
         places = _numpy_windows(marked, window, strides, [(0, 0)] * len(pads))
         result = reduce(np.stack(places), axis=0).astype(x.dtype)
@@ -192,7 +196,7 @@ for _type, _kernel, _reduce in (
 
 def _with_argmax(x: Any, window: Any, strides: Any, padding: Any, dtype: Any, batch: bool) -> Any:
     x = jnp.asarray(x)
-    places = _windows(x, window, strides, padding, _least(x.dtype))
+    places = _windows(x, window, strides, padding, least(x.dtype))
     numbers = jnp.arange(x[0].size, dtype=np.int32).reshape(1, *x.shape[1:])
     if batch:
         numbers = jnp.arange(x.size, dtype=np.int32).reshape(x.shape)
@@ -390,12 +394,14 @@ def _rates(given: Any, rank: int, padding: Any, steps: Sequence[int]) -> tuple[i
     """The dilation for each dimension."""
     rates = (int(given),) * rank if np.ndim(given) == 0 else tuple(int(each) for each in given)
     problem = None
-    if len(rates) != rank or min(rates) < 1:
-        problem = "pool: dilation_rate does not fit"
+    if len(rates) != rank:
+        problem = f"`len(dilation_rate)` should be {rank}"
+    elif min(rates) < 1:
+        problem = "all values of `dilation_rate` must be positive"
     elif max(rates) > 1 and as_padding(padding, rank, False) != "VALID":
         problem = f"pooling with {padding!r} padding is not implemented for `dilation_rate` > 1"
     elif max(rates) > 1 and max(steps) > 1:
-        problem = "strides > 1 not supported in conjunction with dilation_rate > 1"
+        problem = "`strides > 1` not supported in conjunction with `dilation_rate > 1`"
     if problem:
         raise ValueError(
             explain(
