@@ -8,10 +8,14 @@ more of it.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from estimatorkit.core import nest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def is_composite(value: Any) -> bool:
@@ -23,6 +27,28 @@ def with_components(value: Any, tensors: Sequence[Any]) -> Any:
     """A value like `value` made of other tensors."""
     make = getattr(value, "_with_components", None)
     return type(value)(*tensors) if make is None else make(tensors)
+
+
+def on_values(*kinds: type) -> Callable[[Function], Function]:
+    """A decorator: a function of one tensor also takes composites of these kinds.
+
+    It then maps their `values`, and gives a composite (which its annotation does not say).
+    """
+
+    def decorate(function: Function) -> Function:
+        first = next(iter(inspect.signature(function).parameters))
+
+        @functools.wraps(function)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            x: Any = args[0] if args else kwargs.get(first)
+            if not isinstance(x, kinds):
+                return function(*args, **kwargs)
+            rest = {name: kwargs[name] for name in kwargs if name != first}
+            return x.with_values(function(x.values, *args[1:], **rest))
+
+        return cast(Function, mapped)
+
+    return decorate
 
 
 def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

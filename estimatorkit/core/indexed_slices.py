@@ -52,6 +52,10 @@ class IndexedSlices:
         """The name of the values."""
         return self.values.name
 
+    def with_values(self, new_values: Tensor) -> IndexedSlices:
+        """Other values of the same rows."""
+        return IndexedSlices(new_values, self.indices, self.dense_shape)
+
     def _as_tensor(self) -> Tensor:
         """The whole tensor."""
         if self.dense_shape is None:

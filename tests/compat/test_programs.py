@@ -207,3 +207,27 @@ tf.app.run(argv=[*sys.argv, "--rate=0.2", "rest"])
 def test_flags_are_parsed_when_one_is_read() -> None:
     done = run_program(_FLAGS)
     assert done.stdout == "0.5 b True 0.5\n0.2 b ['program', 'rest']\n", done.stderr
+
+
+def test_functions_of_sparse_tensors() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.sparse_placeholder(tf.float32)
+        rows = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([3, 1]))
+        kept = [tf.cast(x, tf.int32), tf.to_int64(x), tf.abs(x), tf.square(x), tf.negative(x)]
+        kept.append(tf.tuple([x, None])[0])
+        sizes = [
+            tf.shape(x),
+            tf.size(x),
+            tf.rank(x),
+            tf.zeros_like(x),
+            tf.clip_by_value(rows, 2.0, 3.0),
+        ]
+        fed = tf.SparseTensorValue([[0, 1], [1, 2]], [-1.5, 2.0], [2, 3])
+        got, (shape, size, rank, zeros, same) = session.run([kept, sizes], {x: fed})
+    values = [[-1, 2], [-1, 2], [1.5, 2], [2.25, 4], [1.5, -2], [-1.5, 2]]
+    assert [each.values.tolist() for each in got] == values
+    assert [each.values.dtype.name for each in got[:3]] == ["int32", "int64", "float32"]
+    assert all(each.indices.tolist() == fed.indices for each in got)
+    assert (shape.tolist(), size, rank) == ([2, 3], 6, 2)
+    np.testing.assert_array_equal(zeros, np.zeros([2, 3]))
+    assert (same.indices.tolist(), same.values.tolist()) == ([2], [[2]])

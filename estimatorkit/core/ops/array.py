@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.composite import is_composite, with_components
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import explain
@@ -29,6 +30,7 @@ from estimatorkit.core.registry import (
     same_as_input,
 )
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
@@ -95,7 +97,10 @@ register("NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`."""
+    """A tensor (or sparse tensor, or `IndexedSlices`) with the value of `input`."""
+    if is_composite(input):
+        whole: Tensor = with_components(input, [identity(x, name) for x in input._components()])
+        return whole
     return make("Identity", {"input": input}, name=name)
 
 
@@ -119,20 +124,24 @@ def group(*inputs: Any, name: str | None = None) -> Any:
 
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
-) -> list[Tensor]:
+) -> list[Any]:
     """The tensors, each available only when all of them are.
 
     Args:
-        tensors: the tensors.
+        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
         name: the name scope.
         control_inputs: what else must have run by then.
     """
     with get_default_graph().name_scope(name or "tuple"):
-        values = [convert_to_tensor(each) for each in tensors]
-        with get_default_graph().control_dependencies(
-            [*(value.op for value in values), *(control_inputs or ())]
-        ):
-            return [identity(value, "control_dependency") for value in values]
+        values = [
+            each if each is None or is_composite(each) else convert_to_tensor(each)
+            for each in tensors
+        ]
+        before = [value.op for value in values if value is not None]
+        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
+            return [
+                None if value is None else identity(value, "control_dependency") for value in values
+            ]
 
 
 # -- shapes as values
@@ -167,16 +176,24 @@ for _type, _function, _jax_value in (
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The shape of `input` as a vector of integers, known when the graph runs."""
+    if isinstance(input, SparseTensor):
+        return make("Cast", {"x": input.dense_shape}, {"dtype": as_dtype(out_type)}, name)
     return make("Shape", {"input": input}, {"dtype": as_dtype(out_type)}, name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The number of elements of `input`."""
+    if isinstance(input, SparseTensor):
+        from estimatorkit.core.ops.reduce import reduce_prod
+
+        return reduce_prod(shape(input, out_type=out_type), name=name)
     return make("Size", {"input": input}, {"dtype": as_dtype(out_type)}, name)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of `input`."""
+    if isinstance(input, SparseTensor):
+        return size(input.dense_shape, name)
     return make("Rank", {"input": input}, {"dtype": int32}, name)
 
 

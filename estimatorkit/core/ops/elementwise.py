@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 from jax import lax
 
+from estimatorkit.core.composite import on_values
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import (
     DType,
@@ -30,7 +31,9 @@ from estimatorkit.core.dtypes import (
 )
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
 
 _ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
@@ -40,6 +43,8 @@ _UNIT = np.tanh(_ANY) * np.float32(0.9)
 _INTS = np.array([[7, -3, 4], [2, 9, -6]], np.int32)
 _OTHER_INTS = np.array([2, 3, -4], np.int32)
 _BOOLS = np.array([[True, False], [False, True]])
+# What is 0 at 0, of a sparse tensor too, as in TensorFlow.
+_OF_SPARSE = frozenset({"Neg", "Abs", "Sign", "Square", "Sqrt", "Erf", "Tanh"})
 
 
 def _unary(
@@ -67,8 +72,11 @@ def _unary(
         return make(op_type, {"x": x}, name=name)
 
     function.__name__ = function.__qualname__ = op_type.lower()
-    function.__doc__ = f"{doc}\n\nArgs:\n    x: a tensor.\n    name: the operation's name."
-    return function
+    or_sparse = " or a sparse one" if op_type in _OF_SPARSE else ""
+    function.__doc__ = (
+        f"{doc}\n\nArgs:\n    x: a tensor{or_sparse}.\n    name: the operation's name."
+    )
+    return on_values(SparseTensor)(function) if op_type in _OF_SPARSE else function
 
 
 def _binary(
@@ -363,11 +371,12 @@ register(
 )
 
 
+@on_values(SparseTensor, IndexedSlices)
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """x with its values converted to another dtype.
 
     Args:
-        x: a numeric or bool tensor.
+        x: a numeric or bool tensor, a sparse one or an `IndexedSlices`.
         dtype: the dtype wanted; floats are cut towards zero for integers.
         name: the operation's name.
 
@@ -470,10 +479,14 @@ def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
     return cast(x, int64, name)
 
 
+@on_values(IndexedSlices)
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """t with values below the minimum raised to it and values above the maximum lowered to it."""
+    """t with values below the minimum raised to it and values above the maximum lowered to it.
+
+    The rows of an `IndexedSlices` are clipped, and stay one: an optimizer leaves the others alone.
+    """
     with get_default_graph().name_scope(name or "clip_by_value") as scope:
         return maximum(minimum(t, clip_value_max), clip_value_min, name=scope)
 

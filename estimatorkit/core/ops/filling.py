@@ -24,6 +24,7 @@ from estimatorkit.core.registry import (
     register,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
@@ -89,7 +90,9 @@ for _like, _jnp_like, _np_like in (
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Zeros in the shape of `tensor`, of its dtype or `dtype`."""
+    """Zeros in the shape of `tensor`, which may be sparse, of its dtype or `dtype`."""
+    if isinstance(tensor, SparseTensor):
+        return zeros(tensor.dense_shape, tensor.dtype if dtype is None else dtype, name)
     return _like_op("ZerosLike", tensor, dtype, name or "zeros_like")
 
 
