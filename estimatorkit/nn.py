@@ -60,8 +60,8 @@ _PLACES = {
         *("all_candidate_sampler", "compute_accidental_hits", "fixed_unigram_candidate_sampler"),
         *("log_uniform_candidate_sampler", "nce_loss", "sampled_softmax_loss"),
         "uniform_candidate_sampler",
-        learned_unigram_candidate_sampler="uniform_candidate_sampler",
     ),
+    **names(f"{_OPS}.learned_candidates", "learned_unigram_candidate_sampler"),
     **names(
         f"{_OPS}.ctc",
         *("collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"),

@@ -32,8 +32,8 @@ _PLACES = {
         "fixed_unigram_candidate_sampler",
         "log_uniform_candidate_sampler",
         "uniform_candidate_sampler",
-        learned_unigram_candidate_sampler="uniform_candidate_sampler",
     ),
+    **names(f"{_OPS}.learned_candidates", "learned_unigram_candidate_sampler"),
     **names(
         "estimatorkit.core.graph", set_random_seed="set_random_seed", set_seed="set_random_seed"
     ),

@@ -246,10 +246,10 @@ def test_samplers_draw_by_their_law() -> None:
     zipf = np.log((np.arange(8.0) + 2) / (np.arange(8.0) + 1)) / np.log(9)
     reserved = np.r_[0, 0, counts[:6]]
     odd = np.where(np.arange(8) % 2 == 1, counts, 0)
-    laws: dict[str, Any] = {
+    laws: dict[str, Any] = {  # of the first run
         "uniform": (tf.nn.uniform_candidate_sampler, {}, np.full(8, 1 / 8)),
         "log_uniform": (tf.nn.log_uniform_candidate_sampler, {}, zipf),
-        "learned": (tf.nn.learned_unigram_candidate_sampler, {}, None),
+        "learned": (tf.nn.learned_unigram_candidate_sampler, {}, np.full(8, 1 / 8)),
     }
     for name, options, weights in (
         ("fixed", {"unigrams": counts.tolist()}, counts),
@@ -275,13 +275,52 @@ def test_samplers_draw_by_their_law() -> None:
         assert true.shape == few.shape == (2, 1)
         assert ((few >= 0) & (few <= 1)).all()
         assert ((of_unique > 0) & (of_unique <= 1)).all()
-        if law is None:
-            continue
         shares = np.bincount(drawn, minlength=classes) / count
         np.testing.assert_allclose(shares, law, atol=5 * np.sqrt(0.25 / count), err_msg=name)
         np.testing.assert_allclose(true[:, 0], count * law[[0, 3]], rtol=1e-4)
         np.testing.assert_allclose(sampled, count * law[drawn], rtol=1e-4)
         assert law[unique].all(), name  # what cannot be drawn is not
+
+
+def test_learned_samplers_count_what_was_true() -> None:
+    """`LearnedUnigramCandidateSampler`: a run draws by the counts of the runs before it, and each
+    sampler of each session (the counts of `UnigramSampler`) has its own."""
+    fed = tf.placeholder(tf.int64, [None, 2])
+    sampler = tf.nn.learned_unigram_candidate_sampler
+    drawn = sampler(fed, 2, 4000, False, 4, seed=3)
+    unique = sampler(fed, 2, 3, True, 4, seed=3)
+    assert drawn[2].name == "LearnedUnigramCandidateSampler:2"
+    assert [each.shape.as_list() for each in drawn] == [[4000], [None, 2], [4000]]
+    with tf.Session() as session:
+        for counts, classes in (
+            ([1, 1, 1, 1], [[0, 0], [3, 0]]),
+            ([4, 1, 1, 2], [[3, 3]] * 4),
+            ([4, 1, 1, 10], [[1, 2]]),
+        ):
+            law = np.array(counts) / sum(counts)
+            ids, true, sampled = session.run(drawn, {fed: classes})
+            shares = np.bincount(ids, minlength=4) / 4000
+            np.testing.assert_allclose(shares, law, atol=5 * np.sqrt(0.25 / 4000))
+            np.testing.assert_allclose(true, 4000 * law[classes], rtol=1e-6)
+            np.testing.assert_allclose(sampled, 4000 * law[ids], rtol=1e-6)
+        few, of_true, _ = session.run(unique, {fed: [[2, 0]]})
+        assert len(set(few.tolist())) == 3
+        # 1 - (1 - 1/4) ** tries, of at least three tries
+        assert (of_true == of_true[0, 0]).all()
+        tries = np.log1p(-of_true[0, 0]) / np.log(0.75)
+        assert tries == pytest.approx(round(float(tries)), abs=1e-3)
+        assert tries > 2.9
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"out of range \[0, 4\), received 4"
+        ):
+            session.run(drawn, {fed: [[4, 0]]})
+    with tf.Session() as session:  # anew, and with equal seeds the same draws
+        ids = [session.run(drawn[0], {fed: [[0, 0]]}) for _ in range(2)]
+    with tf.Session() as session:
+        np.testing.assert_array_equal(ids[0], session.run(drawn[0], {fed: [[0, 0]]}))
+    assert np.mean(ids[1] == 0) > np.mean(ids[0] == 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Sampler's range is too small"):
+        sampler(fed, 2, 5, True, 4)
 
 
 def test_sampled_losses_draw_for_themselves() -> None:
