@@ -20,7 +20,7 @@ from estimatorkit.core.ops import array, elementwise, filling, indexing, joining
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.layers.rnn_cell import DeviceWrapper, RNNCell, assert_like_cell, zeros_of
+from estimatorkit.layers.rnn_cell import SAME_EACH_STEP, RNNCell, assert_like_cell, zeros_of
 
 
 def dynamic_rnn(
@@ -212,10 +212,8 @@ def static_rnn(
 def _is_same_each_step(cell: RNNCell) -> bool:
     """Whether calling a cell once more makes the same operations, on no device of their own."""
     inner = getattr(cell, "_cells", None) or [getattr(cell, "_cell", None)]
-    return (
-        type(cell).__module__ == RNNCell.__module__
-        and not isinstance(cell, DeviceWrapper)
-        and all(each is None or _is_same_each_step(each) for each in inner)
+    return type(cell) in SAME_EACH_STEP and all(
+        each is None or _is_same_each_step(each) for each in inner
     )
 
 

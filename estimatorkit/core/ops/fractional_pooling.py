@@ -96,7 +96,7 @@ def _sequences(
 ) -> Any:
     """`fixed` are the two words that take the place of the run's key."""
     if fixed is not None:
-        key = jax.random.wrap_key_data(np.array(fixed, np.uint32), impl="threefry2x32")
+        key = jax.random.wrap_key_data(jnp.array(fixed, np.uint32), impl="threefry2x32")
     draw = _pseudo_random if pseudo_random else _shuffled
     return tuple(
         draw(own, x.shape[axis], _count(x.shape[axis], ratio, axis))
@@ -169,7 +169,7 @@ def _greatest(x: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
 
 
 def _mean(x: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
-    total = jnp.asarray(x)
+    total: Any = jnp.asarray(x)
     count: Any = 1
     for axis, bounds in ((2, columns), (1, rows)):
         parts = _parts(total, bounds, axis, overlapping)

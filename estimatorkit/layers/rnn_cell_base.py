@@ -1,0 +1,289 @@
+"""What all recurrent cells have: variables made on the first call, states of zeros, and the linear
+part of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.initializers import Constant
+from estimatorkit.core.ops import array, elementwise, filling, joining, linalg, nn
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
+from estimatorkit.core.variables import Variable
+
+Activation = Callable[[Any], Tensor]
+
+
+class LSTMStateTuple(NamedTuple):
+    """The state of an LSTM cell.
+
+    Attributes:
+        c: the cell's memory, `(batch, units)`.
+        h: its output, `(batch, units)`.
+    """
+
+    c: Any
+    h: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of both."""
+        return self.c.dtype
+
+
+class RNNCell:
+    """What all cells are; subclass it with `state_size`, `output_size` and `call(inputs, state)`.
+
+    A subclass may make its variables in `build(inputs_shape)`, which runs before the first `call`.
+
+    Args:
+        trainable: whether its variables are listed as trainable.
+        name: its variable scope; the class's name in lower case and with underscores by default,
+            made unique.
+        dtype: accepted for TensorFlow's signature; variables have the inputs' dtype.
+        _reuse: share the variables of a cell that was called under the same scope.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            raise TypeError(f"{type(self).__name__} got unexpected arguments {sorted(kwargs)}.")
+        self.trainable = trainable
+        self._name = name
+        self._reuse = _reuse
+        self._scope: VariableScope | None = None
+        self.built = False
+
+    @property
+    def name(self) -> str:
+        """The name of its variable scope."""
+        return self._name or _snake_case(type(self).__name__)
+
+    @property
+    def state_size(self) -> Any:
+        """The size, or nested structure of sizes, of the state without the batch dimension."""
+        raise NotImplementedError(f"{type(self).__name__} must define state_size")
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the output without the batch dimension."""
+        raise NotImplementedError(f"{type(self).__name__} must define output_size")
+
+    def build(self, inputs_shape: Any) -> None:
+        """Makes the variables that a subclass wants to have before its first `call`."""
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """One step: the output and the new state."""
+        raise NotImplementedError(f"{type(self).__name__} must define call(inputs, state)")
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step.
+
+        Args:
+            inputs: `(batch, n)`.
+            state: as `zero_state` gives it.
+            scope: the variable scope (a name or a `VariableScope`) on the first call.
+
+        Returns:
+            The output, and the new state.
+        """
+        with self._variables(scope):
+            if not self.built:
+                self.build(_shape_of(inputs))
+                self.built = True
+            return self.call(inputs, state)
+
+    def _variables(self, scope: Any) -> Any:
+        if self._scope is not None:
+            return variable_scope(self._scope, reuse=True, auxiliary_name_scope=False)
+        return self._first_scope(scope)
+
+    def _first_scope(self, scope: Any) -> Any:
+        chosen = scope if scope is not None else self._name
+        opened = variable_scope(
+            chosen, default_name=_snake_case(type(self).__name__), reuse=self._reuse
+        )
+        return _Remembering(self, opened)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its variables; none before the first call."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+    weights = variables
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are trainable."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    trainable_weights = trainable_variables
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros.
+
+        Args:
+            batch_size: an int or an int32 scalar tensor.
+            dtype: the dtype of the state.
+        """
+        with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
+            return zeros_of(self.state_size, batch_size, dtype)
+
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """A state of zeros for inputs `(batch, ...)`, or for a batch size and dtype."""
+        if inputs is not None:
+            tensor = convert_to_tensor(inputs)
+            batch_size, dtype = array.shape(tensor)[0], tensor.dtype
+        return self.zero_state(batch_size, dtype)
+
+    # -- for subclasses
+
+    def add_variable(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        trainable: bool = True,
+        **kwargs: Any,
+    ) -> Variable:
+        """A variable of the cell: made on the first call, the same one on later calls."""
+        kwargs["trainable"] = trainable and self.trainable
+        return get_variable(name, shape, dtype, initializer, **kwargs)
+
+    add_weight = add_variable
+
+
+def assert_like_cell(cell: Any, what: str = "cell") -> None:
+    """Raises TypeError where the argument `what` is no recurrent cell."""
+    missing = [each for each in ("state_size", "output_size", "zero_state") if not _has(cell, each)]
+    if missing or not callable(cell):
+        raise TypeError(
+            explain(
+                f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
+                expected="a callable with state_size, output_size and zero_state",
+                received=repr(cell)[:200],
+            )
+        )
+
+
+def _has(cell: Any, attribute: str) -> bool:
+    # Asking the class first: a property that is not overridden raises NotImplementedError.
+    return hasattr(type(cell), attribute) or hasattr(cell, attribute)
+
+
+def _shape_of(inputs: Any) -> Any:
+    """The shape of an input, or the structure of the shapes of several."""
+    return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
+
+
+class _Remembering:
+    """A variable scope that tells a cell which one it is."""
+
+    def __init__(self, cell: RNNCell, scope: Any) -> None:
+        self._cell = cell
+        self._scope = scope
+
+    def __enter__(self) -> Any:
+        entered = self._scope.__enter__()
+        self._cell._scope = entered
+        return entered
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._scope.__exit__(*error)
+
+
+def _snake_case(name: str) -> str:
+    """`BasicLSTMCell` as `basic_lstm_cell`."""
+    result = ""
+    for at, letter in enumerate(name):
+        after_lower = at and (name[at - 1].islower() or name[at + 1 : at + 2].islower())
+        result += ("_" if letter.isupper() and after_lower else "") + letter.lower()
+    return result
+
+
+def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros `(batch, ...)` for a size: an int, a shape, or a structure of such."""
+    if nest.is_nested(size):
+        leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
+        return nest.pack_sequence_as(size, leaves)
+    dims = size.as_list() if isinstance(size, TensorShape) else [size]
+    if isinstance(batch_size, Tensor):
+        from estimatorkit.core.registry import constant_value
+
+        known = constant_value(batch_size)
+        batch_size = batch_size if known is None else int(known)
+    if isinstance(batch_size, Tensor):
+        shape = joining.stack([batch_size, *dims])
+        zeros = filling.zeros(shape, dtype)
+        zeros.set_shape([None, *dims])
+        return zeros
+    return filling.zeros([int(batch_size), *dims], dtype)
+
+
+def input_size(inputs: Tensor, cell: RNNCell) -> int:
+    """The size of an input's last dimension.
+
+    Raises:
+        ValueError: it is not known.
+    """
+    size = inputs.shape[-1] if inputs.shape.rank else None
+    if size is None:
+        raise ValueError(
+            explain(
+                f"{type(cell).__name__}: expected inputs.shape[-1] to be known",
+                received=inputs,
+                made_at=inputs.op.source,
+                hint="give the placeholder a shape, or call set_shape",
+            )
+        )
+    return size
+
+
+def linear(
+    cell: RNNCell,
+    values: Sequence[Tensor],
+    units: int,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """values x kernel + bias, with the variables `kernel` and `bias` (under `scope`)."""
+    prefix = f"{scope}/" if scope else ""
+    rows = sum(input_size(value, cell) for value in values)
+    dtype = values[0].dtype
+    joined = values[0] if len(values) == 1 else joining.concat(list(values), 1)
+    kernel = cell.add_variable(f"{prefix}kernel", [rows, units], dtype, kernel_initializer)
+    bias = cell.add_variable(
+        f"{prefix}bias",
+        [units],
+        dtype,
+        Constant(0.0) if bias_initializer is None else bias_initializer,
+    )
+    return nn.bias_add(linalg.matmul(joined, kernel), bias)
+
+
+def activation_of(given: Any, default: Activation = elementwise.tanh) -> Activation:
+    """The function that a cell's argument `activation` means: a name or a function."""
+    if given is None:
+        return default
+    if isinstance(given, str):
+        found: Activation = getattr(nn, given, None) or getattr(elementwise, given)
+        return found
+    chosen: Activation = given
+    return chosen
