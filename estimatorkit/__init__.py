@@ -296,9 +296,10 @@ _PLACES: dict[str, str] = {
         *("string_to_hash_bucket_strong", "string_to_number"),
     ),
     **names(f"{_CORE}.ops.string_pieces", "reduce_join", "string_join", "string_split"),
+    **names(f"{_CORE}.ops.csv_records", "decode_csv"),
     **names(
         f"{_CORE}.ops.decoding",
-        *("decode_csv", "decode_json_example", "decode_raw", "make_ndarray", "make_tensor_proto"),
+        *("decode_json_example", "decode_raw", "make_ndarray", "make_tensor_proto"),
         *("parse_tensor", "serialize_tensor"),
     ),
     **names(f"{_CORE}.ops.files", "matching_files", "read_file", "write_file"),

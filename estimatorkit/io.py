@@ -13,9 +13,10 @@ _PLACES = {
         "estimatorkit.core.records",
         *("TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"),
     ),
+    **names("estimatorkit.core.ops.csv_records", "decode_csv"),
     **names(
         "estimatorkit.core.ops.decoding",
-        *("decode_csv", "decode_json_example", "decode_raw", "parse_tensor", "serialize_tensor"),
+        *("decode_json_example", "decode_raw", "parse_tensor", "serialize_tensor"),
     ),
     **names(
         "estimatorkit.core.ops.parsing",

@@ -62,10 +62,10 @@ _PLACES = {
         "uniform_candidate_sampler",
     ),
     **names(f"{_OPS}.learned_candidates", "learned_unigram_candidate_sampler"),
+    **names(f"{_OPS}.ctc", "collapse_repeated", "ctc_loss", "ctc_loss_v2"),
     **names(
-        f"{_OPS}.ctc",
-        *("collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"),
-        *("ctc_beam_search_decoder_v2", "ctc_loss_v2"),
+        f"{_OPS}.ctc_decoders",
+        *("ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder"),
     ),
     **names(
         "estimatorkit.layers.rnn",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core import registry
-from estimatorkit.core.ops.decoding import csv_fields
+from estimatorkit.core.ops.csv_records import csv_fields
 from estimatorkit.core.ops.strings import string_array
 from estimatorkit.core.regular_expressions import compiled, replacer
 from tests.golden.golden_files import error_of
