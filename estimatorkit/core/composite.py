@@ -40,11 +40,12 @@ def on_values(*kinds: type) -> Callable[[Function], Function]:
 
         @functools.wraps(function)
         def mapped(*args: Any, **kwargs: Any) -> Any:
-            x: Any = args[0] if args else kwargs.get(first)
+            x = args[0] if args else kwargs.get(first)
             if not isinstance(x, kinds):
                 return function(*args, **kwargs)
             rest = {name: kwargs[name] for name in kwargs if name != first}
-            return x.with_values(function(x.values, *args[1:], **rest))
+            whole: Any = x
+            return whole.with_values(function(whole.values, *args[1:], **rest))
 
         return cast(Function, mapped)
 

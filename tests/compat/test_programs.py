@@ -231,3 +231,38 @@ def test_functions_of_sparse_tensors() -> None:
     assert (shape.tolist(), size, rank) == ([2, 3], 6, 2)
     np.testing.assert_array_equal(zeros, np.zeros([2, 3]))
     assert (same.indices.tolist(), same.values.tolist()) == ([2], [[2]])
+
+
+def test_ctc_of_more_labels_is_no_new_compilation() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        logits = tf.constant(np.sin(np.arange(12 * 2 * 5)).reshape(12, 2, 5), tf.float32)
+        labels = tf.sparse_placeholder(tf.int32)
+        loss = tf.nn.ctc_loss(labels, logits, [12, 10])
+        alone: list[float] = []
+        compiled: set[int] = set()
+        for count in range(2, 9):
+            places = [[0, at] for at in range(count)] + [[1, 0]]
+            values = [at % 4 for at in range(count)] + [3]
+            alone.append(session.run(loss, {labels: (places, values, [2, count])})[1])
+            compiled.add(compilations(session))
+        assert len(compiled) == 1
+    np.testing.assert_allclose(alone, alone[:1] * 7)
+
+
+def test_products_with_sparse_matrices_in_any_order() -> None:
+    places = np.array([[2, 0], [0, 1], [0, 0], [2, 3], [1, 1], [0, 1]])
+    values, dense = np.arange(1.0, 7.0), np.arange(8.0).reshape(4, 2)
+    whole = np.zeros([3, 4])
+    np.add.at(whole, tuple(places.T), values)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.sparse_placeholder(tf.float64)
+        product = tf.sparse_tensor_dense_matmul(x, dense)
+        back = tf.sparse_tensor_dense_matmul(x, product, adjoint_a=True)
+        for order in (np.arange(6), np.lexsort(places.T[::-1]), np.lexsort(places.T)):
+            fed = (places[order], values[order], [3, 4])
+            forth, again = session.run([product, back], {x: fed})
+            np.testing.assert_allclose(forth, whole @ dense)
+            np.testing.assert_allclose(again, whole.T @ whole @ dense)
+        places[0, 1] = 4
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[2, 4\]"):
+            session.run(product, {x: (places, values, [3, 4])})

@@ -75,12 +75,29 @@ def _matmul_on_host(indices: Array, values: Array, shape: Array, b: Array, on_ho
         result = np.zeros([int(shape[0]), b.shape[1]], b.dtype)
         np.add.at(result, indices[:, 0], values[:, None] * b[indices[:, 1]])
         return result
-    from scipy.sparse import csr_matrix
-
     # 20x as fast as np.add.at (100,000 values, 64 columns).
-    places = (indices[:, 0], indices[:, 1])
-    product: Array = csr_matrix((values, places), (int(shape[0]), b.shape[0])) @ b
+    product: Array = _compressed(indices, values, (int(shape[0]), b.shape[0])) @ b
     return product
+
+
+def _compressed(indices: Array, values: Array, shape: tuple[int, int]) -> Any:
+    """A SciPy matrix.
+
+    Rows in order, or columns (of a transposed matrix), need no sorting: 3x as fast (3000 rows,
+    50,000 values, 16 columns of the other).
+    """
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    rows, columns = (np.ascontiguousarray(each) for each in indices.T)
+    for major, minor, length, make in (
+        (rows, columns, shape[0], csr_matrix),
+        (columns, rows, shape[1], csc_matrix),
+    ):
+        if not (major[1:] < major[:-1]).any():
+            starts = np.zeros(length + 1, np.int64)
+            np.cumsum(np.bincount(major, minlength=length), out=starts[1:])
+            return make((values, minor, starts), shape)
+    return csr_matrix((values, (rows, columns)), shape)
 
 
 def _sampled(indices: Any, a: Any, b: Any, on_host: bool) -> Any:
