@@ -49,9 +49,10 @@ def cond(
         ValueError: the branches return different structures or dtypes.
     """
     functions: list[Callable[[], Any]] = []
-    for called, function in (("true_fn", true_fn or fn1), ("false_fn", false_fn or fn2)):
+    for called, given, older in (("true_fn", true_fn, fn1), ("false_fn", false_fn, fn2)):
+        function = older if given is None else given
         if not callable(function):
-            raise TypeError(f"The `{called}` argument must be callable, got {function!r}.")
+            raise TypeError(f"'{called}' must be callable, got {function!r}.")
         functions.append(function)
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool; use a Python `if` statement.")
@@ -73,7 +74,7 @@ def cond(
 def _as_predicate(pred: Any, what: str) -> Tensor:
     tensor = convert_to_tensor(pred, name="pred")
     if tensor.dtype is not bool_ or tensor.shape.rank not in (0, None):
-        raise TypeError(
+        raise (TypeError if tensor.dtype is not bool_ else ValueError)(
             explain(
                 f"{what}: the predicate must be a bool scalar",
                 expected="bool ()",

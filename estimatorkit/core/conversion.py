@@ -43,6 +43,8 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
                 received=repr(value)[:200],
             )
         ) from error
+    if array.dtype.kind in "SU" and not isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value, object)  # numbers beside strings stay numbers, and are refused
     if array.dtype.kind in "OSU" or dtype is string:
         return _as_strings(array, value, dtype)
     if dtype is None:

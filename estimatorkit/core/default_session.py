@@ -40,8 +40,15 @@ def default_session(session: Any) -> Iterator[Any]:
         _stack.sessions.remove(session)
 
 
-def session_for(graph: Any, session: Any = None) -> Any:
+def session_for(
+    graph: Any, session: Any = None, what: str = "evaluate tensor using `eval()`"
+) -> Any:
     """The session that runs parts of `graph`: `session`, or the default session.
+
+    Args:
+        graph: the graph.
+        session: the session, None for the default one.
+        what: what it is for, in an error.
 
     Raises:
         ValueError: there is none, or it is the session of another graph.
@@ -50,9 +57,8 @@ def session_for(graph: Any, session: Any = None) -> Any:
     if session is None:
         raise ValueError(
             explain(
-                "Cannot evaluate tensor using `eval()`: No default session is registered",
-                hint="use `with session.as_default():` or pass an explicit session to "
-                "`eval(session=session)`",
+                f"Cannot {what}: No default session is registered",
+                hint="use `with session.as_default():` or pass an explicit session: `session=`",
             )
         )
     if session.graph is not graph:

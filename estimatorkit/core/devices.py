@@ -76,7 +76,8 @@ def _fields_of(part: str, spec: str) -> dict[str, Any]:
                 return {"device_type": rest[0].upper(), "device_index": at}
     raise ValueError(
         explain(
-            f"Unknown attribute '{part}' is encountered while parsing the device spec: '{spec}'",
+            f"Unknown attribute '{part.partition(':')[0]}' is encountered while parsing the device "
+            f"spec: '{spec}'",
             expected="/job:<name>/replica:<id>/task:<id>/device:<CPU|GPU|TPU>:<id>, or parts of it",
         )
     )

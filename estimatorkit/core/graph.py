@@ -339,7 +339,15 @@ class Graph:
                     hint=did_you_mean(name, self._by_name),
                 )
             )
-        outputs = self.get_operation_by_name(op_name).outputs
+        if op_name not in self._by_name:
+            raise KeyError(
+                explain(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                    f"{op_name!r}, does not exist in the graph",
+                    hint=did_you_mean(op_name, self._by_name),
+                )
+            )
+        outputs = self._by_name[op_name].outputs
         if int(index) >= len(outputs):
             raise KeyError(
                 explain(

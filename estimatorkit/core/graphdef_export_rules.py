@@ -217,15 +217,18 @@ def _one_hot(w: Writer) -> None:
 
 
 def _pad(w: Writer) -> None:
-    inputs = [w.inputs[0], w.const(w.attrs["paddings"], "paddings", int32)]
+    if len(w.inputs) == 1:
+        inputs, widths = [w.inputs[0], w.const(w.attrs["paddings"], "paddings", int32)], int32
+    else:
+        inputs, widths = list(w.inputs), w.dtype(1)
     mode, value = w.attrs["mode"].upper(), w.attrs["constant_values"]
     if mode != "CONSTANT":
-        w.node("MirrorPad", inputs, T=w.dtype(), Tpaddings=int32, mode=mode)
+        w.node("MirrorPad", inputs, T=w.dtype(), Tpaddings=widths, mode=mode)
     elif np.any(value):
         inputs.append(w.const(value, "constant_values", w.dtype()))
-        w.node("PadV2", inputs, T=w.dtype(), Tpaddings=int32)
+        w.node("PadV2", inputs, T=w.dtype(), Tpaddings=widths)
     else:
-        w.node("Pad", inputs, T=w.dtype(), Tpaddings=int32)
+        w.node("Pad", inputs, T=w.dtype(), Tpaddings=widths)
 
 
 def _top_k(w: Writer) -> None:
@@ -373,6 +376,7 @@ RULES: dict[str, Rule] = {
     "OneHot": _one_hot,
     "Pack": _n("Pack", axis="axis"),
     "Pad": _pad,
+    "PadComputed": _pad,
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": _placeholder_with_default,
     "Range": _range,

@@ -275,12 +275,12 @@ RULES: dict[str, Rule] = {
     "GatherV2": Rule("gather", lambda f, n: f(n[0], n[1], axis=int(n.known(2)), name=n.name)),
     "ResourceGather": Rule("gather", lambda f, n: f(n[0], n[1], name=n.name)),
     "OneHot": Rule("one_hot", _one_hot),
-    "Pad": Rule("pad", lambda f, n: f(n[0], n.known(1).tolist(), name=n.name)),
+    "Pad": Rule("pad", lambda f, n: f(n[0], n[1], name=n.name)),
     "PadV2": Rule(
         "pad",
-        lambda f, n: f(n[0], n.known(1).tolist(), constant_values=n.known(2).item(), name=n.name),
+        lambda f, n: f(n[0], n[1], constant_values=n.known(2).item(), name=n.name),
     ),
-    "MirrorPad": Rule("pad", lambda f, n: f(n[0], n.known(1).tolist(), n["mode"], name=n.name)),
+    "MirrorPad": Rule("pad", lambda f, n: f(n[0], n[1], n["mode"], name=n.name)),
     "TopKV2": Rule(
         "nn.top_k", lambda f, n: f(n[0], int(n.known(1)), n.get("sorted", True), n.name)
     ),

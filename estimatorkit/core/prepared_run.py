@@ -186,8 +186,8 @@ class _FeedConverter:
             )
         try:
             return np.asarray(value, self._dtype)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
+        except (TypeError, ValueError, OverflowError) as error:
+            raise (TypeError if isinstance(error, OverflowError) else type(error))(
                 explain(
                     f"Cannot feed this value for Tensor {self._tensor.name!r}: {error}",
                     expected=f"{self._tensor.dtype.name} of shape {self._tensor.shape}",
@@ -224,7 +224,9 @@ def _feed(graph: Graph, key: Any) -> Tensor:
     try:
         found = cast(Tensor, graph.as_graph_element(key, allow_operation=False))
     except (TypeError, ValueError, KeyError) as error:
-        raise type(error)(f"Cannot interpret feed_dict key as Tensor: {error}") from error
+        # A KeyError's text is the repr of its message.
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {reason}") from error
     if not graph.is_feedable(found):
         raise ValueError(f"Tensor {found.name} may not be fed.")
     return cast(Tensor, value_of(found))

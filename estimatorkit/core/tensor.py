@@ -319,7 +319,7 @@ class Operation:
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Runs the operation in `session` or in the default session."""
-        session_for(self.graph, session).run(self, feed_dict)
+        session_for(self.graph, session, "execute operation using `run()`").run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"<tf.Operation {self.name!r} type={self.type}>"

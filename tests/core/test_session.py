@@ -224,13 +224,13 @@ def test_a_wrong_feed() -> None:
             session.run(y)
         assert caught.value.op is x.op
         assert f"{__file__}:" in str(caught.value)
-        with pytest.raises(ValueError, match="Operation, not a Tensor"):
+        with pytest.raises(TypeError, match="Operation, not a Tensor"):
             session.run(y, {"x": 1.0})
-        with pytest.raises(KeyError, match="nowhere"):
+        with pytest.raises(TypeError, match="nowhere"):
             session.run(y, {"nowhere:0": 1.0})
         with Graph().as_default():
             other = placeholder(float32, name="other")
-        with pytest.raises(ValueError, match="not an element of this graph"):
+        with pytest.raises(TypeError, match="not an element of this graph"):
             session.run(y, {other: 1.0})
 
 

@@ -1,7 +1,7 @@
 """Ops that make values or repeat them: fill, zeros, ones, their `_like`, range, tile and pad.
 
 The shape of a result is a `static` input (`fill`'s dims, `tile`'s multiples, `range`'s bounds) or
-an attribute (`pad`'s paddings): XLA needs it when it compiles.
+an attribute (constant paddings of `pad`): XLA needs it when it compiles.
 """
 
 from __future__ import annotations
@@ -176,6 +176,15 @@ def range_(
 def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
     multiples = constant_value(inputs[1])
     dims = inputs[0].shape.dims
+    if multiples is not None and dims is not None and multiples.shape != (len(dims),):
+        raise ValueError(
+            explain(
+                f"tile: the input has {len(dims)} dimensions",
+                expected=f"multiples of shape ({len(dims)},)",
+                received=multiples.shape,
+                made_at=inputs[0].op.source,
+            )
+        )
     if multiples is None or dims is None:
         known = inputs[0].shape.rank
         return [Spec(inputs[0].dtype, UNKNOWN if known is None else TensorShape([None] * known))]
@@ -226,6 +235,38 @@ def _pad(x: Any, paddings: Any, mode: str, constant_values: Any, module: Any) ->
     return module.pad(x, paddings, mode=mode, **keywords)
 
 
+def _pad_computed(x: Any, paddings: Any, mode: str, constant_values: Any, module: Any = jnp) -> Any:
+    widths = tuple((int(before), int(after)) for before, after in paddings)
+    return _pad(x, widths, mode, constant_values, module)
+
+
+def _infer_pad(inputs: Any, attrs: Any) -> list[Spec]:
+    dims, widths = inputs[0].shape.dims, constant_value(inputs[1])
+    if dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    added = [None] * len(dims) if widths is None else [int(each) for each in widths.sum(1)]
+    both = zip(dims, added, strict=True)
+    shape = [None if dim is None or more is None else dim + more for dim, more in both]
+    return [Spec(inputs[0].dtype, TensorShape(shape))]
+
+
+register(
+    "PadComputed",
+    _pad_computed,
+    infer=_infer_pad,
+    numpy_kernel=lambda x, paddings, mode, constant_values: _pad_computed(
+        x, paddings, mode, constant_values, np
+    ),
+    static=(1,),
+    cases=lambda: [
+        Case(
+            (_SAMPLE, np.array([[1, 0], [0, 2]], np.int32)),
+            {"mode": "constant", "constant_values": 3},
+        )
+    ],
+)
+
+
 def pad(
     tensor: Any,
     paddings: Any,
@@ -237,19 +278,31 @@ def pad(
 
     Args:
         tensor: a tensor.
-        paddings: a (before, after) pair of ints for each dimension, or a constant tensor of them.
+        paddings: a (before, after) pair of ints for each dimension, or an int tensor of them;
+            what is computed compiles once for each of its values.
         mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
         name: the operation's name.
         constant_values: what to put there with "CONSTANT".
+
+    Raises:
+        ValueError: the paddings are not a pair for each dimension.
     """
-    value = constant_value(paddings) if isinstance(paddings, Tensor) else np.asarray(paddings)
-    if value is None:
+    given = convert_to_tensor(tensor, name="tensor")
+    widths = as_index_tensor(paddings, "paddings")
+    rank = given.shape.rank
+    if not widths.shape.is_compatible_with([rank, 2]):
         raise ValueError(
-            explain("pad: paddings must be known when the graph is built", received=paddings)
+            explain(
+                f"pad: the input has {rank} dimensions",
+                expected=f"paddings of shape ({rank}, 2)",
+                received=widths.shape,
+                made_at=given.op.source,
+            )
         )
-    attrs = {
-        "paddings": tuple((int(before), int(after)) for before, after in value),
-        "mode": mode.lower(),
-        "constant_values": constant_values,
-    }
-    return make("Pad", {"tensor": tensor}, attrs, name)
+    attrs = {"mode": mode.lower(), "constant_values": constant_values}
+    value = constant_value(widths)
+    if value is None:
+        inputs = {"tensor": given, "paddings": widths}
+        return make("PadComputed", inputs, attrs, name or "Pad")
+    pairs = tuple((int(before), int(after)) for before, after in value)
+    return make("Pad", {"tensor": given}, {"paddings": pairs, **attrs}, name)

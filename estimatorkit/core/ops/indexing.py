@@ -17,10 +17,11 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, float32, int64
+from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import axis_of, reshape, shape
+from estimatorkit.core.ops import elementwise, filling
+from estimatorkit.core.ops.array import axis_of, expand_dims, reshape, shape
 from estimatorkit.core.ops.joining import concat
 from estimatorkit.core.registry import (
     Case,
@@ -426,7 +427,7 @@ def one_hot(
 
     Args:
         indices: integers; those outside [0, depth) give `off_value` throughout.
-        depth: the length of the new axis, an int or a constant.
+        depth: the length of the new axis, an int or an int scalar tensor.
         on_value, off_value: 1 and 0 by default.
         axis: where the new axis goes; last by default.
         dtype: of the result; that of on_value or off_value by default, float32 without these.
@@ -441,12 +442,44 @@ def one_hot(
         "on_value": convert_to_tensor(1 if on_value is None else on_value, result),
         "off_value": convert_to_tensor(0 if off_value is None else off_value, result),
     }
-    attrs = {"depth": axis_of(depth, "one_hot (depth)"), "axis": -1 if axis is None else axis}
+    at = -1 if axis is None else axis
+    if isinstance(depth, Tensor) and registry.constant_value(depth) is None:
+        return _one_hot_of_computed_depth(inputs, depth, at, name)
+    attrs = {"depth": axis_of(depth, "one_hot (depth)"), "axis": at}
     return make("OneHot", inputs, attrs, name or "one_hot")
 
 
+def _one_hot_of_computed_depth(
+    inputs: dict[str, Any], depth: Tensor, axis: int, name: str | None
+) -> Tensor:
+    with get_default_graph().name_scope(name or "one_hot") as scope:
+        indices = convert_to_tensor(inputs["indices"], name="indices")
+        if axis != -1 and indices.shape.rank is None:
+            raise ValueError(
+                explain(
+                    "one_hot: of indices of unknown rank, a computed depth is the last axis",
+                    expected="axis=-1",
+                    received=axis,
+                    made_at=indices.op.source,
+                )
+            )
+        classes = filling.range_(elementwise.cast(depth, indices.dtype))
+        if axis != -1:
+            after = len(indices.shape) - axis  # dimensions behind the new one
+            classes = reshape(classes, [-1, *[1] * after])
+        hit = elementwise.equal(expand_dims(indices, axis), classes)
+        return where(hit, inputs["on_value"], inputs["off_value"], name=scope)
+
+
 def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
-    return registry.broadcast()(inputs[1:], attrs)  # type: ignore[return-value]
+    condition, x, y = inputs
+    both = registry.broadcast()([x, y], attrs)[0]
+    if condition.shape.rank is None or both.shape.rank is None:
+        return [both]
+    rows = condition.shape.rank == 1 and (x.shape.rank or 0) > 1
+    if rows and condition.shape.is_compatible_with(x.shape[:1]):
+        return [both]
+    return registry.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
 
 
 def _select(condition: Any, x: Any, y: Any, module: Any = jnp) -> Any:
@@ -490,7 +523,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         A tensor like x; or int64 `(true elements, rank of condition)`.
 
     Raises:
-        ValueError: only one of x and y is given.
+        ValueError: only one of x and y is given, or the shapes do not fit.
+        TypeError: x and y have different dtypes, or the condition is not bool.
     """
     picked = convert_to_tensor(condition, name="condition")
     if x is None and y is None:
@@ -503,4 +537,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         )
         second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
         registry.check_same_dtype("Select", [first, second], name)
+        if picked.dtype is not bool_:
+            raise TypeError(
+                explain(
+                    f"Input 'condition' of 'Select' Op has type {picked.dtype.name} that does not "
+                    "match expected type of bool",
+                    received=picked,
+                    made_at=picked.op.source,
+                    hint="compare, for example x > 0",
+                )
+            )
         return registry.output("Select", [picked, first, second], name=scope)
