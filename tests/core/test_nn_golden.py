@@ -181,20 +181,44 @@ def test_convolutions_in_groups() -> None:
     np.testing.assert_allclose(kernels, joined[2], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_gradients_of_convolutions_whose_channels_do_not_fit(known: bool) -> None:
+    x, dy = tf.ones([2, 5, 5, 3]), tf.ones([2, 5, 5, 4])
+    sizes = [tf.constant([3, 3, 2, 4]), tf.constant([2, 5, 5, 3])]
+    if not known:
+        sizes = [tf.placeholder_with_default(each, [4]) for each in sizes]
+    made = [
+        tf.nn.conv2d_backprop_filter(x, sizes[0], dy, 1, "SAME"),
+        tf.nn.conv2d_backprop_input(sizes[1], tf.ones([3, 3, 2, 4]), dy, 1, "SAME"),
+    ]
+    words = "input depth must be evenly divisible by filter depth: 3 vs 2"
+    for each in made:
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            session.run(each)
+
+
 def test_windows_of_shapes_that_the_run_tells() -> None:
     """Refused as TensorFlow's kernels do; empty where less than two strides are missing."""
-    x = tf.placeholder(tf.float32, [2, None, None, 3])
-    made = {
-        "convolution": lambda size: tf.nn.conv2d(x, tf.ones([size, size, 3, 4]), 1, "VALID"),
-        "pooling": lambda size: tf.nn.max_pool(x, size, 1, "VALID"),
-    }
+    x, element = tf.placeholder(tf.float32, [2, None, None, 3]), tf.ones([7, 7, 3])
+    value = {x: np.ones([2, 5, 5, 3])}
+    ones = [1, 1, 1, 1]
+
+    def made(size: int, step: int) -> list[Any]:
+        steps = [1, step, step, 1]
+        return [
+            tf.nn.conv2d(x, tf.ones([size, size, 3, 4]), step, "VALID"),
+            tf.nn.max_pool(x, size, step, "VALID"),
+            tf.nn.avg_pool(x, size, step, "VALID"),
+            tf.nn.dilation2d(x, element[:size, :size], steps, ones, "VALID"),
+        ]
+
     words = r"negative: -1 \[input_size: 5, effective_filter_size: 7, stride: 1\]"
     with tf.Session() as session:
-        for function in made.values():
-            empty, large = function(6), function(7)
-            assert session.run(empty, {x: np.ones([2, 5, 5, 3])}).size == 0
+        for empty in session.run([made(6, 1), made(7, 2)], value):
+            assert [each.shape[1:3] for each in empty] == [(0, 0)] * 4
+        for large in made(7, 1):
             with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-                session.run(large, {x: np.ones([2, 5, 5, 3])})
+                session.run(large, value)
 
 
 def test_dilated_pools() -> None:

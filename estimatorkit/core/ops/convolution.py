@@ -291,7 +291,11 @@ register(
 
 def _groups(channels: int, filters: Sequence[int]) -> int:
     """How many groups an input's channels make."""
-    return channels // filters[-2]
+    taken = filters[-2]
+    if not taken or channels % taken:
+        problem = f"input depth must be evenly divisible by filter depth: {channels} vs {taken}"
+        raise InvalidArgumentError(None, None, explain(problem))
+    return channels // taken
 
 
 def _transposed(

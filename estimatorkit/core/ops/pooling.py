@@ -68,6 +68,8 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
         max(0, (length + sum(pad) - size) // stride + 1)
         for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
     ]
+    if 0 in outs:  # the window is larger than its input, by less than its stride
+        return [jnp.zeros((len(x), *outs, x.shape[-1]), x.dtype)]
     return [
         lax.slice(
             padded,
