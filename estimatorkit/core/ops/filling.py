@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core import nest
 from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import explain
@@ -288,19 +289,20 @@ def pad(
         ValueError: the paddings are not a pair for each dimension.
     """
     given = convert_to_tensor(tensor, name="tensor")
-    widths = as_index_tensor(paddings, "paddings")
-    rank = given.shape.rank
-    if not widths.shape.is_compatible_with([rank, 2]):
+    computed = any(isinstance(each, Tensor) for each in nest.flatten(paddings))
+    widths = as_index_tensor(paddings, "paddings") if computed else np.asarray(paddings)
+    value = constant_value(widths) if isinstance(widths, Tensor) else widths
+    rank, shape = given.shape.rank, TensorShape(widths.shape)
+    if not shape.is_compatible_with([rank, 2]):
         raise ValueError(
             explain(
                 f"pad: the input has {rank} dimensions",
                 expected=f"paddings of shape ({rank}, 2)",
-                received=widths.shape,
+                received=shape,
                 made_at=given.op.source,
             )
         )
     attrs = {"mode": mode.lower(), "constant_values": constant_values}
-    value = constant_value(widths)
     if value is None:
         inputs = {"tensor": given, "paddings": widths}
         return make("PadComputed", inputs, attrs, name or "Pad")
