@@ -56,6 +56,8 @@ TOP = Table(
     instead={
         "Session2": "use Session",
         "enable_v2_behavior": "programs here are graphs with sessions, as in TensorFlow 1",
+        "distributions": "write log_prob and sample with this package's operations: random_normal, "
+        "multinomial, softmax_cross_entropy_with_logits, lgamma",
         "load_op_library": "write the operation in JAX: estimatorkit.jax_function",
     },
 )
@@ -215,6 +217,16 @@ MODULES: dict[str, Table] = {
         instead={
             "LocalCLIDebugWrapperSession": "add_check_numerics_ops and Print show values as they "
             "are computed; session.plan(fetches).describe() shows what runs",
+        }
+    ),
+    "python.tools.freeze_graph": Table(
+        names={"freeze_graph": "estimatorkit.compat.tools:freeze_graph"}
+    ),
+    "python.tools.inspect_checkpoint": Table(
+        names={
+            "print_tensors_in_checkpoint_file": (
+                "estimatorkit.compat.tools:print_tensors_in_checkpoint_file"
+            )
         }
     ),
     "python.pywrap_tensorflow": Table(behind=("estimatorkit.train",)),

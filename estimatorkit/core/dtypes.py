@@ -40,6 +40,33 @@ class DType:
         return self
 
     @property
+    def real_dtype(self) -> DType:
+        """The type of the parts of complex values; this type if it is not complex."""
+        return as_dtype(np.zeros(0, self._numpy).real.dtype) if self.is_complex else self
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether values are integers with a scale: False, there are no such types here."""
+        return False
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The least and the greatest intensity of an image of this type: 0 and 1 or the maximum.
+
+        Raises:
+            ValueError: there are no images of this type.
+        """
+        if self.is_floating or self.is_bool:
+            return 0, 1
+        if self.is_integer:
+            return 0, self.max
+        raise ValueError(f"{self} does not have defined limits.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether `other`, of what `as_dtype` takes, is the same type."""
+        return self is as_dtype(other)
+
+    @property
     def kind(self) -> str:
         """One letter: f floating, c complex, i integer, b bool, s string, r resource."""
         if self._numpy.hasobject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,15 +117,32 @@ def convert_variables_to_constants(
         ValueError: an output changes a variable.
         FailedPreconditionError: a variable has no value.
     """
+    return freeze(
+        input_graph_def,
+        output_node_names,
+        sess.state.take,
+        variable_names_whitelist,
+        variable_names_blacklist,
+    )
+
+
+def freeze(
+    input_graph_def: Any,
+    output_node_names: Sequence[str],
+    take: Callable[[list[str]], Sequence[Any]],
+    only: Collection[str] | None = None,
+    never: Collection[str] | None = None,
+) -> Any:
+    """`convert_variables_to_constants`, with the values of variables' names from `take`."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     names = [
         node.name
         for node in graph_def.node
         if node.op == "VarHandleOp"
-        and (variable_names_whitelist is None or node.name in variable_names_whitelist)
-        and node.name not in (variable_names_blacklist or ())
+        and (only is None or node.name in only)
+        and node.name not in (never or ())
     ]
-    values = dict(zip(names, sess.state.take(names), strict=True))
+    values = dict(zip(names, take(names), strict=True))
     result = _empty_like(graph_def)
     result.node.extend(_frozen(node, values) for node in graph_def.node)
     if len(values) == sum(node.op == "VarHandleOp" for node in graph_def.node):

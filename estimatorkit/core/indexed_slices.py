@@ -10,7 +10,9 @@ import numpy as np
 
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import DType
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -51,6 +53,21 @@ class IndexedSlices:
     def name(self) -> str:
         """The name of the values."""
         return self.values.name
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the tensors."""
+        return self.values.graph
+
+    @property
+    def device(self) -> str:
+        """The device of the values."""
+        return self.values.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the whole, as far as it is known."""
+        return UNKNOWN if self.dense_shape is None else constant_value_as_shape(self.dense_shape)
 
     def with_values(self, new_values: Tensor) -> IndexedSlices:
         """Other values of the same rows."""

@@ -162,6 +162,26 @@ class TensorShape:
         """
         return self.merge_with([None] * rank)
 
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape.
+
+        Raises:
+            ValueError: it is known to have fewer than `rank` dimensions.
+        """
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape.
+
+        Raises:
+            ValueError: it is known to have more than `rank` dimensions.
+        """
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raises ValueError where the two contradict each other."""
         if not self.is_compatible_with(other):
@@ -171,6 +191,17 @@ class TensorShape:
         """Raises ValueError where the rank is known to differ."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}.")
+
+    def assert_same_rank(self, other: ShapeLike) -> None:
+        """Raises ValueError where the two are known to have different ranks."""
+        ranks = (self.rank, as_shape(other).rank)
+        if None not in ranks and ranks[0] != ranks[1]:
+            raise ValueError(f"Shapes {self} and {as_shape(other)} must have the same rank")
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises ValueError where a dimension is unknown."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
 
     def __len__(self) -> int:
         if self._dims is None:

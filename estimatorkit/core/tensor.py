@@ -317,6 +317,10 @@ class Operation:
             )
         return self.attrs[name]
 
+    def values(self) -> tuple[Tensor, ...]:
+        """The tensors it gives."""
+        return tuple(self.outputs)
+
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Runs the operation in `session` or in the default session."""
         session_for(self.graph, session, "execute operation using `run()`").run(self, feed_dict)

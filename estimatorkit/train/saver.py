@@ -8,6 +8,7 @@ business of `core.checkpoint`; what must fit before anything is restored, that o
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -99,6 +100,7 @@ class Saver:
         self._pad_step_number = pad_step_number
         self._managers: dict[tuple[str, str | None], CheckpointManager] = {}
         self._items: dict[str, Item] | None = None
+        self._saving = threading.RLock()  # a later step must not be overtaken by one before
         if not defer_build:
             self._build(var_list)
 
@@ -211,18 +213,19 @@ class Saver:
         if not items:
             return None
         path = os.fspath(save_path)
-        if global_step is not None:
-            number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
-            path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
-        directory, name = os.path.split(path)
-        directory = directory or "."
-        tensors, state = tensors_to_save(sess, items), session_state(sess)
-        if write_state:
-            written = self._manager(directory, latest_filename).save(name, tensors, state)
-        else:
-            written = os.fspath(write_checkpoint(directory, name, tensors, state))
-        if write_meta_graph:
-            self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+        with self._saving:
+            if global_step is not None:
+                number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
+                path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
+            directory, name = os.path.split(path)
+            directory = directory or "."
+            tensors, state = tensors_to_save(sess, items), session_state(sess)
+            if write_state:
+                written = self._manager(directory, latest_filename).save(name, tensors, state)
+            else:
+                written = os.fspath(write_checkpoint(directory, name, tensors, state))
+            if write_meta_graph:
+                self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
         return written
 
     def _write_graph(self, path: str, graph: Graph) -> None:

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.core.retention import CheckpointManager
 
 
 def compilations(session: tf.Session) -> int:
@@ -266,3 +269,77 @@ def test_products_with_sparse_matrices_in_any_order() -> None:
         places[0, 1] = 4
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[2, 4\]"):
             session.run(product, {x: (places, values, [3, 4])})
+
+
+def test_graphs_are_frozen_with_the_values_of_a_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        weight = tf.get_variable("weight", initializer=[[1.0], [2.0]])
+        tf.matmul(x, weight, name="y")
+        assert weight.op.values()[0] is weight.op.outputs[0]
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        tf.train.write_graph(graph.as_graph_def(), str(tmp_path), "graph.pbtxt")
+    frozen = tmp_path / "frozen.pb"
+    for kind in ({"input_graph": tmp_path / "graph.pbtxt"}, {"input_meta_graph": f"{path}.meta"}):
+        tf.python.tools.freeze_graph.freeze_graph(
+            input_checkpoint=path, output_node_names="y", output_graph=frozen, **kind
+        )
+        with tf.Graph().as_default(), tf.Session() as session:
+            graph_def = tf.GraphDef.FromString(frozen.read_bytes())
+            (y,) = tf.import_graph_def(graph_def, return_elements=["y:0"], name="")
+            assert session.run(y, {"x:0": [[3, 4]]}).tolist() == [[11]]
+    inspect = tf.python.tools.inspect_checkpoint
+    inspect.print_tensors_in_checkpoint_file(path, "weight", False)
+    printed = "tensor: weight (float32) [2, 1]\n[[1.]\n [2.]]\n# Total number of params: 2\n"
+    assert capsys.readouterr().out == printed
+
+
+def test_a_save_waits_for_the_one_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a `Supervisor`'s thread: the pointer must not go back to an earlier step."""
+    begun, write = threading.Event(), CheckpointManager.save
+
+    def slow(self: CheckpointManager, name: str, *args: Any) -> str:
+        if name == "model-1":
+            begun.set()
+            time.sleep(0.3)
+        return write(self, name, *args)
+
+    monkeypatch.setattr(CheckpointManager, "save", slow)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("weight", initializer=1.0)
+        session.run(tf.global_variables_initializer())
+        saver, path = tf.train.Saver(), str(tmp_path / "model")
+        first = threading.Thread(target=saver.save, args=(session, path, 1))
+        first.start()
+        begun.wait()
+        saver.save(session, path, 2)
+        first.join()
+        assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-2"
+
+
+def test_what_shapes_and_dtypes_know() -> None:
+    shape = tf.TensorShape([2, None])
+    assert shape.with_rank_at_least(2) is shape.with_rank_at_most(2) is shape
+    shape.assert_same_rank([1, 1])
+    for check in (
+        lambda: shape.with_rank_at_least(3),
+        lambda: shape.with_rank_at_most(1),
+        lambda: shape.assert_same_rank([1]),
+        shape.assert_is_fully_defined,
+    ):
+        with pytest.raises(ValueError, match=r"^Shape"):
+            check()
+    assert (tf.complex128.real_dtype, tf.int32.real_dtype) == (tf.float64, tf.int32)
+    assert (tf.float32.limits, tf.uint8.limits) == ((0, 1), (0, 255))
+    assert tf.float32.is_compatible_with("float32")
+    assert not tf.float32.is_compatible_with(tf.int32)
+    with tf.Graph().as_default() as graph:
+        table = tf.Variable(tf.zeros([5, 3]))
+        (rows,) = tf.gradients(tf.gather(table, [1, 2]), [table])
+        assert isinstance(rows, tf.IndexedSlices)
+        assert (rows.shape.as_list(), rows.graph, rows.device) == ([5, 3], graph, "")

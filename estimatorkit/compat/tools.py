@@ -1,0 +1,155 @@
+"""`tf.python.tools`: checkpoints printed, and graphs with the values of a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph_util import convert_variables_to_constants, freeze
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def freeze_graph(
+    input_graph: str | os.PathLike[str] = "",
+    input_saver: str = "",
+    input_binary: bool = False,
+    input_checkpoint: str | os.PathLike[str] = "",
+    output_node_names: str = "",
+    restore_op_name: str = "",
+    filename_tensor_name: str = "",
+    output_graph: str | os.PathLike[str] = "",
+    clear_devices: bool = True,
+    initializer_nodes: str = "",
+    variable_names_whitelist: str = "",
+    variable_names_blacklist: str = "",
+    input_meta_graph: str | os.PathLike[str] | None = None,
+    input_saved_model_dir: str | os.PathLike[str] | None = None,
+    saved_model_tags: str = "serve",
+    checkpoint_version: int = 2,
+) -> Any:
+    """Writes a graph whose variables are constants.
+
+    The graph is that of `input_saved_model_dir`, else of `input_meta_graph`, else `input_graph`.
+
+    Args:
+        input_graph: a file with a `GraphDef`, as `train.write_graph` writes it.
+        input_saver, restore_op_name, filename_tensor_name, checkpoint_version: accepted for
+            TensorFlow's signature.
+        input_binary: whether `input_graph` is no text.
+        input_checkpoint: the variables' values, but for a SavedModel.
+        output_node_names: names of the operations to be kept, with commas between them.
+        output_graph: the file to be written.
+        clear_devices: whether operations lose their devices.
+        initializer_nodes: operations to be run before (not with `input_graph`), as above.
+        variable_names_whitelist: only these variables become constants, as above.
+        variable_names_blacklist: these variables stay, as above.
+        input_meta_graph: a file with a `MetaGraphDef`, as a `Saver` writes it.
+        input_saved_model_dir: the directory of a SavedModel.
+        saved_model_tags: its tags, with commas between them.
+
+    Returns:
+        The `GraphDef` that is written.
+    """
+    outputs = _listed(output_node_names)
+    if not outputs:
+        raise ValueError("You need to supply the name of a node to --output_node_names.")
+    chosen = (_listed(variable_names_whitelist) or None, _listed(variable_names_blacklist))
+    if input_saved_model_dir is None and input_meta_graph is None:
+        if initializer_nodes:
+            raise ValueError(
+                explain(
+                    "freeze_graph: initializer_nodes need a session",
+                    hint="give the graph as input_meta_graph, the file that ends in .meta",
+                )
+            )
+        from estimatorkit.core.checkpoint_reader import CheckpointReader
+
+        graph_def = _read_graph(input_graph, input_binary)
+        reader = CheckpointReader(input_checkpoint)
+        result = freeze(
+            graph_def, outputs, lambda names: [reader.get_tensor(name) for name in names], *chosen
+        )
+    else:
+        from estimatorkit.core.session import Session
+
+        with Graph().as_default() as graph, Session() as session:
+            if input_saved_model_dir is not None:
+                from estimatorkit.saved_model import loader
+
+                loader.load(session, _listed(saved_model_tags), os.fspath(input_saved_model_dir))
+            else:
+                from estimatorkit.train.meta_graph import import_meta_graph
+
+                saver: Any = import_meta_graph(input_meta_graph, clear_devices=clear_devices)
+                saver.restore(session, input_checkpoint)
+            for name in _listed(initializer_nodes):
+                session.run(graph.get_operation_by_name(name))
+            result = convert_variables_to_constants(session, graph.as_graph_def(), outputs, *chosen)
+    if clear_devices:
+        for node in result.node:
+            node.device = ""
+    if output_graph:
+        with open(output_graph, "wb") as file:
+            file.write(result.SerializeToString())
+    return result
+
+
+def _read_graph(path: str | os.PathLike[str], binary: bool) -> Any:
+    from google.protobuf import text_format
+
+    from estimatorkit.core.protos import GraphDef
+
+    with open(path, "rb") as file:
+        content = file.read()
+    if binary:
+        return GraphDef.FromString(content)
+    return text_format.Parse(content.decode("utf-8"), GraphDef())
+
+
+def print_tensors_in_checkpoint_file(
+    file_name: str | os.PathLike[str],
+    tensor_name: str | None,
+    all_tensors: bool,
+    all_tensor_names: bool = False,
+    count_exclude_pattern: str = "",
+) -> None:
+    """Prints what is in a checkpoint.
+
+    Args:
+        file_name: the checkpoint's path.
+        tensor_name: a tensor to be printed; all shapes where it is empty.
+        all_tensors: whether all tensors are printed.
+        all_tensor_names: whether all names are.
+        count_exclude_pattern: a regular expression: tensors that do not count as parameters.
+    """
+    import re
+
+    from estimatorkit.core.checkpoint_reader import CheckpointReader
+
+    reader = CheckpointReader(file_name)
+    shapes = reader.get_variable_to_shape_map()
+    dtypes = reader.get_variable_to_dtype_map()
+    if not (all_tensors or all_tensor_names or tensor_name):
+        print(reader.debug_string().decode("utf-8", errors="ignore"))
+    elif not (all_tensors or all_tensor_names) and tensor_name not in shapes:
+        print(f"Tensor {tensor_name} not found in checkpoint")
+        return
+    else:
+        for name in sorted(shapes) if all_tensors or all_tensor_names else [str(tensor_name)]:
+            print(f"tensor: {name} ({dtypes[name].name}) {shapes[name]}")
+            if all_tensors or not all_tensor_names:
+                print(reader.get_tensor(name))
+    left_out = re.compile(count_exclude_pattern) if count_exclude_pattern else None
+    total = 0
+    for name, shape in shapes.items():
+        if left_out is None or not left_out.search(name):
+            count = 1
+            for dim in shape:
+                count *= dim
+            total += count
+    print(f"# Total number of params: {total}")
