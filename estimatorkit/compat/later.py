@@ -41,8 +41,7 @@ SENTENCES: dict[str, str] = {
     "contrib.cluster_resolver": _CLUSTERS,
     **_later(
         "train",
-        "ClusterSpec ClusterDef JobDef Server ServerDef SyncReplicasOptimizer "
-        "replica_device_setter",
+        "ClusterSpec ClusterDef JobDef ServerDef SyncReplicasOptimizer replica_device_setter",
         _CLUSTERS,
     ),
     "tpu": _TPU,

@@ -31,13 +31,14 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.core.plan import Plan, Segment
+from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.timeline import Trace
 from estimatorkit.core.x64 import x64
 
 
 class State:
-    """What a session holds between runs.
+    """What a session holds between runs, in part shared with others (see `targets`).
 
     Attributes:
         values: variables by name, and the counters of random operations (three uint32 words: seed,
@@ -50,25 +51,27 @@ class State:
         cancelled: set when the session closes; what blocks looks at it.
     """
 
-    def __init__(self, graph: Graph, placer: Placer | None = None) -> None:
+    def __init__(
+        self, graph: Graph, placer: Placer | None = None, held: Held | None = None
+    ) -> None:
         keep_freed_memory()
+        held = held or Held()
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False
         self.cancelled = threading.Event()
         self._run = threading.local()
-        self.values: dict[str, Any] = {}
-        self.resources: dict[Any, Any] = {}
+        self.values = held.values
+        self.resources = held.resources
         self.compilations: Counter[str] = Counter()
-        self.lock = threading.RLock()
-        self._making = threading.RLock()
+        self.lock = held.lock
+        self._making = held.making
 
     def for_function(self, graph: Graph) -> State:
         """The state of a function's body: variables of its own, the same host objects."""
-        inner = State(graph, self.placer)
-        inner.resources = self.resources
+        held = Held(resources=self.resources, making=self._making)
+        inner = State(graph, self.placer, held)
         inner.compilations = self.compilations
-        inner._making = self._making
         inner.cancelled = self.cancelled
         inner._run = self._run
         return inner

@@ -22,6 +22,7 @@ from estimatorkit.core.placement import available
 from estimatorkit.core.plan import Plan
 from estimatorkit.core.prepared_run import Feeds, Fetches, PreparedRun, structure_key
 from estimatorkit.core.session_config import read_config
+from estimatorkit.core.targets import held_by
 from estimatorkit.core.timeline import Trace
 
 
@@ -29,7 +30,8 @@ class Session:
     """Runs operations of a graph and holds the values of its variables.
 
     Args:
-        target: '' for this process (others come with clusters).
+        target: '' for a session by itself, or the target of a `train.Server`, whose sessions share
+            variables, tables and queues.
         graph: the graph; the default graph by default.
         config: a `ConfigProto` (see `session_config` for the fields that mean something here).
 
@@ -38,18 +40,13 @@ class Session:
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        if target:
-            raise ValueError(
-                explain(
-                    "Session: this target cannot be reached",
-                    expected="'' (this process)",
-                    received=repr(target),
-                )
-            )
         self.graph = get_default_graph() if graph is None else graph
         self.config = config
         self._options = read_config(config)
-        self.state = State(self.graph, self._options.placer)
+        self._target = target
+        self._held = held_by(target)
+        self.state = State(self.graph, self._options.placer, self._held)
+        self.state.several_devices = bool(target)  # another session's values may be anywhere
         self._runs: dict[Any, PreparedRun] = {}
         self._closed = False
         self._stopped = False
@@ -59,7 +56,21 @@ class Session:
     @property
     def sess_str(self) -> str:
         """The target."""
-        return ""
+        return self._target
+
+    @staticmethod
+    def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
+        """Forgets what the sessions of a target share.
+
+        Args:
+            target: of a `train.Server`.
+            containers: accepted without effect: a target has one.
+            config: accepted without effect.
+
+        Raises:
+            NotFoundError: there is no such target.
+        """
+        held_by(target).clear()
 
     # -- running
 
@@ -221,17 +232,16 @@ class Session:
     # -- life
 
     def close(self) -> None:
-        """Ends the session and gives its memory back. Closing twice is no error."""
+        """Ends the session and gives its memory back, save what its target's others share.
+
+        Closing twice is no error.
+        """
         if not self._closed:
             self._closed = self._stopped = True
             self.state.cancelled.set()
             self._runs.clear()
-            self.state.values.clear()
-            for held in list(self.state.resources.values()):
-                close = getattr(held, "close", None)
-                if close is not None:
-                    close()
-            self.state.resources.clear()
+            if not self._target:
+                self._held.clear()
 
     def stop_daemons(self) -> None:
         """Called at the end of the program: daemon threads begin no run any more."""

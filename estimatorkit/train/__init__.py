@@ -35,6 +35,7 @@ _PLACES = {
     **names("estimatorkit.train.scaffold", "Scaffold"),
     **names("estimatorkit.train.session_manager", "SessionManager"),
     **names("estimatorkit.train.supervisor", "Supervisor"),
+    **names("estimatorkit.train.server", "Server"),
     **names("estimatorkit.train.profiler_hook", "ProfilerHook"),
     **names(
         "estimatorkit.train.summary_hooks",

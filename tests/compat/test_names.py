@@ -210,7 +210,7 @@ def test_imports_of_what_is_absent_say_what_to_use(statement: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("train.Server", "later release"),
+        ("train.ClusterSpec", "later release"),
         ("data.TFRecordDataset", "later release"),
         ("feature_column.embedding_column", "later release"),
         ("RaggedTensor", "SparseTensor"),
