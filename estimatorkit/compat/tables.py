@@ -51,6 +51,17 @@ TOP = Table(
             *("enable_resource_variables", "executing_eagerly", "resource_variables_enabled"),
         ),
         **names("estimatorkit.compat.shapes", "Dimension", "TensorShape", "dimension_value"),
+        **names(
+            "estimatorkit.compat.small_functions",
+            *("AggregationMethod", "add_to_collections", "broadcast_dynamic_shape"),
+            *("broadcast_static_shape", "identity_n", "make_template", "to_complex128"),
+            *("to_complex64", "to_double"),
+        ),
+        **names("estimatorkit.signal", *("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")),
+        "get_seed": f"{_CORE}.ops.random:get_seed",
+        "no_gradient": f"{_CORE}.gradients:no_gradient",
+        "reverse_v2": "estimatorkit:reverse",
+        "where_v2": f"{_CORE}.ops.indexing:where",
         **names("estimatorkit.compat.tensor_protos", "make_ndarray", "make_tensor_proto"),
     },
     instead={
