@@ -214,9 +214,14 @@ def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
     return value_of(found)
 
 
+def _text(error: Exception) -> str:
+    """An error's message; the text of a KeyError is the repr of it, with its lines in one."""
+    return str(error.args[0]) if isinstance(error, KeyError) else str(error)
+
+
 def _in_brackets(error: Exception) -> str:
     """The first line of an error in brackets, then the lines that explain it."""
-    first, line_end, rest = str(error).partition("\n")
+    first, line_end, rest = _text(error).partition("\n")
     return f"({first}){line_end}{rest}"
 
 
@@ -224,9 +229,7 @@ def _feed(graph: Graph, key: Any) -> Tensor:
     try:
         found = cast(Tensor, graph.as_graph_element(key, allow_operation=False))
     except (TypeError, ValueError, KeyError) as error:
-        # A KeyError's text is the repr of its message.
-        reason = error.args[0] if isinstance(error, KeyError) else error
-        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {reason}") from error
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {_text(error)}") from error
     if not graph.is_feedable(found):
         raise ValueError(f"Tensor {found.name} may not be fed.")
     return cast(Tensor, value_of(found))

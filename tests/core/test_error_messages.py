@@ -104,6 +104,12 @@ RUNNING: dict[str, tuple[Program, type[Exception], str]] = {
         TypeError,
         "out of bounds for int32(.|\n)*test_error_messages.py",
     ),
+    "fetch: no such output": (
+        lambda: _run([tf.constant(1, name="c"), "c:3"]),
+        ValueError,
+        r"Fetch argument 'c:3' cannot be interpreted as a Tensor. \(The name 'c:3' refers to a "
+        r"Tensor which does not exist.\)\n  expected: an index below 1",
+    ),
     "run without a session": (
         lambda: tf.no_op().run(),
         ValueError,
