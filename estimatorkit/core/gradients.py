@@ -113,11 +113,27 @@ def _source(x: Any) -> Tensor:
 
 
 def _with_inside(sources: Sequence[Tensor]) -> dict[Tensor, list[Tensor]]:
-    """For each source itself and, in a function's body, what stands there for it."""
-    captures: Mapping[Tensor, Tensor] = getattr(get_default_graph(), "captures", {})
-    return {
-        source: [source, captures[source]] if source in captures else [source] for source in sources
-    }
+    """For each source itself and, in a function's body, what stands there for it.
+
+    For a variable's handle that is also its value, read before in a graph around the body.
+    """
+    places = {source: [source] for source in sources}
+    graph: Any = get_default_graph()
+    captures: Mapping[Tensor, Tensor] = getattr(graph, "captures", {})
+    outside: dict[Tensor, Tensor] = {}
+    while hasattr(graph, "captures"):
+        outside.update({inner: outer for outer, inner in graph.captures.items()})
+        graph = graph.outer
+    for inner in captures.values():
+        tensor: Tensor | None = inner
+        while tensor is not None:
+            if tensor in places and tensor is not inner:
+                places[tensor].append(inner)
+            around = outside.get(tensor)
+            if around is None and tensor.op.type == "ReadVariableOp":
+                around = tensor.op.inputs[0]
+            tensor = around
+    return places
 
 
 def _first_gradient(target: Tensor, gradient: Any) -> Any:

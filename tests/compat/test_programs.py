@@ -343,3 +343,29 @@ def test_what_shapes_and_dtypes_know() -> None:
         (rows,) = tf.gradients(tf.gather(table, [1, 2]), [table])
         assert isinstance(rows, tf.IndexedSlices)
         assert (rows.shape.as_list(), rows.graph, rows.device) == ([5, 3], graph, "")
+
+
+@pytest.mark.parametrize("kind", ["map", "loop", "cond", "nested"])
+def test_gradients_of_variables_inside_bodies(kind: str) -> None:
+    """As learning to learn does: a step of descent for each task, in `map_fn`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        weight = tf.Variable(3.0)
+        outer = weight + 0.0
+
+        def slope(x: Any) -> Any:
+            first, second = tf.gradients(x * tf.square(weight) + tf.square(outer), [weight, outer])
+            return first + second
+
+        x = tf.constant([1.0, 2.0])
+        if kind == "map":
+            result = tf.map_fn(slope, x)
+        elif kind == "loop":
+            result = tf.while_loop(lambda i, _: i < 2, lambda i, _: (i + 1, slope(x)), [0, 0.0])[1]
+        elif kind == "cond":
+            result = tf.cond(tf.reduce_all(x > 0), lambda: slope(x), lambda: x[0])
+        else:
+            result = tf.map_fn(lambda each: tf.cond(each > 0, lambda: slope(each), lambda: each), x)
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(np.sum(session.run(result)), 18 + 12)
+        back = session.run(tf.gradients(result, [weight])[0])
+        np.testing.assert_allclose(back, 6 + 4)
