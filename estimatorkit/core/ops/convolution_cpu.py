@@ -19,24 +19,20 @@ import jax.numpy as jnp
 from jax import lax
 
 PIECES = 16
-"""XLA runs kernels that do not depend on each other at the same time when more than 8 wait: a
-training step of 98 ms with 8 pieces took 80 with 12, 77 with 16, 78 with 32. More pieces take
-longer to compile."""
+"""A training step of 98 ms with 8 pieces took 80 with 12, 77 with 16, 78 with 32 (`_in_pieces` says
+why); more pieces take longer to compile."""
 
 PIECES_CHANNELS = 16
 PIECES_FILTER = 80_000
-"""Pieces for at least so many channels and at most so many numbers in the filter: 7x7x3x64 in
-pieces took 1.2 times as long; a filter of 3x3x128x128 XLA spreads over the cores itself (1.1 times
-as long in pieces, 3x3x512x512 1.4 times)."""
+"""Products with filters of at least so many channels and at most so many numbers are done in
+pieces. With 6 channels they took 1.8 times the processor's time, with 3 1.9 times; larger filters
+XLA spreads over the cores itself (3x3x128x128: the same time, 3x3x512x512: 1.2 times in pieces)."""
 
-LEAST_OPERATIONS = 2e8
-"""With 1.6e9 operations and 6 channels the filter's gradient took 4.5 ms in pieces and 9.5 at once,
-with 0.23e9 and 3 channels 3.8 and 10.7; with 0.16e9 and 1 channel a training step lost 3 ms of 65
-by them."""
-
-LARGEST_FILTER = 400_000
-"""Numbers; the filter's gradient at 3x3x128x128 took 38 ms in pieces and 100 at once, at
-3x3x256x256 57 and 55, at 3x3x512x512 77 and 34."""
+LEAST_OPERATIONS = 1e8
+LARGEST_FILTER = 1_000_000
+"""Numbers; the filter's gradient took 2.0 ms in pieces and 5.1 at once with 0.16e9 operations and 1
+channel, 50 and 194 with 7.4e9 and 64 channels, at 3x3x256x256 two thirds of the processor's time,
+at 3x3x512x512 2.3 times."""
 
 
 class Window(NamedTuple):
