@@ -396,3 +396,24 @@ def test_impossible_labels_have_an_infinite_ctc_loss_without_slope() -> None:
     assert np.isposinf(found).all()
     assert not none.any()
     assert not slope.any()
+
+
+def test_arguments_in_tensorflow_s_order_and_by_its_names() -> None:
+    x, w = tf.constant(numbers(0, 2, 5, 5, 2)), tf.constant(numbers(1, 3, 3, 2, 2))
+    native = tf.nn.depthwise_conv2d_native(x, w, [1, 1, 1, 1], "SAME", "NHWC", [1, 2, 2, 1], "own")
+    assert native.name == "own:0"
+    named = tf.nn.depthwise_conv2d_native(x, w, [1, 1, 1, 1], "SAME", dilations=[1, 2, 2, 1])
+    assert named.name == "DepthwiseConv2dNative:0"
+    pooled = [
+        function(**{key: x}, ksize=2, strides=[1, 2, 2, 1], padding="VALID", data_format="NHWC")
+        for function in (tf.nn.avg_pool2d, tf.nn.max_pool2d)
+        for key in ("value", "input")
+    ]
+    wanted = [
+        tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME", rate=[2, 2]),
+        *(function(x, 2, 2, "VALID") for function in (tf.nn.avg_pool, tf.nn.max_pool)),
+    ]
+    with tf.Session() as session:
+        found, expected = session.run([[native, named, *pooled], wanted])
+    for value, place in zip(found, (0, 0, 1, 1, 2, 2), strict=True):
+        np.testing.assert_array_equal(value, expected[place])

@@ -226,7 +226,23 @@ def depthwise_conv2d(
         )
 
 
-depthwise_conv2d_native = depthwise_conv2d
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """`depthwise_conv2d` with the arguments in another order (see there)."""
+    scope = name or "DepthwiseConv2dNative"
+    return depthwise_conv2d(
+        *(input, filter, strides, padding),
+        name=scope,
+        data_format=data_format,
+        dilations=dilations,
+    )
 
 
 def separable_conv2d(

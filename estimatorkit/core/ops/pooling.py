@@ -349,14 +349,16 @@ def avg_pool(
 
 def _of_rank(op_type: str, rank: int, layout: str, default: str) -> Any:
     def pooling(
-        input: Any,
-        ksize: Any,
-        strides: Any,
-        padding: Any,
+        input: Any = None,
+        ksize: Any = None,
+        strides: Any = None,
+        padding: Any = None,
         data_format: str = layout,
         name: str | None = None,
+        value: Any = None,
     ) -> Tensor:
-        return _pool(op_type, input, rank, ksize, strides, padding, data_format, name or default)
+        x = value if input is None else input
+        return _pool(op_type, x, rank, ksize, strides, padding, data_format, name or default)
 
     pooling.__name__ = pooling.__qualname__ = default
     pooling.__doc__ = f"Pooling over {rank} dimensions; see `max_pool` and `avg_pool`."
