@@ -164,6 +164,8 @@ def attr_value(value: Any) -> Any:
                 made.list.shape.append(attr_values.shape_proto(each))
             elif isinstance(each, (str, bytes)):
                 made.list.s.append(each.encode() if isinstance(each, str) else each)
+            elif isinstance(each, float):
+                made.list.f.append(each)
             else:
                 made.list.i.append(each)
         return made

@@ -15,6 +15,13 @@ from estimatorkit.core.example_parsing import Column
 from estimatorkit.core.graphdef_export import Rule, Writer, plain
 from estimatorkit.core.shapes import TensorShape
 
+
+def _seeds(pair: Any) -> dict[str, int]:
+    """The seeds of the graph and of the operation; two zeros mean none."""
+    first, second = pair or (0, 0)
+    return {"seed": int(first), "seed2": int(second)}
+
+
 # -- layers
 
 
@@ -54,17 +61,15 @@ def _convolution(w: Writer) -> None:
         attrs = _spread_window(w, first, "strides", "dilations")
         w.node("Conv3D", w.inputs, T=dtype, data_format="NCDHW" if first else "NDHWC", **attrs)
         return
-    if dimensions == 1 and w.attrs["groups"] == 1:
+    if dimensions == 1:
         _convolution_of_vectors(w, first)
         return
     attrs = {"T": dtype, **_window(w, first, "strides", "dilations")}
     kernel = w.op.inputs[1].shape.as_list() if w.op.inputs[1].shape.rank else [None]
-    if w.attrs["groups"] == 1:
+    channels = w.attrs["groups"]
+    if channels == 1 or None in kernel or kernel[2] != 1:  # groups follow from the shapes
         w.node("Conv2D", w.inputs, **attrs)
         return
-    depthwise = None not in kernel and kernel[2] == 1
-    w.require(depthwise, "it has groups of channels, and is not depthwise")
-    channels = w.attrs["groups"]
     dims = w.const([*kernel[:2], channels, kernel[3] // channels], "filter/shape", int32)
     kernels = w.node("Reshape", [w.inputs[1], dims], "filter", T=dtype, Tshape=int32)
     w.node("DepthwiseConv2dNative", [w.inputs[0], kernels], **attrs)
@@ -87,6 +92,55 @@ def _transposed_convolution(w: Writer) -> None:
     attrs = _window(w, w.attrs["first"], "strides", "dilations")
     w.require(w.dtype(2) is int32, "the output's shape is not int32")
     w.node("Conv2DBackpropInput", [sizes, kernels, value], T=w.dtype(), **attrs)
+
+
+def _convolution_s_filter(w: Writer) -> None:
+    attrs = _window(w, w.attrs["first"], "strides", "dilations")
+    w.require(w.dtype(1) is int32, "the filter's shape is not int32")
+    w.node("Conv2DBackpropFilter", w.inputs, T=w.dtype(), **attrs)
+
+
+def _dilation(w: Writer) -> None:
+    w.node("Dilation2D", w.inputs, T=w.dtype(), **_spread_window(w, False, "strides", "rates"))
+
+
+def _fractional_windows(w: Writer) -> list[str]:
+    """The whole pooling, which gives the windows' bounds, too; `_of_windows` takes its output."""
+    poolings = [op for op in w.op.outputs[0].consumers() if op.type in _FRACTIONAL]
+    w.require(len(poolings) == 1, "it is not for one pooling")
+    pooling, fixed = poolings[0], w.attrs["fixed"]
+    w.require(list(pooling.inputs) == [w.op.inputs[0], *w.op.outputs], "it is of another input")
+    name = w.node(
+        _FRACTIONAL[pooling.type],
+        w.inputs,
+        T=w.dtype(),
+        pooling_ratio=[1.0, *w.attrs["ratios"], 1.0],
+        pseudo_random=w.attrs["pseudo_random"],
+        overlapping=pooling.attrs["overlapping"],
+        deterministic=fixed is not None,
+        **_seeds(fixed or w.attrs["_seed"]),
+    )
+    return [f"{name}:1", f"{name}:2"]
+
+
+_FRACTIONAL = {
+    "AvgPoolOfSequences": "FractionalAvgPool",
+    "MaxPoolOfSequences": "FractionalMaxPool",
+}
+
+
+def _of_windows(w: Writer) -> None:
+    of_the_pooling = w.op.inputs[1].op.type == "FractionalPoolingSequences"
+    w.require(of_the_pooling, "its windows are given")
+    w.node("Identity", [w.op.inputs[1].op.name], T=w.dtype())
+
+
+def _learned_candidates(w: Writer) -> None:
+    classes = w.op.inputs[0].shape
+    w.require(classes.rank == 2 and classes[1] is not None, "the count of classes is not known")
+    kept = {key: w.attrs[key] for key in ("num_sampled", "unique", "range_max")}
+    seeds = _seeds(w.attrs["seed"])
+    w.node("LearnedUnigramCandidateSampler", w.inputs, num_true=classes[1], **kept, **seeds)
 
 
 def _pool(type_: str) -> Rule:
@@ -169,7 +223,7 @@ def _check_numerics(w: Writer) -> None:
 
 def _random(type_: str) -> Rule:
     def rule(w: Writer) -> None:
-        seeds = {"seed": 0, "seed2": int(w.attrs["_seed"] or 0)}
+        seeds = _seeds(w.attrs["_seed"])
         w.node(type_, w.inputs, T=w.dtype(), dtype=w.attrs["dtype"], **seeds)
 
     return rule
@@ -327,12 +381,16 @@ LAYER_RULES: dict[str, Rule] = {
         name: _assign(name)
         for name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
     },
+    **dict.fromkeys(_FRACTIONAL, _of_windows),
     "AsString": _as_string,
     "BiasAdd": _bias_add,
     "Convolution": _convolution,
+    "ConvolutionBackpropFilter": _convolution_s_filter,
     "ConvolutionBackpropInput": _transposed_convolution,
     "DecodeImage": _decode_image,
     "DecodeRaw": plain("DecodeRaw", "out_type", "little_endian"),
+    "Dilation2D": _dilation,
+    "FractionalPoolingSequences": _fractional_windows,
     "FusedBatchNormV3": _batch_norm,
     "FlipImage": _flip,
     "GrayscaleToRGB": _to_rgb,
@@ -342,6 +400,7 @@ LAYER_RULES: dict[str, Rule] = {
         *("", "", "key_index", "value_index", "vocab_size", "delimiter", "offset"),
     ),
     "InitializeTableV2": _on_table("InitializeTableV2", "Tkey", "Tval"),
+    "LearnedUnigramCandidateSampler": _learned_candidates,
     "LookupTableFindOrHash": _find_or_hash,
     "LookupTableFindV2": _on_table("LookupTableFindV2", "Tin", "Tout"),
     "LookupTableSizeV2": _on_table("LookupTableSizeV2", "", ""),
@@ -358,6 +417,7 @@ LAYER_RULES: dict[str, Rule] = {
     "StringToHashBucketFast": plain("StringToHashBucketFast", "num_buckets"),
     "StringToNumber": _string_to_number,
     "StringUpper": plain("StringUpper", "encoding"),
+    "UnigramSampler": plain("NoOp"),  # TensorFlow's sampler counts by itself
     "VarHandleOp": _handle,
     "VarIsInitializedOp": _is_initialized,
 }

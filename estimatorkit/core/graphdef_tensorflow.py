@@ -69,8 +69,12 @@ def _window(n: Node) -> dict[str, Any]:
     }
 
 
+def _dilations(n: Node) -> list[int]:
+    return list(n.get("dilations", (1, 1, 1, 1)))
+
+
 def _conv2d(f: Any, n: Node) -> Any:
-    return f(n[0], n[1], dilations=list(n.get("dilations", (1, 1, 1, 1))), **_window(n))
+    return f(n[0], n[1], dilations=_dilations(n), **_window(n))
 
 
 def _conv3d(f: Any, n: Node) -> Any:
@@ -87,7 +91,28 @@ def _depthwise_conv2d(f: Any, n: Node) -> Any:
 
 
 def _conv2d_transpose(f: Any, n: Node) -> Any:
-    return f(n[2], n[1], output_shape=n[0], **_window(n))
+    return f(n[2], n[1], output_shape=n[0], dilations=_dilations(n), **_window(n))
+
+
+def _conv2d_backprop_filter(f: Any, n: Node) -> Any:
+    return f(*n.inputs, dilations=_dilations(n), **_window(n))
+
+
+def _dilation2d(f: Any, n: Node) -> Any:
+    windows = {key: list(n[key]) for key in ("strides", "rates")}
+    return f(n[0], n[1], **windows, padding=n["padding"], name=n.name)
+
+
+def _fractional_pool(f: Any, n: Node) -> Any:
+    flags = {key: n.get(key, False) for key in ("pseudo_random", "overlapping", "deterministic")}
+    seeds = {key: n.get(key, 0) for key in ("seed", "seed2")}
+    return f(n[0], list(n["pooling_ratio"]), **flags, **seeds, name=n.name)
+
+
+def _learned_candidates(f: Any, n: Node) -> Any:
+    kept = {key: n[key] for key in ("num_true", "num_sampled", "unique", "range_max")}
+    seeded = n.get("seed", 0) or n.get("seed2", 0)
+    return f(n[0], **kept, seed=n.get("seed2", 0) if seeded else None, name=n.name)
 
 
 def _pool(f: Any, n: Node) -> Any:
@@ -293,9 +318,16 @@ RULES: dict[str, Rule] = {
         "nn.bias_add", lambda f, n: f(n[0], n[1], n.get("data_format", "NHWC"), name=n.name)
     ),
     "Conv2D": Rule("nn.conv2d", _conv2d),
+    "Conv2DBackpropFilter": Rule("nn.conv2d_backprop_filter", _conv2d_backprop_filter),
     "Conv2DBackpropInput": Rule("nn.conv2d_transpose", _conv2d_transpose),
     "Conv3D": Rule("nn.conv3d", _conv3d),
     "DepthwiseConv2dNative": Rule("nn.depthwise_conv2d", _depthwise_conv2d),
+    "Dilation2D": Rule("nn.dilation2d", _dilation2d),
+    "FractionalAvgPool": Rule("nn.fractional_avg_pool", _fractional_pool),
+    "FractionalMaxPool": Rule("nn.fractional_max_pool", _fractional_pool),
+    "LearnedUnigramCandidateSampler": Rule(
+        "nn.learned_unigram_candidate_sampler", _learned_candidates
+    ),
     "MaxPool": Rule("nn.max_pool", _pool),
     "AvgPool": Rule("nn.avg_pool", _pool),
     **{

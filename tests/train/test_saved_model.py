@@ -254,6 +254,23 @@ def test_what_has_no_node_is_left_out() -> None:
     assert "VectorJacobianProduct" not in types
 
 
+def test_seeds_of_random_operations_are_written() -> None:
+    tf.set_random_seed(4)
+    tf.random_uniform([2], seed=5, name="uniform")
+    tf.nn.fractional_max_pool(tf.ones([1, 4, 4, 1]), 1.5, name="windows")
+    tf.nn.fractional_max_pool(tf.ones([1, 4, 4, 1]), 1.5, seed=1, seed2=2, name="seeded")
+    exported = export_graph(tf.get_default_graph())
+    assert not exported.missing
+    seeds = {
+        node.name: (node.attr["seed"].i, node.attr["seed2"].i)
+        for node in exported.graph_def.node
+        if "seed" in node.attr
+    }
+    assert seeds["uniform/RandomUniform"] == (4, 5)
+    assert seeds["windows/sequences"][0] == 4
+    assert seeds["seeded/sequences"] == (1, 2)
+
+
 def test_a_signature_without_nodes_is_written_for_this_package(tmp_path: Path, caplog: Any) -> None:
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     w = tf.get_variable("w", initializer=np.array([[2.0], [1.0]], np.float32))
