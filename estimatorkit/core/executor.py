@@ -31,6 +31,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.core.plan import Plan, Segment
+from estimatorkit.core.recompilation import ShapeWatch
 from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.timeline import Trace
@@ -162,6 +163,7 @@ class CompiledSegment:
         self._executables: dict[Any, Callable[..., Any]] = {}
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
+        self._watch = ShapeWatch(self._traced, self._static)
         self._changed = changed_names(segment)
         taken = state_names(segment)
         self._kept = [name for name in taken if name not in self._changed]
@@ -228,6 +230,7 @@ class CompiledSegment:
 
         def segment(inputs: Any, kept: Any, donated: Any) -> Any:
             self._state.compilations[self._name] += 1  # traced once a compilation
+            self._watch.add(inputs, list(static.values()))
             values = dict(zip(taken, [*kept, *donated], strict=True))
             return function(inputs, [values[name] for name in names])
 
