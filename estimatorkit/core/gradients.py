@@ -86,14 +86,8 @@ def gradients(
         flowing: dict[Tensor, list[Any]] = {}
         for target, gradient in zip(targets, given, strict=True):
             flowing.setdefault(target, []).append(_first_gradient(target, gradient))
-        places = _with_inside(sources)
-        _flow_back(
-            graph, targets, {each for at in places.values() for each in at}, stopped, flowing
-        )
-        results = [
-            _total([gradient for place in places[source] for gradient in flowing.get(place, ())])
-            for source in sources
-        ]
+        _flow_back(graph, targets, set(sources), stopped, flowing)
+        results = [_total(flowing.get(source, ())) for source in sources]
         if unconnected == "zero":
             results = [
                 filling.zeros_like(x) if result is None else result
@@ -110,30 +104,6 @@ def _source(x: Any) -> Tensor:
     """A variable's gradient is collected at its handle, whatever reads were made of it."""
     handle = getattr(x, "handle", None)
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
-
-
-def _with_inside(sources: Sequence[Tensor]) -> dict[Tensor, list[Tensor]]:
-    """For each source itself and, in a function's body, what stands there for it.
-
-    For a variable's handle that is also its value, read before in a graph around the body.
-    """
-    places = {source: [source] for source in sources}
-    graph: Any = get_default_graph()
-    captures: Mapping[Tensor, Tensor] = getattr(graph, "captures", {})
-    outside: dict[Tensor, Tensor] = {}
-    while hasattr(graph, "captures"):
-        outside.update({inner: outer for outer, inner in graph.captures.items()})
-        graph = graph.outer
-    for inner in captures.values():
-        tensor: Tensor | None = inner
-        while tensor is not None:
-            if tensor in places and tensor is not inner:
-                places[tensor].append(inner)
-            around = outside.get(tensor)
-            if around is None and tensor.op.type == "ReadVariableOp":
-                around = tensor.op.inputs[0]
-            tensor = around
-    return places
 
 
 def _first_gradient(target: Tensor, gradient: Any) -> Any:
@@ -167,46 +137,79 @@ def _flow_back(
     stopped: set[Tensor],
     flowing: dict[Tensor, list[Any]],
 ) -> None:
-    reached = _reached_from(targets)
-    carrying = _carrying(reached, sources, stopped)
+    """Adds to `flowing` what flows into tensors between the sources and the targets.
+
+    In a function's body also into those of the graphs around it, by operations in the body.
+    """
+    around = _around(graph)
+    reached = _reached_from(targets, around)
+    carrying = _carrying(reached, around, sources, stopped)
     for op in reversed(reached):
         if not any(output in flowing for output in op.outputs):
             continue
-        wanted = tuple(position for position, tensor in enumerate(op.inputs) if tensor in carrying)
+        inputs = _inputs(op, around)
+        wanted = tuple(position for position, tensor in enumerate(inputs) if tensor in carrying)
         if not wanted or any(output in stopped for output in op.outputs):
             continue
         incoming = [_total(flowing.get(output, ())) for output in op.outputs]
         for output, gradient in zip(op.outputs, incoming, strict=True):
             if gradient is not None:
                 flowing[output] = [gradient]
-        with nullcontext() if not op.device else graph.device(op.device):  # where the op is
-            found = _backward(op, incoming, wanted)
+        if inputs is op.inputs:
+            with nullcontext() if not op.device else graph.device(op.device):  # where the op is
+                found = _backward(op, incoming, wanted)
+        else:
+            found = incoming
         for position, gradient in zip(wanted, found, strict=True):
             if gradient is not None:
-                flowing.setdefault(op.inputs[position], []).append(gradient)
+                flowing.setdefault(inputs[position], []).append(gradient)
 
 
-def _reached_from(targets: Sequence[Tensor]) -> list[Operation]:
-    """The operations that the targets depend on, in the order of their making (topological)."""
+def _around(graph: Any) -> dict[Tensor, Tensor]:
+    """In a function's body, for each tensor that it captured the one of the graph around it."""
+    around: dict[Tensor, Tensor] = {}
+    while hasattr(graph, "captures"):
+        around.update({inner: outer for outer, inner in graph.captures.items()})
+        graph = graph.outer
+    return around
+
+
+def _inputs(op: Operation, around: Mapping[Tensor, Tensor]) -> Sequence[Tensor]:
+    """An operation's inputs; those of a captured tensor's are what was captured."""
+    if around and not op.inputs and len(op.outputs) == 1 and op.outputs[0] in around:
+        return [around[op.outputs[0]]]
+    return op.inputs
+
+
+def _reached_from(targets: Sequence[Tensor], around: Mapping[Tensor, Tensor]) -> list[Operation]:
+    """The operations that the targets depend on, inputs before what uses them."""
     seen: set[Operation] = set()
     pending = [target.op for target in targets]
     while pending:
         op = pending.pop()
         if op not in seen:
             seen.add(op)
-            pending.extend(tensor.op for tensor in op.inputs)
-    return sorted(seen, key=lambda op: op.index)
+            pending.extend(tensor.op for tensor in _inputs(op, around))
+    # In one graph that is the order of their making; a graph around another one comes first.
+    return sorted(seen, key=lambda op: (_depth(op.graph) if around else 0, op.index))
+
+
+def _depth(graph: Any) -> int:
+    return 1 + _depth(graph.outer) if hasattr(graph, "captures") else 0
 
 
 def _carrying(
-    reached: Sequence[Operation], sources: set[Tensor], stopped: set[Tensor]
+    reached: Sequence[Operation],
+    around: Mapping[Tensor, Tensor],
+    sources: set[Tensor],
+    stopped: set[Tensor],
 ) -> set[Tensor]:
     """The tensors that depend on a source by way of differentiable ones."""
     carrying = {
         tensor for tensor in sources if tensor.dtype.is_differentiable or tensor.dtype is resource
     }
     for op in reached:
-        if any(tensor in carrying for tensor in op.inputs):
+        if any(tensor in carrying for tensor in _inputs(op, around)):
             carrying.update(
                 output
                 for output in op.outputs
