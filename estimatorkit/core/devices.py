@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from estimatorkit.core.errors import explain
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class DeviceSpec:
     """Where an operation is asked to run, known in part.
 
@@ -44,6 +44,15 @@ class DeviceSpec:
         for part in filter(None, spec.split("/")):
             found = replace(found, **_fields_of(part, spec))
         return found
+
+    def parse_from_string(self, spec: str) -> DeviceSpec:
+        """Makes this what `from_string` reads, and returns it."""
+        vars(self).update(vars(DeviceSpec.from_string(spec)))
+        return self
+
+    def merge_from(self, other: DeviceSpec) -> None:
+        """Takes over what `other` says."""
+        vars(self).update(vars(self.make_merged_spec(other)))
 
     def to_string(self) -> str:
         """The form that `from_string` reads; '' where nothing is known."""

@@ -55,6 +55,26 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return f"did you mean {near[0]!r}?" if near else None
 
 
+# Status codes: what `error_code` of an exception is.
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
 class OpError(Exception):
     """Something failed while a graph ran.
 
@@ -65,7 +85,7 @@ class OpError(Exception):
         error_code: the status code; a subclass sets its own.
     """
 
-    error_code: int = 2
+    error_code: int = UNKNOWN
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)
@@ -82,94 +102,111 @@ class OpError(Exception):
 class CancelledError(OpError):
     """The call was cancelled, for example by closing a queue or a session."""
 
-    error_code = 1
+    error_code = CANCELLED
 
 
 class UnknownError(OpError):
     """An error without a class of its own."""
 
-    error_code = 2
+    error_code = UNKNOWN
 
 
 class InvalidArgumentError(OpError):
     """A value has a shape, a dtype or content that the op cannot take."""
 
-    error_code = 3
+    error_code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(OpError):
     """The time allowed ran out."""
 
-    error_code = 4
+    error_code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(OpError):
     """A file, a checkpoint or a key is not there."""
 
-    error_code = 5
+    error_code = NOT_FOUND
 
 
 class AlreadyExistsError(OpError):
     """Something that was to be made exists."""
 
-    error_code = 6
+    error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError):
     """The process may not do this."""
 
-    error_code = 7
+    error_code = PERMISSION_DENIED
 
 
 class UnauthenticatedError(OpError):
     """The caller gave no valid credentials."""
 
-    error_code = 16
+    error_code = UNAUTHENTICATED
 
 
 class ResourceExhaustedError(OpError):
     """Memory, disk or a quota is used up."""
 
-    error_code = 8
+    error_code = RESOURCE_EXHAUSTED
 
 
 class FailedPreconditionError(OpError):
     """The system is not in the state needed: above all, a variable without a value is read."""
 
-    error_code = 9
+    error_code = FAILED_PRECONDITION
 
 
 class AbortedError(OpError):
     """The call was given up, usually for a conflict with another."""
 
-    error_code = 10
+    error_code = ABORTED
 
 
 class OutOfRangeError(OpError):
     """The input has ended: an iterator or a closed queue has no more elements."""
 
-    error_code = 11
+    error_code = OUT_OF_RANGE
 
 
 class UnimplementedError(OpError):
     """The op exists, but not for these arguments."""
 
-    error_code = 12
+    error_code = UNIMPLEMENTED
 
 
 class InternalError(OpError):
     """An invariant of the package is broken: please report it."""
 
-    error_code = 13
+    error_code = INTERNAL
 
 
 class UnavailableError(OpError):
     """A task or a service cannot be reached now; trying again may help."""
 
-    error_code = 14
+    error_code = UNAVAILABLE
 
 
 class DataLossError(OpError):
     """A file is truncated or corrupt."""
 
-    error_code = 15
+    error_code = DATA_LOSS
+
+
+_CLASSES: dict[int, type[OpError]] = {each.error_code: each for each in OpError.__subclasses__()}
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """The class of the errors of a status code.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _CLASSES[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """The status code of a class of errors."""
+    return cls.error_code

@@ -3,7 +3,8 @@
 `flatten` and `pack_sequence_as` are inverse to each other and visit dicts in the order of their
 sorted keys, as `tf.nest` does. Everything else (arrays, tensors, strings, None) is a leaf.
 `tf.data` differs from `Session.run` in one point: there a list is a value (it becomes an array), so
-`flatten(..., lists_are_leaves=True)`.
+`flatten(..., lists_are_leaves=True)`. With `expand_composites`, sparse tensors and the like (see
+`composite`) are structures of their tensors.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ def is_namedtuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def is_nested(value: object, *, lists_are_leaves: bool = False) -> bool:
+def is_nested(
+    value: object, *, lists_are_leaves: bool = False, expand_composites: bool = False
+) -> bool:
     """Whether `value` is a structure rather than a leaf."""
     if isinstance(value, list):
         return not lists_are_leaves
-    return isinstance(value, (tuple, Mapping))
+    if isinstance(value, (tuple, Mapping)):
+        return True
+    return expand_composites and _is_composite(value)
+
+
+def _is_composite(value: object) -> bool:
+    return hasattr(value, "_components")
 
 
 def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
@@ -42,7 +51,7 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
 def _children(structure: Any) -> list[Any]:
     if isinstance(structure, Mapping):
         return [structure[key] for key in _sorted_keys(structure)]
-    return list(structure)
+    return list(structure._components() if _is_composite(structure) else structure)
 
 
 def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
@@ -52,41 +61,54 @@ def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
         return ordered if type(structure) is dict else type(structure)(ordered)  # type: ignore[call-arg]
     if is_namedtuple(structure):
         return type(structure)(*children)
+    if _is_composite(structure):
+        from estimatorkit.core.composite import with_components
+
+        return with_components(structure, children)
     return type(structure)(children)
 
 
-def flatten(structure: Any, *, lists_are_leaves: bool = False) -> list[Any]:
+def flatten(
+    structure: Any, expand_composites: bool = False, *, lists_are_leaves: bool = False
+) -> list[Any]:
     """Returns the leaves of `structure` from left to right; a leaf by itself gives `[leaf]`."""
-    return list(_leaves(structure, lists_are_leaves))
+    return list(_leaves(structure, lists_are_leaves, expand_composites))
 
 
-def _leaves(structure: Any, lists_are_leaves: bool) -> Iterator[Any]:
-    if is_nested(structure, lists_are_leaves=lists_are_leaves):
+def _leaves(structure: Any, lists_are_leaves: bool, expand_composites: bool) -> Iterator[Any]:
+    if is_nested(structure, lists_are_leaves=lists_are_leaves, expand_composites=expand_composites):
         for child in _children(structure):
-            yield from _leaves(child, lists_are_leaves)
+            yield from _leaves(child, lists_are_leaves, expand_composites)
     else:
         yield structure
 
 
-def pack_sequence_as(structure: Any, flat: Sequence[Any], *, lists_are_leaves: bool = False) -> Any:
-    """Puts the values of `flat` where the leaves of `structure` are.
+def pack_sequence_as(
+    structure: Any,
+    flat_sequence: Sequence[Any],
+    expand_composites: bool = False,
+    *,
+    lists_are_leaves: bool = False,
+) -> Any:
+    """Puts the values of `flat_sequence` where the leaves of `structure` are.
 
     Raises:
-        ValueError: `flat` has another number of values than `structure` has leaves.
+        ValueError: there are more or fewer values than leaves.
     """
-    count = len(flatten(structure, lists_are_leaves=lists_are_leaves))
-    if count != len(flat):
+    kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
+    count = len(flatten(structure, **kinds))
+    if count != len(flat_sequence):
         raise ValueError(
             explain(
                 "the flat sequence does not fit the structure",
                 expected=f"{count} leaves",
-                received=f"{len(flat)} values",
+                received=f"{len(flat_sequence)} values",
             )
         )
-    values = iter(flat)
+    values = iter(flat_sequence)
 
     def build(part: Any) -> Any:
-        if is_nested(part, lists_are_leaves=lists_are_leaves):
+        if is_nested(part, **kinds):
             # Children are visited in sorted order, as flatten does, whatever the dict's own order.
             return _rebuild(part, [build(child) for child in _children(part)])
         return next(values)
@@ -95,41 +117,61 @@ def pack_sequence_as(structure: Any, flat: Sequence[Any], *, lists_are_leaves: b
 
 
 def map_structure(
-    function: Callable[..., Any], *structures: Any, lists_are_leaves: bool = False
+    func: Callable[..., Any],
+    *structures: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    lists_are_leaves: bool = False,
 ) -> Any:
-    """Applies `function` to the leaves of equally nested structures, keeping the structure of the
+    """Applies `func` to the leaves of equally nested structures, keeping the structure of the
     first.
 
     Raises:
         ValueError: the structures have different nesting.
     """
+    kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
     first = structures[0]
     for other in structures[1:]:
-        assert_same_structure(first, other, lists_are_leaves=lists_are_leaves)
-    columns = [flatten(each, lists_are_leaves=lists_are_leaves) for each in structures]
+        assert_same_structure(first, other, check_types, **kinds)
+    columns = [flatten(each, **kinds) for each in structures]
     return pack_sequence_as(
-        first,
-        [function(*leaves) for leaves in zip(*columns, strict=True)],
-        lists_are_leaves=lists_are_leaves,
+        first, [func(*leaves) for leaves in zip(*columns, strict=True)], **kinds
     )
 
 
-def assert_same_structure(first: Any, second: Any, *, lists_are_leaves: bool = False) -> None:
-    """Raises ValueError where the two structures differ in nesting or keys."""
-    nested = [is_nested(each, lists_are_leaves=lists_are_leaves) for each in (first, second)]
+def assert_same_structure(
+    nest1: Any,
+    nest2: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    *,
+    lists_are_leaves: bool = False,
+) -> None:
+    """Raises ValueError where the two structures differ in nesting or keys.
+
+    Args:
+        nest1, nest2: the structures.
+        check_types: accepted without effect: lists and tuples are alike, dicts of all classes too.
+        expand_composites: composites are structures, too.
+        lists_are_leaves: lists are values.
+    """
+    kinds = {"lists_are_leaves": lists_are_leaves, "expand_composites": expand_composites}
+    nested = [is_nested(each, **kinds) for each in (nest1, nest2)]
     if nested == [False, False]:
         return
-    same = nested == [True, True] and isinstance(first, Mapping) == isinstance(second, Mapping)
-    if same and isinstance(first, Mapping):
-        same = set(first) == set(second)
+    same = nested == [True, True] and isinstance(nest1, Mapping) == isinstance(nest2, Mapping)
+    if same and isinstance(nest1, Mapping):
+        same = set(nest1) == set(nest2)
+    elif same and (_is_composite(nest1) or _is_composite(nest2)):
+        same = type(nest1) is type(nest2)
     elif same:
-        same = len(first) == len(second)
+        same = len(nest1) == len(nest2)
     if not same:
         raise ValueError(
-            explain("two structures are not nested alike", expected=first, received=second)
+            explain("two structures are not nested alike", expected=nest1, received=nest2)
         )
-    for one, other in zip(_children(first), _children(second), strict=True):
-        assert_same_structure(one, other, lists_are_leaves=lists_are_leaves)
+    for one, other in zip(_children(nest1), _children(nest2), strict=True):
+        assert_same_structure(one, other, check_types, **kinds)
 
 
 def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:

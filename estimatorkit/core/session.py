@@ -58,6 +58,11 @@ class Session:
         """The target."""
         return self._target
 
+    @property
+    def graph_def(self) -> Any:
+        """The graph as it is now, as a `GraphDef`."""
+        return self.graph.as_graph_def()
+
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
         """Forgets what the sessions of a target share.

@@ -38,6 +38,9 @@ _PLACES = {
     **names("estimatorkit.train.server", "Server"),
     **names("estimatorkit.train.profiler_hook", "ProfilerHook"),
     **names(
+        "estimatorkit.train.session_hooks", "FeedFnHook", "FinalOpsHook", "GlobalStepWaiterHook"
+    ),
+    **names(
         "estimatorkit.train.summary_hooks",
         *("SecondOrStepTimer", "StepCounterHook", "SummarySaverHook"),
     ),

@@ -168,3 +168,17 @@ def test_computed_paddings_and_depth() -> None:
             np.testing.assert_array_equal(values[2], np.array([[1], [-1]]) == classes)
             expected = np.where(np.array([[[1, 0]]]) == classes[:, None, None], 5, 2)
             np.testing.assert_array_equal(values[3], expected)
+
+
+def test_status_codes_are_tensorflow_s() -> None:
+    names = ["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"]
+    names += ["ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"]
+    names += ["ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"]
+    assert [getattr(tf.errors, name) for name in names] == list(range(16))
+    assert tf.errors.UNAUTHENTICATED == 16
+    for code in range(1, 17):
+        kind = tf.errors.exception_type_from_error_code(code)
+        assert kind(None, None, "no").error_code == code
+        assert tf.errors.error_code_from_exception_type(kind) == code
+    assert tf.errors.OpError(None, None, "no", tf.errors.ABORTED).error_code == 10
+    assert tf.errors.exception_type_from_error_code(11) is tf.errors.OutOfRangeError

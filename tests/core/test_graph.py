@@ -317,6 +317,15 @@ def test_device_names(spec: str, canonical: str) -> None:
     assert DeviceSpec().make_merged_spec(found) == found
 
 
+def test_device_specs_change_as_tensorflow_ones() -> None:
+    spec = DeviceSpec(job="a", device_type="GPU", device_index=0)
+    assert spec.parse_from_string("/job:b/task:1") is spec
+    assert spec == DeviceSpec("b", task=1)
+    spec.merge_from(DeviceSpec(job="c", device_type="CPU"))
+    spec.replica = 2
+    assert spec.to_string() == "/job:c/replica:2/task:1/device:CPU:*"
+
+
 @pytest.mark.parametrize("spec", ["my gpu", "/job", "/task:one", "/cpu:zero", "/disk:0"])
 def test_malformed_device_names(graph: Graph, spec: str) -> None:
     with pytest.raises(ValueError, match="Unknown attribute"), graphs.device(spec):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import estimatorkit as tf
 from estimatorkit.core import nest
 
 
@@ -96,3 +97,22 @@ def test_wrong_counts_and_keys() -> None:
         nest.pack_sequence_as([1, 2], [1, 2, 3])
     with pytest.raises(TypeError, match="cannot be sorted"):
         nest.flatten({"a": 1, 2: 3})
+
+
+def test_composites_are_expanded_where_asked() -> None:
+    sparse = tf.SparseTensor([[0, 1]], [2.0], [2, 2])
+    structure = {"b": [sparse, 1], "a": 2}
+    assert nest.flatten(structure) == [2, sparse, 1]
+    parts = nest.flatten(structure, expand_composites=True)
+    assert parts == [2, sparse.indices, sparse.values, sparse.dense_shape, 1]
+    packed = nest.pack_sequence_as(structure, parts, expand_composites=True)
+    assert isinstance(packed["b"][0], tf.SparseTensor)
+    assert packed["b"][0].values is sparse.values
+    names = nest.map_structure(lambda x, _: x, structure, structure)
+    assert names == structure
+    again = nest.map_structure(tf.identity, sparse, expand_composites=True)
+    assert isinstance(again, tf.SparseTensor)
+    assert again.values is not sparse.values
+    with pytest.raises(ValueError, match="not nested alike"):
+        nest.assert_same_structure(sparse, (1, 2, 3), expand_composites=True)
+    nest.assert_same_structure(sparse, 1)

@@ -677,3 +677,10 @@ def test_a_shape_that_does_not_fit_is_told_when_run() -> None:
 def test_concat_in_the_order_of_the_first_releases() -> None:
     with Graph().as_default(), pytest.raises(TypeError, match=r"before TensorFlow 1\.0"):
         joining.concat(0, [filling.zeros([2]), filling.zeros([3])])
+
+
+def test_a_session_gives_its_graph_s_proto() -> None:
+    with Graph().as_default() as graph, Session() as session:
+        constant(1, name="one")
+        assert session.graph_def == graph.as_graph_def()
+        assert [node.name for node in session.graph_def.node] == ["one"]

@@ -294,3 +294,45 @@ def test_runs_of_other_structures() -> None:
             found = session.run({"a": x, "b": [more, (twice,)]}, feed_dict={x: [1.0, 2.0]})
     np.testing.assert_array_equal(found["a"], [1, 2])
     np.testing.assert_array_equal(found["b"][1][0], [2, 4])
+
+
+def test_hooks_feed_wait_and_compute_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        x = tf.placeholder(tf.int64, [])
+        add = step.assign_add(x)
+        fed = iter([3, 4, 5])
+        last = tf.train.FinalOpsHook({"step": step, "more": step + x}, {x: 100})
+
+        class Others(tf.train.SessionRunHook):
+            """Moves the step while the waiter waits."""
+
+            def after_create_session(self, session: Any, coord: Any) -> None:
+                def sleep(seconds: float) -> None:
+                    looks.append(seconds)
+                    session.run(add, {x: 1})
+
+                monkeypatch.setattr("estimatorkit.train.session_hooks.time.sleep", sleep)
+
+        feeder = tf.train.FeedFnHook(lambda: {x: next(fed)})
+        hooks = [Others(), tf.train.GlobalStepWaiterHook(2), feeder, last]
+        with tf.train.SingularMonitoredSession(hooks) as session:
+            assert last.final_ops_values is None
+            assert [int(session.run(add)) for _ in range(3)] == [5, 9, 14]
+    assert looks == [0.5, 0.5]
+    assert last.final_ops_values == {"step": 14, "more": 114}
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="Global step should be"):
+        tf.train.GlobalStepWaiterHook(2).begin()
+
+
+def test_final_operations_that_read_an_ended_input(caplog: pytest.LogCaptureFixture) -> None:
+    with tf.Graph().as_default(), caplog.at_level("WARNING", "estimatorkit"):
+        value = tf.data.Dataset.range(1).make_one_shot_iterator().get_next()
+        hooks = [tf.train.FinalOpsHook(value)]
+        with (
+            pytest.raises(tf.errors.OutOfRangeError),
+            tf.train.SingularMonitoredSession(hooks, None) as session,
+        ):
+            session.raw_session().run(value)
+    assert "read an input that has ended" in caplog.text
