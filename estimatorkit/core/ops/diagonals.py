@@ -12,6 +12,7 @@ from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
+from estimatorkit.core.ops.diagonal_bands import alignment, ends
 from estimatorkit.core.ops.matrix_parts import (
     POSITIVE,
     SQUARE,
@@ -46,14 +47,68 @@ register(
 )
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with given diagonals, `(..., n)` to `(..., n, n)`."""
-    return make("MatrixDiag", {"diagonal": diagonal}, name=name)
+def matrix_diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with given diagonals.
+
+    Args:
+        diagonal: `(..., n)`; of several diagonals `(..., diagonals, longest)`, the highest first.
+        name: the operation's name.
+        k: which: 0 for the main diagonal, positive above it; or the lowest and the highest.
+        num_rows, num_cols: of the matrices; -1 for as many as it takes.
+        padding_value: what is elsewhere.
+        align: 'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT': where shorter diagonals
+            above the main one are in their row, and where those below are.
+
+    Returns:
+        `(..., rows, columns)`.
+
+    Raises:
+        ValueError: the arguments do not fit, or the diagonals do not fit the rows and columns.
+        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+    """
+    lower, upper = ends(k)
+    rows, columns = (None if int(size) == -1 else int(size) for size in (num_rows, num_cols))
+    plain = lower == upper == 0 and rows is columns is None
+    if plain and not isinstance(padding_value, Tensor) and padding_value == 0:
+        return make("MatrixDiag", {"diagonal": diagonal}, name=name)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    inputs = {"diagonal": diagonal, "padding_value": padding_value}
+    attrs |= {"rows": rows, "columns": columns}
+    return make("MatrixDiagV3", inputs, attrs, name, same_dtype=True)
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The diagonals of matrices, `(..., m, n)` to `(..., min(m, n))`."""
-    return make("MatrixDiagPart", {"input": input}, name=name)
+def matrix_diag_part(
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """The diagonals of matrices, `(..., m, n)` to `(..., min(m, n))`.
+
+    Args:
+        input: the matrices.
+        name, k, align: see `matrix_diag`; several diagonals are `(..., diagonals, longest)`.
+        padding_value: what shorter diagonals are filled up with.
+
+    Raises:
+        ValueError: the arguments do not fit, or there is no such diagonal.
+        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+    """
+    lower, upper = ends(k)
+    if lower == upper == 0:
+        return make("MatrixDiagPart", {"input": input}, name=name)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    inputs = {"input": input, "padding_value": padding_value}
+    return make("MatrixDiagPartV3", inputs, attrs, name, same_dtype=True)
 
 
 def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
@@ -79,10 +134,20 @@ register(
 )
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """The matrices with other diagonals."""
+def matrix_set_diag(
+    input: Any,
+    diagonal: Any,
+    name: str = "set_diag",
+    k: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """The matrices with other diagonals; see `matrix_diag` and `matrix_diag_part`."""
     inputs = {"input": input, "diagonal": diagonal}
-    return make("MatrixSetDiag", inputs, name=name, same_dtype=True)
+    lower, upper = ends(k)
+    if lower == upper == 0:
+        return make("MatrixSetDiag", inputs, name=name, same_dtype=True)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    return make("MatrixSetDiagV3", inputs, attrs, name, same_dtype=True)
 
 
 def _band_part(x: Any, lower: Any, upper: Any, module: Any = jnp) -> Any:
