@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import complex64, complex128, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import identity, shape
 from estimatorkit.core.ops.elementwise import cast, equal, maximum
 from estimatorkit.core.ops.filling import ones
@@ -93,6 +95,70 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
         return where(equal(x, 1), y, x)
 
 
+class Template:
+    """See `make_template`.
+
+    Attributes:
+        func: the function.
+        variable_scope: where its variables are; None before they are.
+    """
+
+    def __init__(
+        self, name: str, func: Callable[..., Any], unique_name: str | None, getter: Any
+    ) -> None:
+        self.func = func
+        self.variable_scope: Any = None
+        self._called = False
+        self._where = (unique_name, name), {"custom_getter": getter}
+
+    def take_scope(self) -> None:
+        """Takes the variable scope now, and leaves the name scope for the first call."""
+        names, options = self._where
+        with variable_scope(*names, **options, auxiliary_name_scope=False) as scope:
+            self.variable_scope = scope
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives, with the template's variables."""
+        names, options = self._where
+        if self.variable_scope is None:
+            inside = variable_scope(*names, **options)
+        else:
+            inside = variable_scope(self.variable_scope, reuse=True if self._called else None)
+        with inside as scope:
+            result = self.func(*args, **kwargs)
+        if self.variable_scope is None:
+            self.variable_scope = scope
+        self._called = True
+        return result
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The scope's name with a '/' at its end; None before there is one."""
+        return None if self.variable_scope is None else f"{self.variable_scope.name}/"
+
+    @property
+    def name(self) -> str | None:
+        """The scope's name; None before there is one."""
+        return None if self.variable_scope is None else str(self.variable_scope.name)
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables in its scope."""
+        return self._collected(GraphKeys.GLOBAL_VARIABLES) + self._collected(
+            GraphKeys.LOCAL_VARIABLES
+        )
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Those of them that are trainable."""
+        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+
+    def _collected(self, key: str) -> list[Any]:
+        if self.variable_scope is None:
+            return []
+        return list(get_default_graph().get_collection(key, self.variable_scope_name))
+
+
 def make_template(
     name_: str,
     func_: Callable[..., Any],
@@ -100,7 +166,7 @@ def make_template(
     unique_name_: str | None = None,
     custom_getter_: Any = None,
     **kwargs: Any,
-) -> Callable[..., Any]:
+) -> Template:
     """A function whose variables are made by its first call and used again by all others.
 
     Args:
@@ -111,23 +177,8 @@ def make_template(
         custom_getter_: as in `variable_scope`.
         kwargs: arguments that `func_` gets besides those of each call.
     """
-    scopes: list[Any] = []
-
-    def enter() -> Any:
-        return variable_scope(unique_name_, default_name=name_, custom_getter=custom_getter_)
-
+    given = functools.partial(func_, **kwargs) if kwargs else func_
+    template = Template(name_, given, unique_name_, custom_getter_)
     if create_scope_now_:
-        with enter() as scope:
-            scopes.append(scope)
-    called: list[bool] = []
-
-    def template(*args: Any, **more: Any) -> Any:
-        again = variable_scope(scopes[0], reuse=True if called else None) if scopes else enter()
-        with again as scope:
-            result = func_(*args, **{**kwargs, **more})
-        if not scopes:
-            scopes.append(scope)
-        called.append(True)
-        return result
-
+        template.take_scope()
     return template

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,45 @@ def test_a_template_makes_its_variables_once() -> None:
     np.testing.assert_array_equal(values[0], [[2, 2, 2]])
     np.testing.assert_array_equal(values[1], [[4, 4, 4]])
     np.testing.assert_array_equal(values[2], [[2]])
+
+
+# The scopes of three calls' operations, and of the variable, as TensorFlow 2.15.1 names them.
+TEMPLATES: dict[str, tuple[dict[str, Any], list[str], str]] = {
+    "plain": ({}, ["t", "t_1", "t_2"], "t"),
+    "scope taken": ({}, ["t_1", "t_1_1", "t_1_2"], "t_1"),
+    "name taken": ({}, ["t_1", "t_2", "t_3"], "t"),
+    "now": ({"create_scope_now_": True}, ["t", "t_1", "t_2"], "t"),
+    "unique": ({"unique_name_": "u"}, ["u", "u_1", "u_2"], "u"),
+}
+
+
+@pytest.mark.parametrize("case", TEMPLATES)
+def test_operations_of_templates_have_tensorflow_s_names(case: str) -> None:
+    options, scopes, variables = TEMPLATES[case]
+    with tf.Graph().as_default():
+        if case == "scope taken":
+            with tf.variable_scope("t"):
+                tf.constant(1)
+        if case == "name taken":
+            with tf.name_scope("t"):
+                tf.constant(1)
+        template = tf.make_template(
+            "t", lambda x: tf.add(x, tf.get_variable("w", []), name="y"), **options
+        )
+        assert [template(1.0).op.name for _ in range(3)] == [f"{scope}/y" for scope in scopes]
+        assert [each.op.name for each in template.variables] == [f"{variables}/w"]
+        assert template.trainable_variables == tf.trainable_variables()
+        assert (template.name, template.variable_scope_name) == (variables, f"{variables}/")
+
+
+def test_templates_that_begin_at_once_take_turns() -> None:
+    with tf.Graph().as_default():
+        one, other = (
+            tf.make_template("t", lambda: tf.constant(1, name="y"), create_scope_now_=True)
+            for _ in range(2)
+        )
+        found = [each().op.name for each in (one, other, one, other, one)]
+    assert found == ["t/y", "t_1/y", "t_2/y", "t_1_1/y", "t_3/y"]
 
 
 def test_shapes_that_broadcast() -> None:

@@ -108,14 +108,14 @@ def matrix_shape(
 
 def _diagonals(x: Any, padding: Any, lower: int, upper: int, align: str) -> Any:
     x = jnp.asarray(x)
-    where = band(*x.shape[-2:], lower, upper, align)
+    where = band(x.shape[-2], x.shape[-1], lower, upper, align)
     found = jnp.where(where.inside, x[..., where.rows, where.columns], padding)
     return found[..., 0, :] if lower == upper else found
 
 
 def _put(x: Any, diagonals: Any, lower: int, upper: int, align: str) -> Any:
     x, values = jnp.asarray(x), jnp.asarray(diagonals)
-    where = band(*x.shape[-2:], lower, upper, align)
+    where = band(x.shape[-2], x.shape[-1], lower, upper, align)
     if lower == upper:
         values = values[..., None, :]
     if values.shape[-2:] != where.inside.shape:
