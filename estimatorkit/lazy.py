@@ -1,7 +1,7 @@
-"""Lazy public names: a package says where its names live, and each is imported when it is first
-used.
+"""Public names: a package says where its names live, and each is imported when it is first used.
 
-So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas.
+So `import estimatorkit` costs milliseconds and starts neither JAX nor pandas. Modules that are
+public as they are list their own names only (`listing`), not what they import.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from estimatorkit.core.errors import did_you_mean
+from types import ModuleType
+from typing import Any, TypeVar
 
 
 def attach(
@@ -27,6 +26,8 @@ def attach(
     def get(name: str) -> Any:
         place = places.get(name)
         if place is None:
+            from estimatorkit.core.errors import did_you_mean
+
             hint = did_you_mean(name, places)
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
@@ -46,3 +47,39 @@ def names(module: str, *exported: str, **renamed: str) -> dict[str, str]:
         **{name: f"{module}:{name}" for name in exported},
         **{name: f"{module}:{inner}" for name, inner in renamed.items()},
     }
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The names that a module gives to others: `__all__` where there is one, or else what it
+    defines: its functions and classes, and its constants in capitals.
+    """
+    space = vars(module)
+    if "__dir__" in space:
+        return [name for name in dir(module) if not name.startswith("_")]
+    return _own_names(module)
+
+
+def listing(module: str, *hidden: str) -> Callable[[], list[str]]:
+    """A module's `__dir__`: its `public_names`.
+
+    Args:
+        module: the module's `__name__`.
+        hidden: names for the package's own use.
+    """
+    return lambda: [name for name in _own_names(sys.modules[module]) if name not in hidden]
+
+
+def _own_names(module: ModuleType) -> list[str]:
+    space = vars(module)
+    if "__all__" in space:
+        return sorted(space["__all__"])
+    return sorted(name for name, value in space.items() if _is_own(module.__name__, name, value))
+
+
+def _is_own(module: str, name: str, value: Any) -> bool:
+    if name.startswith("_") or isinstance(value, (ModuleType, TypeVar)):
+        return False
+    home = getattr(value, "__module__", None)
+    if home is None:  # a number, a text, a list of these
+        return name.isupper()
+    return bool(home == module or home.startswith(f"{module}."))

@@ -66,3 +66,26 @@ def set_verbosity(v: int | str) -> None:
 def get_logger() -> logging.Logger:
     """The logger that these messages go through."""
     return absl_logging.get_absl_logger()
+
+
+__all__ = [
+    "DEBUG",
+    "ERROR",
+    "FATAL",
+    "INFO",
+    "WARN",
+    "debug",
+    "error",
+    "fatal",
+    "flush",
+    "get_logger",
+    "get_verbosity",
+    "info",
+    "log",
+    "log_every_n",
+    "log_first_n",
+    "set_verbosity",
+    "vlog",
+    "warn",
+    "warning",
+]

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean
+from estimatorkit.lazy import public_names
 
 ROOT = "estimatorkit.compat.v1"
 
@@ -89,8 +90,7 @@ def all_names(table: Table, children: Mapping[str, str]) -> list[str]:
     """The public names of a table's module."""
     found = {*table.names, *children}
     for each in table.behind:
-        module = importlib.import_module(each)
-        found.update(name for name in dir(module) if not name.startswith("_"))
+        found.update(public_names(importlib.import_module(each)))
     return sorted(found)
 
 

@@ -19,6 +19,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from estimatorkit.lazy import listing
+
 
 def explain(
     problem: str,
@@ -210,3 +212,6 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 def error_code_from_exception_type(cls: type[OpError]) -> int:
     """The status code of a class of errors."""
     return cls.error_code
+
+
+__dir__ = listing(__name__, "did_you_mean", "explain")

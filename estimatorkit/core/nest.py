@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.lazy import listing
 
 
 def is_namedtuple(value: object) -> bool:
@@ -199,3 +200,6 @@ def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
             )
         parts = list(zip(shallow, deep, strict=True))
     return [leaf for one, other in parts for leaf in flatten_up_to(one, other)]
+
+
+__dir__ = listing(__name__)

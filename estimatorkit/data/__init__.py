@@ -10,7 +10,7 @@ from estimatorkit.data.dataset import AUTOTUNE, Dataset
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import TensorSpec
-from estimatorkit.lazy import attach, names
+from estimatorkit.lazy import attach, listing, names
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
@@ -37,6 +37,7 @@ __all__ = [
     "pandas_input_fn",
     "read_csv",
 ]
+__dir__ = listing(__name__)
 
 
 def __getattr__(name: str) -> Any:

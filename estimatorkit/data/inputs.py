@@ -9,6 +9,7 @@ import numpy as np
 
 from estimatorkit.core.errors import explain
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,3 +154,6 @@ def _input_fn(
         return dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
 
     return input_fn
+
+
+__dir__ = listing(__name__)

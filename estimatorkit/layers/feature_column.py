@@ -30,6 +30,7 @@ from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.lazy import listing
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
 
@@ -505,3 +506,4 @@ __all__ = [
     "normalize_columns",
     "numeric_column",
 ]
+__dir__ = listing(__name__)

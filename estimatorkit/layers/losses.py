@@ -20,6 +20,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, nn, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.weighting import aligned, broadcast, remove_squeezable_dimensions
+from estimatorkit.lazy import listing
 
 
 class Reduction:
@@ -392,3 +393,4 @@ __all__ = [
     "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]
+__dir__ = listing(__name__)

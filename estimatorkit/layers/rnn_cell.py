@@ -29,6 +29,7 @@ from estimatorkit.layers.rnn_cell_wrappers import (
     OutputProjectionWrapper,
     ResidualWrapper,
 )
+from estimatorkit.lazy import listing
 
 __all__ = [
     "SAME_EACH_STEP",
@@ -46,6 +47,7 @@ __all__ = [
     "assert_like_cell",
     "zeros_of",
 ]
+__dir__ = listing(__name__)
 
 
 class BasicRNNCell(RNNCell):

@@ -18,6 +18,7 @@ from estimatorkit.core.errors import CancelledError, OpError, OutOfRangeError, e
 from estimatorkit.core.graph import add_to_collection
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.queues import QueueBase
+from estimatorkit.lazy import listing
 from estimatorkit.train.coordinator import Coordinator
 from estimatorkit.train.log import logger
 
@@ -236,3 +237,6 @@ def start_queue_runners(
         for runner in session.graph.get_collection(collection)
         for thread in runner.create_threads(session, coord, daemon, start)
     ]
+
+
+__dir__ = listing(__name__)

@@ -29,6 +29,7 @@ from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_bundle_writer import write_bundle
 from estimatorkit.core.variables import Variable
+from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.checks import STEP_CHECKS
 from estimatorkit.train.log import logger
@@ -476,3 +477,4 @@ def simple_save(
 
 
 __all__ = ["SavedModelBuilder", "simple_save"]
+__dir__ = listing(__name__)

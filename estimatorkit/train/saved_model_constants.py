@@ -5,6 +5,8 @@ What `tf.saved_model.signature_constants`, `tag_constants` and `constants` hold.
 
 from __future__ import annotations
 
+from estimatorkit.lazy import listing
+
 # Keys and methods of signatures
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
 DEFAULT_TRAIN_SIGNATURE_DEF_KEY = "train"
@@ -43,3 +45,6 @@ VARIABLES_DIRECTORY = "variables"
 VARIABLES_FILENAME = "variables"
 INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
 TRAIN_OP_SIGNATURE_KEY = "__saved_model_train_op"
+
+
+__dir__ = listing(__name__)

@@ -17,6 +17,7 @@ from estimatorkit.core.errors import DataLossError, explain
 from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.variables import Variable
+from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.log import logger
 from estimatorkit.train.meta_graph import load_meta_graph
@@ -182,3 +183,4 @@ def _restore(
 
 
 __all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]
+__dir__ = listing(__name__)

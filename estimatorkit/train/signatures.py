@@ -15,6 +15,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
 
 # -- tensors
@@ -214,3 +215,4 @@ __all__ = [
     *("get_tensor_from_tensor_info", "is_valid_signature", "predict_signature_def"),
     "regression_signature_def",
 ]
+__dir__ = listing(__name__)

@@ -20,6 +20,7 @@ from estimatorkit.core.lookup_tables import TableSpec
 from estimatorkit.core.ops.tables import LookupInterface, host_table, split_keys
 from estimatorkit.core.registry import apply
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.lazy import listing
 
 
 class MutableHashTable(LookupInterface):
@@ -162,3 +163,4 @@ def _plain(key: Any) -> Any:
 
 
 __all__ = ["DenseHashTable", "MutableHashTable"]
+__dir__ = listing(__name__)

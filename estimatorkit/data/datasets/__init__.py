@@ -3,5 +3,7 @@
 from __future__ import annotations
 
 from estimatorkit.data.datasets import iris
+from estimatorkit.lazy import listing
 
 __all__ = ["iris"]
+__dir__ = listing(__name__)

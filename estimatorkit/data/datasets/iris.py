@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, TypeAlias
 
 from estimatorkit.data.csv import read_csv
+from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,3 +43,6 @@ def _load(file_name: str, label_name: str) -> Part:
     with resources.as_file(resources.files("estimatorkit.data") / "files" / file_name) as path:
         table = pd.DataFrame(read_csv(path, columns=CSV_COLUMN_NAMES, header=True, dtypes=dtypes))
     return table, table.pop(label_name)
+
+
+__dir__ = listing(__name__)

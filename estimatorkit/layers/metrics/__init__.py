@@ -24,6 +24,7 @@ from estimatorkit.layers.metrics.means import (
     mean_squared_error,
     root_mean_squared_error,
 )
+from estimatorkit.lazy import listing
 
 __all__ = [
     "accuracy",
@@ -42,3 +43,4 @@ __all__ = [
     "true_negatives",
     "true_positives",
 ]
+__dir__ = listing(__name__)
