@@ -8,13 +8,12 @@ of the user's own.)
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
@@ -22,32 +21,18 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import identity, shape, size
 from estimatorkit.core.ops.debug import Assert
 from estimatorkit.core.ops.elementwise import cast, greater, maximum
+from estimatorkit.core.ops.files import matching_files
 from estimatorkit.core.ops.filling import range_
 from estimatorkit.core.ops.indexing import gather
 from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.ops.queues import QueueBase
 from estimatorkit.core.ops.random import random_shuffle
 from estimatorkit.core.ops.summary import scalar
-from estimatorkit.core.registry import Spec, fixed, output, register
-from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.registry import Case, Spec, output, register
+from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner
-
-
-def _match(pattern: Any) -> Any:
-    names = {path.encode() for each in np.atleast_1d(pattern) for path in glob.glob(each.decode())}
-    return np.array(sorted(names), object)
-
-
-register(
-    "MatchFilenames",
-    _match,
-    infer=fixed(string, TensorShape([None])),
-    gradient=None,
-    where="host",
-    pure=False,
-)
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
@@ -58,9 +43,8 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
         name: the variable's name.
     """
     with name_scope(name, "matching_filenames") as scope:
-        found = make("MatchFilenames", {"pattern": pattern}, dtypes={"pattern": string})
         return Variable(
-            found,
+            matching_files(pattern),
             trainable=False,
             collections=[GraphKeys.LOCAL_VARIABLES],
             validate_shape=False,
@@ -241,4 +225,8 @@ register(
     infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape[1:])],
     gradient=None,
     where="host",
+    cases=lambda: [
+        Case((np.arange(6.0).reshape(3, 2), np.array(1, np.int32)), {}, np.array([2.0, 3.0])),
+        Case((np.array([b"a", b"b"], object), np.array(1, np.int64)), {}, b"b"),
+    ],
 )

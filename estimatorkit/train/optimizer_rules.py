@@ -83,15 +83,12 @@ class UpdateRule:
         if self.sparse_rows == "every":
             whole = jnp.zeros(state[0].shape, values.dtype).at[indices].add(values, mode="drop")
             return self._step(state, whole, hyperparameters)
-        touched, position = jnp.unique(
-            indices, return_inverse=True, size=indices.shape[0], fill_value=rows
-        )
+        touched, position = _distinct(indices, rows)
         summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
-        old = [each.at[touched].get(mode="clip", indices_are_sorted=True) for each in state]
+        old = [each.at[touched].get(mode="clip") for each in state]
         new = self._step(old, summed, hyperparameters)
         return tuple(
-            each.at[touched].set(rows, mode="drop", indices_are_sorted=True)
-            for each, rows in zip(state, new, strict=True)
+            each.at[touched].set(rows, mode="drop") for each, rows in zip(state, new, strict=True)
         )
 
     def _step(
@@ -123,6 +120,27 @@ class UpdateRule:
         hyperparameters = [np.float32(values[name]) for name in self.hyperparameters]
         result = tuple(np.array(rows, np.float32)[:, None] for rows in expected)
         return [Case((_EXAMPLE_VALUE, *slots, *gradient, *hyperparameters), {}, result)]
+
+
+def _distinct(indices: Any, rows: int) -> tuple[Any, Any]:
+    """Each index once, `rows` in the other places, and where each index stands among them.
+
+    A list of all rows notes where each index stands first. Where there are very many rows, the
+    indices are sorted.
+    """
+    count = indices.shape[0]
+    if rows > _ROWS_PER_INDEX * count:
+        touched, position = jnp.unique(indices, return_inverse=True, size=count, fill_value=rows)
+        return touched, position
+    places = jnp.arange(count, dtype=np.int32)
+    first = jnp.full((rows + 1,), count, np.int32).at[indices].min(places)
+    position = first[indices]
+    return jnp.where(position == places, indices, rows), position
+
+
+_ROWS_PER_INDEX = 100
+"""1000 indices of 100,000 rows take 28 us by the list and 200 by a sort, of 300,000 170 and 160;
+10,000 of 1,000,000 0.4 ms and 2.0."""
 
 
 def _computed_in(variable: Any) -> Any:

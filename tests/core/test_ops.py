@@ -6,8 +6,10 @@ case is red. Inputs are fed through placeholders, so that XLA computes and nothi
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import estimatorkit.core.critical_section
-import estimatorkit.core.custom_gradients
-import estimatorkit.core.function_ops
-import estimatorkit.core.jax_functions
-import estimatorkit.core.ops
-import estimatorkit.core.tensor_array  # noqa: F401 (these register their rows)
+import estimatorkit
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float64
@@ -37,6 +34,9 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.core.x64 import x64
 
 FOLDER = Path(__file__).parent
+
+for _module in pkgutil.walk_packages(estimatorkit.__path__, "estimatorkit."):
+    importlib.import_module(_module.name)  # each registers its rows
 
 # Rows that no single call can show: tested by name in the file given.
 ELSEWHERE = {
@@ -60,6 +60,8 @@ ELSEWHERE = {
     **{type_: "test_readers.py" for type_ in registry.registered_types() if "Reader" in type_},
     **{type_: "test_accumulators.py" for type_ in registry.registered_types() if "Accum" in type_},
     **dict.fromkeys(("RFFT", "RFFT2D", "RFFT3D"), "test_signal.py"),  # complex numbers of real
+    **dict.fromkeys(("SparseToBoxes", "BoxesToSparse"), "../train/test_input_producers.py"),
+    **dict.fromkeys(("Iterator", "MakeIterator", "IteratorGetNext"), "../data/test_dataset.py"),
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
 }
 
@@ -362,22 +364,42 @@ def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list
 
 @pytest.mark.parametrize("example", list(examples(state=True)))
 def test_state_op(example: Example) -> None:
-    """The variable and the output hold the new value, and runs add up."""
-    old, *rest = example.arrays
-    new, output = expected_outputs(example)
+    """The variables and the outputs hold the new values, and runs add up."""
+    at = example.row.updated_positions(example.attrs)
+    expected = expected_outputs(example)
     with Graph().as_default(), Session() as session:
-        variable = Variable(old)
-        inputs = fed(rest)
-        operation = apply(example, [variable.handle, *inputs])
-        assert operation.outputs[0].dtype == old.dtype
-        assert operation.outputs[0].shape == old.shape
-        session.run(variable.initializer)
-        feeds = dict(zip(inputs, rest, strict=True))
-        np.testing.assert_allclose(session.run(operation.outputs[0], feeds), output, rtol=1e-6)
-        np.testing.assert_allclose(session.run(variable), new, rtol=1e-6)
-        again, _ = example.row.kernel(*map(np_or_jax, [new, *rest]), **example.case.attrs)
+        variables = {position: Variable(example.arrays[position]) for position in at}
+        feeds = {
+            placeholder(as_dtype(array.dtype), array.shape): array
+            for position, array in enumerate(example.arrays)
+            if position not in variables
+        }
+        others = iter(feeds)
+        inputs = [
+            variables[position].handle if position in variables else next(others)
+            for position in range(len(example.arrays))
+        ]
+        operation = apply(example, inputs)
+        outputs = expected[len(at) :]
+        assert [each.dtype for each in operation.outputs] == [each.dtype for each in outputs]
+        assert [each.shape for each in operation.outputs] == [each.shape for each in outputs]
+        session.run([variable.initializer for variable in variables.values()])
+        for output, wanted in zip(
+            session.run([operation, list(operation.outputs)], feeds)[1], outputs, strict=True
+        ):
+            np.testing.assert_allclose(output, wanted, rtol=1e-5, atol=1e-7)
+        check_values(session, variables, expected)
+        arrays = list(example.arrays)
+        for position, new in zip(at, expected, strict=False):
+            arrays[position] = new
         session.run(operation, feeds)
-        np.testing.assert_allclose(session.run(variable), np.asarray(again), rtol=1e-6)
+        again = example.row.kernel(*map(np_or_jax, arrays), **example.case.attrs)
+        check_values(session, variables, again)
+
+
+def check_values(session: Session, variables: Mapping[int, Any], expected: Sequence[Any]) -> None:
+    for variable, value in zip(variables.values(), expected, strict=False):
+        np.testing.assert_allclose(session.run(variable), np.asarray(value), rtol=1e-5, atol=1e-7)
 
 
 def np_or_jax(array: NDArray[Any]) -> Any:

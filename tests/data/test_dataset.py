@@ -393,4 +393,6 @@ def test_iterators_in_graphs() -> None:
     made = Dataset.from_tensor_slices({"a": [1, 2], "b": ["x", "y"]})
     assert made.output_classes == {"a": Tensor, "b": Tensor}
     assert made.make_one_shot_iterator().output_types == made.output_types
-    assert made.make_initializable_iterator().initializer.type == "MakeIterator"
+    iterator = made.make_initializable_iterator()
+    assert iterator.initializer.type == "MakeIterator"
+    assert iterator.get_next()["a"].op.type == "IteratorGetNext"

@@ -200,6 +200,8 @@ def test_sparse_tensors_go_through_queues(session: tf.Session) -> None:
     taken = tf.train.batch({"n": number, "words": words}, batch_size=2, num_threads=1)
     assert taken["words"].values.dtype is tf.string
     assert taken["words"].shape.rank == 2
+    types = {op.type for op in session.graph.get_operations()}
+    assert {"SparseToBoxes", "BoxesToSparse"} <= types
     first, second = run_to_the_end(session, taken)
     assert first["words"].indices.tolist() == [[1, 0]]
     assert first["words"].dense_shape.tolist() == [2, 1]
