@@ -67,6 +67,13 @@ def test_loaded_models_compute_what_tensorflow_does(writer: str, name: str) -> N
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_operations_of_loaded_models_have_names_without_gaps(name: str) -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.saved_model.loader.load(session, ["serve"], FOLDERS / f"tensorflow_{name}")
+    assert not [op.name for op in graph.get_operations() if "//" in op.name]
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_what_tensorflow_loaded_is_what_is_written(name: str, tmp_path: Path) -> None:
     Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])
     found = export(tf, name, str(tmp_path / "model"))

@@ -164,7 +164,8 @@ def learned_unigram_candidate_sampler(
         )
     default = name or "LearnedUnigramCandidateSampler"
     with get_default_graph().init_scope():
-        handle = apply("UnigramSampler", (), {"range_max": int(range_max)}, f"{default}/counts")
+        counts = f"{default.removesuffix('/')}/counts"
+        handle = apply("UnigramSampler", (), {"range_max": int(range_max)}, counts)
     attrs = {
         "num_sampled": int(num_sampled),
         "unique": bool(unique),
