@@ -103,8 +103,14 @@ def _ways(x: Any, filters: Any, stride: int) -> dict[str, Calls]:
         return lax.optimization_barrier(whole)  # type: ignore[no-untyped-call]
 
     def pieces(x: Any, filters: Any) -> Any:
-        cut = jnp.array_split(x, min(len(x), cpu.PIECES))
-        return jnp.concatenate([plain(each, filters) for each in cut])
+        return jnp.concatenate(cpu._in_pieces(lambda x: plain(x, filters), cpu._cut(x)))
+
+    def backwards(dy: Any, filters: Any) -> Any:
+        like = jax.ShapeDtypeStruct((len(dy), *x.shape[1:]), x.dtype)  # type: ignore[no-untyped-call]
+        return jax.linear_transpose(lambda x: plain(x, filters), like)(dy)[0]
+
+    def backwards_in_pieces(dy: Any, filters: Any) -> Any:
+        return jnp.concatenate(cpu._in_pieces(lambda dy: backwards(dy, filters), cpu._cut(dy)))
 
     def in_blocks(x: Any, filters: Any) -> Any:
         cut = x.reshape(16, -1, *x.shape[1:])
@@ -134,8 +140,8 @@ def _ways(x: Any, filters: Any, stride: int) -> dict[str, Calls]:
             "3 dimensions (Eigen)": _call(volume, x, filters),
         },
         "gradient of the input": {
-            "XLA": gradient(plain, 0),
-            "pieces": gradient(pieces, 0),
+            "XLA": _call(backwards, dy, filters),
+            "pieces": _call(backwards_in_pieces, dy, filters),
         },
         "gradient of the filter": {
             "XLA": gradient(plain, 1),
@@ -183,7 +189,7 @@ def pools() -> None:
 
     x, dy = _normal(128, 28, 28, 32), _normal(128, 14, 14, 32)
 
-    def masks(x: Any) -> Any:
+    def places(x: Any) -> Any:
         return _max_pool(x, (2, 2), (2, 2), "SAME", False)
 
     def reshaped(x: Any) -> Any:
@@ -192,7 +198,7 @@ def pools() -> None:
     def windows(x: Any) -> Any:
         return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
 
-    ways = {"masks (ours)": masks, "reshape and max": reshaped, "reduce_window": windows}
+    ways = {"places (ours)": places, "reshape and max": reshaped, "reduce_window": windows}
     table("2x2 pool of 28x28x32, batch 128", {name: _call(way, x) for name, way in ways.items()})
     table(
         "its gradient",
