@@ -49,6 +49,25 @@ def names(module: str, *exported: str, **renamed: str) -> dict[str, str]:
     }
 
 
+class LazyFunctions:
+    """The functions of a module, which is imported when the first of them is called.
+
+    `scipy.special` takes 200 ms to import, and is asked when constants are folded or rows tested.
+
+    Args:
+        module: its full name.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(importlib.import_module(self._module), name)(*args, **kwargs)
+
+        return call
+
+
 def public_names(module: ModuleType) -> list[str]:
     """The names that a module gives to others: `__all__` where there is one, or else what it
     defines: its functions and classes, and its constants in capitals.

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
@@ -27,6 +26,9 @@ from estimatorkit.core.ops.matrix_parts import (
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
+
+scipy_linalg = LazyFunctions("scipy.linalg")
 
 # -- decompositions
 
@@ -181,7 +183,7 @@ register(
     in_32_bits(jax.scipy.linalg.expm),
     infer=square_infer(same_dims),
     accepts="f",
-    cases=lambda: [Case((POSITIVE / 4,), {}, scipy.linalg.expm(POSITIVE / 4))],
+    cases=lambda: [Case((POSITIVE / 4,), {}, scipy_linalg.expm(POSITIVE / 4))],
 )
 
 

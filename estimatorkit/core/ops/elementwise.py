@@ -14,7 +14,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 from jax import lax
 
 from estimatorkit.core.composite import on_values
@@ -35,6 +34,9 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
+from estimatorkit.lazy import LazyFunctions
+
+scipy_special = LazyFunctions("scipy.special")
 
 _ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
 _OTHER = np.array([0.5, -1.25, 1.5], np.float32)
@@ -316,14 +318,14 @@ atan = _unary("Atan", jnp.arctan, np.arctan, _ANY, "The arc tangent of x.")
 sinh = _unary("Sinh", jnp.sinh, np.sinh, _ANY, "The hyperbolic sine of x.")
 cosh = _unary("Cosh", jnp.cosh, np.cosh, _ANY, "The hyperbolic cosine of x.")
 tanh = _unary("Tanh", jnp.tanh, np.tanh, _ANY, "The hyperbolic tangent of x.")
-sigmoid = _unary("Sigmoid", jax.nn.sigmoid, scipy.special.expit, _ANY, "1 / (1 + exp(-x)).")
+sigmoid = _unary("Sigmoid", jax.nn.sigmoid, scipy_special.expit, _ANY, "1 / (1 + exp(-x)).")
 erf = _unary(
-    "Erf", jax.scipy.special.erf, scipy.special.erf, _ANY, "The error function of x.", accepts="f"
+    "Erf", jax.scipy.special.erf, scipy_special.erf, _ANY, "The error function of x.", accepts="f"
 )
 lgamma = _unary(
     "Lgamma",
     jax.scipy.special.gammaln,
-    scipy.special.gammaln,
+    scipy_special.gammaln,
     _POSITIVE,
     "log of the absolute value of the gamma function of x.",
     accepts="f",

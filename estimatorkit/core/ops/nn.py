@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
@@ -18,6 +17,9 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, random, reduce
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
+
+scipy_special = LazyFunctions("scipy.special")
 
 sigmoid = elementwise.sigmoid
 tanh = elementwise.tanh
@@ -95,8 +97,8 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 
 for _type, _jax, _scipy in (
-    ("Softmax", jax.nn.softmax, scipy.special.softmax),
-    ("LogSoftmax", jax.nn.log_softmax, scipy.special.log_softmax),
+    ("Softmax", jax.nn.softmax, scipy_special.softmax),
+    ("LogSoftmax", jax.nn.log_softmax, scipy_special.log_softmax),
 ):
     register(
         _type,
@@ -165,7 +167,7 @@ register(
     accepts="f",
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
-        -np.sum(labels * scipy.special.log_softmax(logits, -1), -1).astype(logits.dtype)
+        -np.sum(labels * scipy_special.log_softmax(logits, -1), -1).astype(logits.dtype)
     ),
     cases=lambda: [Case((_SAMPLE, np.array([[0.2, 0.3, 0.5], [1, 0, 0]], np.float32)))],
 )
@@ -175,7 +177,7 @@ register(
     accepts="f",
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
-        scipy.special.logsumexp(logits, -1)
+        scipy_special.logsumexp(logits, -1)
         - np.take_along_axis(logits, labels[..., None], -1)[..., 0]
     ).astype(logits.dtype),
     cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int64)))],

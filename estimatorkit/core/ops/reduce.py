@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.special
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int64
@@ -16,6 +15,9 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
+
+scipy_special = LazyFunctions("scipy.special")
 
 _SAMPLE = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.0]], np.float32)
 _BOOLS = np.array([[True, False], [True, True]])
@@ -119,7 +121,7 @@ def _logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _numpy_logsumexp(x: Any, axis: Any, keepdims: bool) -> Any:
-    return scipy.special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
+    return scipy_special.logsumexp(x, axis=axis, keepdims=keepdims).astype(x.dtype)
 
 
 def _mean(x: Any, axis: Any, keepdims: bool) -> Any:

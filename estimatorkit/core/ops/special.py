@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
-import scipy.special
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
@@ -18,6 +17,9 @@ from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.ops.elementwise import function_of_two
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
+
+scipy_special = LazyFunctions("scipy.special")
 
 _ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
 _POSITIVE = np.abs(_ANY) + np.float32(0.25)
@@ -69,35 +71,35 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
 asinh = _unary("Asinh", jnp.arcsinh, np.arcsinh, _ANY, "The inverse hyperbolic sine of x.")
 acosh = _unary("Acosh", jnp.arccosh, np.arccosh, _ABOVE_ONE, "The inverse hyperbolic cosine of x.")
 atanh = _unary("Atanh", jnp.arctanh, np.arctanh, _UNIT, "The inverse hyperbolic tangent of x.")
-erfc = _unary("Erfc", jax.scipy.special.erfc, scipy.special.erfc, _ANY, "1 - erf(x).")
+erfc = _unary("Erfc", jax.scipy.special.erfc, scipy_special.erfc, _ANY, "1 - erf(x).")
 erfinv = _unary(
-    "Erfinv", _wide(jax.lax.erf_inv), scipy.special.erfinv, _UNIT, "The inverse of erf."
+    "Erfinv", _wide(jax.lax.erf_inv), scipy_special.erfinv, _UNIT, "The inverse of erf."
 )
 ndtri = _unary(
     "Ndtri",
     _wide(jax.scipy.special.ndtri),
-    scipy.special.ndtri,
+    scipy_special.ndtri,
     _INSIDE,
     "The quantile of the normal distribution.",
 )
 digamma = _unary(
     "Digamma",
     _wide(jax.scipy.special.digamma),
-    scipy.special.digamma,
+    scipy_special.digamma,
     _POSITIVE,
     "The derivative of the logarithm of the gamma function.",
 )
 bessel_i0e = _unary(
     "BesselI0e",
     _wide(jax.scipy.special.i0e),
-    scipy.special.i0e,
+    scipy_special.i0e,
     _ANY,
     "The modified Bessel function of order 0, times exp(-|x|).",
 )
 bessel_i1e = _unary(
     "BesselI1e",
     _wide(jax.scipy.special.i1e),
-    scipy.special.i1e,
+    scipy_special.i1e,
     _ANY,
     "The modified Bessel function of order 1, times exp(-|x|).",
 )
@@ -142,7 +144,7 @@ multiply_no_nan = _binary(
 xlogy = _binary(
     "Xlogy",
     _wide(jax.scipy.special.xlogy),
-    scipy.special.xlogy,
+    scipy_special.xlogy,
     (_POSITIVE, _OTHER),
     "x log(y), and 0 where x is 0.",
 )
@@ -156,7 +158,7 @@ xdivy = _binary(
 igamma = _binary(
     "Igamma",
     _wide(jax.scipy.special.gammainc),
-    scipy.special.gammainc,
+    scipy_special.gammainc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The lower regularized incomplete gamma function of order a, at x.",
     gradient=None,
@@ -165,7 +167,7 @@ igamma = _binary(
 igammac = _binary(
     "Igammac",
     _wide(jax.scipy.special.gammaincc),
-    scipy.special.gammaincc,
+    scipy_special.gammaincc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The upper regularized incomplete gamma function of order a, at x.",
     gradient=None,
@@ -174,7 +176,7 @@ igammac = _binary(
 polygamma = _binary(
     "Polygamma",
     _wide(lambda n, x: jax.scipy.special.polygamma(n.astype(np.int32), x)),
-    lambda n, x: scipy.special.polygamma(n.astype(int), x),
+    lambda n, x: scipy_special.polygamma(n.astype(int), x),
     (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
     "The derivative of order a of the digamma function, at x.",
     gradient=None,
@@ -183,7 +185,7 @@ polygamma = _binary(
 zeta = _binary(
     "Zeta",
     _wide(jax.scipy.special.zeta),
-    scipy.special.zeta,
+    scipy_special.zeta,
     (_ABOVE_ONE + np.float32(0.5), _OTHER),
     "The Hurwitz zeta function: the sum of (k + q)^-x over all k from 0.",
     gradient=None,
@@ -217,7 +219,7 @@ register(
     "Betainc",
     _wide(jax.scipy.special.betainc),
     infer=broadcast(),
-    numpy_kernel=lambda a, b, x: scipy.special.betainc(a, b, x).astype(a.dtype),
+    numpy_kernel=lambda a, b, x: scipy_special.betainc(a, b, x).astype(a.dtype),
     gradient=None,
     accepts="f",
     cases=lambda: [Case((_POSITIVE, np.broadcast_to(_OTHER, (2, 3)).copy(), _INSIDE))],
