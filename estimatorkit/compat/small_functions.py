@@ -16,6 +16,7 @@ from estimatorkit.core.ops.elementwise import cast, equal, maximum
 from estimatorkit.core.ops.filling import ones
 from estimatorkit.core.ops.indexing import where
 from estimatorkit.core.ops.joining import concat
+from estimatorkit.core.registry import broadcast_shapes
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
@@ -62,26 +63,17 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     Raises:
         ValueError: they do not.
     """
-    x, y = as_shape(shape_x).dims, as_shape(shape_y).dims
-    if x is None or y is None:
-        return TensorShape(None)
-    length = max(len(x), len(y))
-    pairs = zip((1,) * (length - len(x)) + x, (1,) * (length - len(y)) + y, strict=True)
-    result: list[int | None] = []
-    for a, b in pairs:
-        if None not in (a, b) and 1 not in (a, b) and a != b:
-            raise ValueError(
-                explain(
-                    f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
-                    expected="equal dimensions, or 1",
-                    received=f"{a} and {b}",
-                )
+
+    def refusal(a: int, b: int) -> Exception:
+        return ValueError(
+            explain(
+                f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
+                expected="equal dimensions, or 1",
+                received=f"{a} and {b}",
             )
-        if 1 in (a, b):
-            result.append(b if a == 1 else a)
-        else:
-            result.append(b if a is None else a)
-    return TensorShape(result)
+        )
+
+    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:

@@ -24,12 +24,12 @@ from estimatorkit.core.errors import (
     FailedPreconditionError,
     explain,
 )
+from estimatorkit.core.wire import masked
 
 AnyPath = str | bytes | os.PathLike[str]
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM = struct.Struct("<I")
-_MASK_DELTA = 0xA282EAD8
 _PIECE = 1 << 24
 """Bytes asked for at once: a length that lies must not ask for memory that is not there."""
 
@@ -105,8 +105,7 @@ class TFRecordOptions:
 
 def masked_crc32c(data: bytes) -> int:
     """The CRC-32C of `data`, rotated and shifted by a constant, so that data may hold checksums."""
-    crc: int = google_crc32c.value(data)
-    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+    return masked(google_crc32c.value(data))
 
 
 def _wbits(compression: str, options: TFRecordOptions) -> int:

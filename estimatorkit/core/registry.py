@@ -494,6 +494,25 @@ def from_attrs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[S
     return [Spec(attrs["dtype"], attrs["shape"])]
 
 
+def no_outputs(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+    """The inference of operations that give nothing."""
+    return []
+
+
+def register_handle(op_type: str, what: str) -> None:
+    """Adds the row of handles: their names name what a session holds, and they are never run.
+
+    Args:
+        op_type: the op type.
+        what: what the name stands for, with its article.
+    """
+
+    def never(**_: Any) -> Any:
+        raise AssertionError(f"{what} is looked up, never run")
+
+    register(op_type, never, infer=no_outputs, gradient=None, where="host", pure=False)
+
+
 def broadcast(dtype: DType | None = None) -> Infer:
     """Inputs of one dtype broadcast together; the output has that dtype, or `dtype`.
 
@@ -503,9 +522,19 @@ def broadcast(dtype: DType | None = None) -> Infer:
     """
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Sequence[Spec]:
+        def refusal(a: int, b: int) -> Exception:
+            return ValueError(
+                explain(
+                    f"Dimensions must be equal, but are {a} and {b}",
+                    expected="shapes that broadcast together (equal, or 1, from the right)",
+                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                    made_at=inputs[0].op.source,
+                )
+            )
+
         shape = inputs[0].shape
         for other in inputs[1:]:
-            shape = _broadcast(shape, other.shape, inputs)
+            shape = broadcast_shapes(shape, other.shape, refusal)
         return [Spec(dtype or inputs[0].dtype, shape)]
 
     return infer
@@ -528,7 +557,15 @@ def check_same_dtype(op_type: str, inputs: Sequence[Tensor], name: str | None = 
         )
 
 
-def _broadcast(one: TensorShape, two: TensorShape, inputs: Sequence[Tensor]) -> TensorShape:
+def broadcast_shapes(
+    one: TensorShape, two: TensorShape, refusal: Callable[[int, int], Exception]
+) -> TensorShape:
+    """The shape that two shapes broadcast to.
+
+    Args:
+        one, two: the shapes.
+        refusal: what to raise for dimensions that are neither equal nor 1.
+    """
     if one.dims is None or two.dims is None:
         return UNKNOWN
     if one.dims == two.dims:
@@ -545,12 +582,5 @@ def _broadcast(one: TensorShape, two: TensorShape, inputs: Sequence[Tensor]) -> 
         elif a == b:
             result.append(a)
         else:
-            raise ValueError(
-                explain(
-                    f"Dimensions must be equal, but are {a} and {b}",
-                    expected="shapes that broadcast together (equal, or 1, from the right)",
-                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
-                    made_at=inputs[0].op.source,
-                )
-            )
+            raise refusal(a, b)
     return TensorShape(result)

@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core import functions, nest
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.registry import Spec, apply, register, register_handle
 from estimatorkit.core.tensor import Operation
 from estimatorkit.data import dataset as datasets
 from estimatorkit.data.buffers import Columns
@@ -69,13 +69,7 @@ def _make(iterator: str, *, context: Any) -> list[Any]:
     return []
 
 
-def _never(**_: Any) -> Any:
-    raise AssertionError("an iterator is looked up, never run")
-
-
-register(
-    "Iterator", _never, infer=lambda inputs, attrs: [], gradient=None, where="host", pure=False
-)
+register_handle("Iterator", "an iterator")
 register(
     "MakeIterator",
     _make,

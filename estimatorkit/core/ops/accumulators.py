@@ -21,7 +21,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.queue_resource import Blocking
-from estimatorkit.core.registry import Spec, apply, fixed, register
+from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -156,14 +156,6 @@ def _applied(*, accumulator: str, context: Any) -> Any:
     return np.asarray(_held(context, accumulator).applied(), np.int32)
 
 
-def _never(**_: Any) -> Any:
-    raise AssertionError("an accumulator is looked up, never run")
-
-
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
-
-
 def _infer_rows(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     spec: Spec = attrs["spec"]
     rank = spec.shape.rank
@@ -171,13 +163,13 @@ def _infer_rows(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec
 
 
 for _type in ("ConditionalAccumulator", "SparseConditionalAccumulator"):
-    register(_type, _never, infer=_nothing, gradient=None, where="host", pure=False)
+    register_handle(_type, "an accumulator")
 for _type, _kernel, _infer in (
-    ("AccumulatorApplyGradient", _apply, _nothing),
+    ("AccumulatorApplyGradient", _apply, no_outputs),
     ("AccumulatorTakeGradient", _take, lambda inputs, attrs: [attrs["spec"]]),
-    ("SparseAccumulatorApplyGradient", _apply_rows, _nothing),
+    ("SparseAccumulatorApplyGradient", _apply_rows, no_outputs),
     ("SparseAccumulatorTakeGradient", _take_rows, _infer_rows),
-    ("AccumulatorSetGlobalStep", _set_step, _nothing),
+    ("AccumulatorSetGlobalStep", _set_step, no_outputs),
     ("AccumulatorNumAccumulated", _applied, fixed(int32)),
 ):
     register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)

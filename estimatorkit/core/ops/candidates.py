@@ -82,7 +82,8 @@ def _sample(
     return ids, table[true_classes], table[ids]
 
 
-def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+def infer_candidates(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    """Of samplers: the classes, and how often true and drawn ones were expected."""
     shape = TensorShape([attrs["num_sampled"]])
     return [Spec(int64, shape), Spec(float32, inputs[0].shape), Spec(float32, shape)]
 
@@ -90,7 +91,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
 register(
     "CandidateSampler",
     _sample,
-    infer=_infer,
+    infer=infer_candidates,
     gradient=None,
     random=True,
     pure=False,
@@ -103,6 +104,21 @@ register(
 )
 
 
+def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) -> None:
+    """Raises InvalidArgumentError where more unique classes are asked for than there are."""
+    if unique and num_sampled > range_max:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Sampler's range is too small: {sampler} is asked for more unique classes than "
+                "there are",
+                expected=f"at most {range_max}",
+                received=num_sampled,
+            ),
+        )
+
+
 def _sampler(
     true_classes: Any,
     num_true: int,
@@ -113,17 +129,7 @@ def _sampler(
     name: str,
 ) -> Candidates:
     classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
-    if unique and num_sampled > len(probabilities):
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Sampler's range is too small: {name} is asked for more unique classes than "
-                "there are",
-                expected=f"at most {len(probabilities)}",
-                received=num_sampled,
-            ),
-        )
+    check_range(num_sampled, unique, len(probabilities), name)
     attrs = {
         "num_sampled": int(num_sampled),
         "unique": bool(unique),

@@ -8,7 +8,7 @@ the odd pixel after, 'VALID' none, or it is given for each side.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -56,13 +56,21 @@ def _convolve(
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
     window = _window_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
+    return _by_platform(window, convolution_cpu.convolve, plain, x, filters)
+
+
+def _by_platform(
+    window: convolution_cpu.Window | None,
+    on_cpu: Callable[..., Any],
+    plain: Callable[..., Any],
+    *arrays: Any,
+) -> Any:
+    """`plain` of the arrays, on a CPU `on_cpu` of them and the window where there is one."""
     if window is None:
-        return plain(x, filters)
-
-    def on_cpu(x: Any, filters: Any) -> Any:
-        return convolution_cpu.convolve(x, filters, window)
-
-    return lax.platform_dependent(x, filters, cpu=on_cpu, default=plain)
+        return plain(*arrays)
+    return lax.platform_dependent(
+        *arrays, cpu=lambda *arrays: on_cpu(*arrays, window), default=plain
+    )
 
 
 def _window_for_cpu(
@@ -298,14 +306,17 @@ def _groups(channels: int, filters: Sequence[int]) -> int:
     return channels // taken
 
 
+def _shaped(shape: Any, dtype: Any) -> Any:
+    dims = tuple(int(dim) for dim in shape)
+    return jax.ShapeDtypeStruct(dims, dtype)  # type: ignore[no-untyped-call]
+
+
 def _transposed(
     dy: Any, filters: Any, shape: Any, strides: Any, padding: Any, dilations: Any, first: bool
 ) -> Any:
     """The gradient of a convolution with respect to its input of a given shape."""
     dy, filters = jnp.asarray(dy), jnp.asarray(filters)
-    like = jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
-        tuple(int(dim) for dim in shape), dy.dtype
-    )
+    like = _shaped(shape, dy.dtype)
     groups = _groups(like.shape[1 if first else -1], filters.shape)
 
     def plain(dy: Any, filters: Any) -> Any:
@@ -315,13 +326,11 @@ def _transposed(
         return jax.linear_transpose(forward, like)(dy)[0]
 
     window = _window_for_cpu(like, filters, strides, padding, dilations, first, groups)
-    if window is None:
-        return plain(dy, filters)
 
-    def on_cpu(dy: Any, filters: Any) -> Any:
+    def on_cpu(dy: Any, filters: Any, window: convolution_cpu.Window) -> Any:
         return convolution_cpu.input_gradient(dy, like.shape, filters, window)
 
-    return lax.platform_dependent(dy, filters, cpu=on_cpu, default=plain)
+    return _by_platform(window, on_cpu, plain, dy, filters)
 
 
 def _of_given_shape(position: int) -> Any:
@@ -386,9 +395,7 @@ def _filter_gradient(
 ) -> Any:
     """The gradient of a convolution with respect to its filter of a given shape."""
     x = jnp.asarray(x)
-    like = jax.ShapeDtypeStruct(  # type: ignore[no-untyped-call]
-        tuple(int(dim) for dim in shape), x.dtype
-    )
+    like = _shaped(shape, x.dtype)
     groups = _groups(x.shape[1 if first else -1], like.shape)
 
     def plain(x: Any, dy: Any) -> Any:
@@ -398,13 +405,11 @@ def _filter_gradient(
         return jax.linear_transpose(forward, like)(dy)[0]
 
     window = _window_for_cpu(x, like, strides, padding, dilations, first, groups)
-    if window is None:
-        return plain(x, dy)
 
-    def on_cpu(x: Any, dy: Any) -> Any:
+    def on_cpu(x: Any, dy: Any, window: convolution_cpu.Window) -> Any:
         return convolution_cpu.filter_gradient(dy, x, like, window)
 
-    return lax.platform_dependent(x, dy, cpu=on_cpu, default=plain)
+    return _by_platform(window, on_cpu, plain, x, dy)
 
 
 def _filter_gradient_cases() -> list[Case]:

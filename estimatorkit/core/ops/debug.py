@@ -21,7 +21,15 @@ from estimatorkit.core.dtypes import bool_, float64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import group, identity
-from estimatorkit.core.registry import Case, Spec, apply, fixed, output, register, same_as_input
+from estimatorkit.core.registry import (
+    Case,
+    apply,
+    fixed,
+    no_outputs,
+    output,
+    register,
+    same_as_input,
+)
 from estimatorkit.core.summarize import summarize_ends, summarize_first
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -31,10 +39,6 @@ _SHOWN = 3
 _SAMPLE = np.array([1.5, -2.0], np.float32)
 
 _logger = logging.getLogger("estimatorkit")
-
-
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
 
 
 # -- Print
@@ -139,7 +143,7 @@ _LEVELS = {
     "log(error)": logging.ERROR,
 }
 
-register("PrintV2", _print_v2, infer=_nothing, gradient=None, where="host", pure=False)
+register("PrintV2", _print_v2, infer=no_outputs, gradient=None, where="host", pure=False)
 
 
 def print_(
@@ -232,7 +236,7 @@ def _assert(condition: Any, *data: Any, summarize: int) -> list[Any]:
 register(
     "Assert",
     _assert,
-    infer=_nothing,
+    infer=no_outputs,
     gradient=None,
     where="host",
     pure=False,

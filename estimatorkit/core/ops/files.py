@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from estimatorkit.core.dtypes import string
 from estimatorkit.core.durable import os_errors
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.strings import string_array
-from estimatorkit.core.registry import Spec, apply, fixed, register
+from estimatorkit.core.registry import apply, fixed, no_outputs, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -46,13 +45,9 @@ def _match(pattern: Any) -> NDArray[Any]:
     return result
 
 
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
-
-
 for _type, _kernel, _infer in (
     ("ReadFile", _read, fixed(string)),
-    ("WriteFile", _write, _nothing),
+    ("WriteFile", _write, no_outputs),
     ("MatchingFiles", _match, fixed(string, TensorShape([None]))),
 ):
     register(_type, _kernel, infer=_infer, gradient=None, where="host", pure=False, accepts="s")

@@ -7,22 +7,19 @@ with each session, as in TensorFlow.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.candidates import Candidates
+from estimatorkit.core.ops.candidates import Candidates, check_range, infer_candidates
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.ops.random import get_seed
-from estimatorkit.core.registry import Spec, apply, register
-from estimatorkit.core.shapes import TensorShape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.registry import apply, register, register_handle
 
 
 class Unigrams:
@@ -99,27 +96,11 @@ def _sample(
     return held.sample(np.asarray(true_classes), num_sampled, unique)
 
 
-def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    shape = TensorShape([attrs["num_sampled"]])
-    return [Spec(int64, shape), Spec(float32, inputs[0].shape), Spec(float32, shape)]
-
-
-def _never(**_: Any) -> Any:
-    raise AssertionError("a sampler's handle is looked up, never run")
-
-
-register(
-    "UnigramSampler",
-    _never,
-    infer=lambda inputs, attrs: [],
-    gradient=None,
-    where="host",
-    pure=False,
-)
+register_handle("UnigramSampler", "a sampler's handle")
 register(
     "LearnedUnigramCandidateSampler",
     _sample,
-    infer=_infer,
+    infer=infer_candidates,
     gradient=None,
     where="host",
     context=True,
@@ -151,17 +132,7 @@ def learned_unigram_candidate_sampler(
         InvalidArgumentError: more unique classes are asked for than there are; or a true class is
             none (when the graph runs).
     """
-    if unique and num_sampled > range_max:
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                "Sampler's range is too small: learned_unigram_candidate_sampler is asked for more "
-                "unique classes than there are",
-                expected=f"at most {range_max}",
-                received=num_sampled,
-            ),
-        )
+    check_range(num_sampled, unique, range_max, "learned_unigram_candidate_sampler")
     default = name or "LearnedUnigramCandidateSampler"
     with get_default_graph().init_scope():
         counts = f"{default.removesuffix('/')}/counts"

@@ -19,7 +19,15 @@ from estimatorkit.core.dtypes import DType, bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.queue_resource import Element, HostQueue, QueueSpec, component
-from estimatorkit.core.registry import Spec, apply, constant_value, fixed, register
+from estimatorkit.core.registry import (
+    Spec,
+    apply,
+    constant_value,
+    fixed,
+    no_outputs,
+    register,
+    register_handle,
+)
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -126,25 +134,17 @@ def _is_closed(*values: Any, queues: tuple[str, ...], context: Any) -> Any:
     return np.asarray(_chosen(values, queues, context)[0].is_closed())
 
 
-def _never(**_: Any) -> Any:
-    raise AssertionError("a queue is looked up, never run")
-
-
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
-
-
 for _kind in KINDS:
-    register(f"{_kind}V2", _never, infer=_nothing, gradient=None, where="host", pure=False)
+    register_handle(f"{_kind}V2", "a queue")
 
 for _type, _kernel, _infer in (
-    ("QueueEnqueueV2", _enqueue, _nothing),
-    ("QueueEnqueueManyV2", _enqueue_many, _nothing),
-    ("QueueEnqueueWhere", _enqueue_where, _nothing),
+    ("QueueEnqueueV2", _enqueue, no_outputs),
+    ("QueueEnqueueManyV2", _enqueue_many, no_outputs),
+    ("QueueEnqueueWhere", _enqueue_where, no_outputs),
     ("QueueDequeueV2", _dequeue, lambda inputs, attrs: attrs["specs"]),
     ("QueueDequeueManyV2", _dequeue_many, lambda inputs, attrs: attrs["specs"]),
-    ("QueueCloseV2", _close, _nothing),
-    ("QueueClear", _clear, _nothing),
+    ("QueueCloseV2", _close, no_outputs),
+    ("QueueClear", _clear, no_outputs),
     ("QueueSizeV2", _size, fixed(int32)),
     ("QueueIsClosedV2", _is_closed, fixed(bool_)),
 ):

@@ -27,7 +27,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.queues import QueueBase, host_queue
 from estimatorkit.core.queue_resource import Blocking
 from estimatorkit.core.records import TFRecordOptions, records_with_offsets
-from estimatorkit.core.registry import Spec, apply, fixed, register
+from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
 from estimatorkit.core.shapes import SCALAR, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -228,16 +228,8 @@ def _reset(*, reader: str, context: Any) -> list[Any]:
     return []
 
 
-def _never(**_: Any) -> Any:
-    raise AssertionError("a reader is looked up, never run")
-
-
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
-
-
 for _kind in _KINDS:
-    register(f"{_kind}V2", _never, infer=_nothing, gradient=None, where="host", pure=False)
+    register_handle(f"{_kind}V2", "a reader")
 
 _VECTOR = TensorShape([None])
 for _type, _kernel, _infer in (
@@ -258,8 +250,8 @@ for _type, _kernel, _infer in (
         lambda *, reader, context: np.array(_reader(context, reader).state(context), object),
         fixed(string),
     ),
-    ("ReaderRestoreStateV2", _restore, _nothing),
-    ("ReaderResetV2", _reset, _nothing),
+    ("ReaderRestoreStateV2", _restore, no_outputs),
+    ("ReaderResetV2", _reset, no_outputs),
 ):
     register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
 

@@ -26,7 +26,15 @@ from estimatorkit.core.lookup_tables import (
     read_vocabulary,
 )
 from estimatorkit.core.ops.strings import string_array
-from estimatorkit.core.registry import Spec, apply, fixed, output, register
+from estimatorkit.core.registry import (
+    Spec,
+    apply,
+    fixed,
+    no_outputs,
+    output,
+    register,
+    register_handle,
+)
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Operation, Tensor
@@ -100,14 +108,6 @@ def _remove(keys: Any, *, table: str, spec: Any, context: Any) -> list[Any]:
     return []
 
 
-def _never(**_: Any) -> Any:
-    raise AssertionError("a table is looked up, never run")
-
-
-def _nothing(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    return []
-
-
 def _infer_find(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     spec = TableSpec(*attrs["spec"])
     return [Spec(spec.value_dtype, inputs[0].shape.concatenate(spec.value_shape))]
@@ -122,16 +122,16 @@ def _infer_export(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sp
 
 
 for _kind in ("HashTableV2", "MutableHashTableV2"):
-    register(_kind, _never, infer=_nothing, gradient=None, where="host", pure=False)
+    register_handle(_kind, "a table")
 
 for _type, _kernel, _infer in (
-    ("InitializeTableV2", _initialize, _nothing),
-    ("InitializeTableFromTextFileV2", _initialize_from_file, _nothing),
+    ("InitializeTableV2", _initialize, no_outputs),
+    ("InitializeTableFromTextFileV2", _initialize_from_file, no_outputs),
     ("LookupTableFindV2", _find, _infer_find),
     ("LookupTableSizeV2", _size, fixed(int64)),
     ("LookupTableExportV2", _export, _infer_export),
-    ("LookupTableInsertV2", _insert, _nothing),
-    ("LookupTableRemoveV2", _remove, _nothing),
+    ("LookupTableInsertV2", _insert, no_outputs),
+    ("LookupTableRemoveV2", _remove, no_outputs),
 ):
     register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
 

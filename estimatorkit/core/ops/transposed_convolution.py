@@ -40,15 +40,21 @@ def _conv_transpose(
                     made_at=x.op.source,
                 )
             )
-        attrs = {
-            "strides": as_spatial(strides, rank, first, "strides"),
-            "padding": as_padding(padding, rank, first),
-            "dilations": as_spatial(dilations, rank, first, "dilations"),
-            "first": first,
-        }
+        attrs = _window_attrs(strides, padding, dilations, rank, first)
         shape = as_index_tensor(output_shape, "output_shape")
         inputs = {"out_backprop": x, "filter": kernel, "input_sizes": shape}
         return make("ConvolutionBackpropInput", inputs, attrs, scope)
+
+
+def _window_attrs(
+    strides: Any, padding: Any, dilations: Any, rank: int, first: bool
+) -> dict[str, Any]:
+    return {
+        "strides": as_spatial(strides, rank, first, "strides"),
+        "padding": as_padding(padding, rank, first),
+        "dilations": as_spatial(dilations, rank, first, "dilations"),
+        "first": first,
+    }
 
 
 def conv2d_transpose(
@@ -201,12 +207,7 @@ def conv2d_backprop_filter(
     """
     first = is_channels_first(data_format)
     x = convert_to_tensor(input, name="input")
-    attrs = {
-        "strides": as_spatial(strides, 2, first, "strides"),
-        "padding": as_padding(padding, 2, first),
-        "dilations": as_spatial(dilations, 2, first, "dilations"),
-        "first": first,
-    }
+    attrs = _window_attrs(strides, padding, dilations, 2, first)
     inputs = {
         "input": x,
         "filter_sizes": as_index_tensor(filter_sizes, "filter_sizes"),
