@@ -13,8 +13,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from estimatorkit.core import nest
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -50,23 +48,3 @@ def on_values(*kinds: type) -> Callable[[Function], Function]:
         return cast(Function, mapped)
 
     return decorate
-
-
-def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The leaves of a nested structure, composites as their parts.
-
-    Returns:
-        The leaves, and a function that makes the structure of other leaves.
-    """
-    whole = nest.flatten(structure)
-    parts = [list(leaf._components()) if is_composite(leaf) else [leaf] for leaf in whole]
-
-    def rebuild(leaves: Sequence[Any]) -> Any:
-        rest = iter(leaves)
-        values = [
-            with_components(leaf, [next(rest) for _ in own]) if is_composite(leaf) else next(rest)
-            for leaf, own in zip(whole, parts, strict=True)
-        ]
-        return nest.pack_sequence_as(structure, values)
-
-    return [leaf for own in parts for leaf in own], rebuild

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
-from estimatorkit.core.composite import expand, is_composite
+from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import common_shape, make_function_op
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import expand
 from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.elementwise import add, equal, less, logical_and, logical_not
 from estimatorkit.core.shapes import as_shape

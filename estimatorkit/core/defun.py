@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
-from estimatorkit.core.composite import expand
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import make_function_op
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import expand
 from estimatorkit.core.tensor import Operation, Tensor
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core.composite import is_composite, with_components
 from estimatorkit.core.errors import explain
 from estimatorkit.lazy import listing
 
@@ -29,11 +30,7 @@ def is_nested(
         return not lists_are_leaves
     if isinstance(value, (tuple, Mapping)):
         return True
-    return expand_composites and _is_composite(value)
-
-
-def _is_composite(value: object) -> bool:
-    return hasattr(value, "_components")
+    return expand_composites and is_composite(value)
 
 
 def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
@@ -52,7 +49,7 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
 def _children(structure: Any) -> list[Any]:
     if isinstance(structure, Mapping):
         return [structure[key] for key in _sorted_keys(structure)]
-    return list(structure._components() if _is_composite(structure) else structure)
+    return list(structure._components() if is_composite(structure) else structure)
 
 
 def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
@@ -62,9 +59,7 @@ def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
         return ordered if type(structure) is dict else type(structure)(ordered)  # type: ignore[call-arg]
     if is_namedtuple(structure):
         return type(structure)(*children)
-    if _is_composite(structure):
-        from estimatorkit.core.composite import with_components
-
+    if is_composite(structure):
         return with_components(structure, children)
     return type(structure)(children)
 
@@ -163,7 +158,7 @@ def assert_same_structure(
     same = nested == [True, True] and isinstance(nest1, Mapping) == isinstance(nest2, Mapping)
     if same and isinstance(nest1, Mapping):
         same = set(nest1) == set(nest2)
-    elif same and (_is_composite(nest1) or _is_composite(nest2)):
+    elif same and (is_composite(nest1) or is_composite(nest2)):
         same = type(nest1) is type(nest2)
     elif same:
         same = len(nest1) == len(nest2)
@@ -202,4 +197,17 @@ def flatten_up_to(shallow: Any, deep: Any) -> list[Any]:
     return [leaf for one, other in parts for leaf in flatten_up_to(one, other)]
 
 
-__dir__ = listing(__name__)
+def expand(structure: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The leaves of a nested structure, composites as their parts.
+
+    Returns:
+        The leaves, and a function that makes the structure of other leaves.
+    """
+
+    def rebuild(leaves: Sequence[Any]) -> Any:
+        return pack_sequence_as(structure, leaves, expand_composites=True)
+
+    return flatten(structure, expand_composites=True), rebuild
+
+
+__dir__ = listing(__name__, "expand")

@@ -16,9 +16,6 @@ from estimatorkit.core.registry import (
 )
 from estimatorkit.core.tensor import Tensor
 
-_SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
-
-
 # -- blocks of space
 
 

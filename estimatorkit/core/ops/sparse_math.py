@@ -45,7 +45,6 @@ from estimatorkit.core.tensor import Operation, Tensor
 _INDICES = np.array([[0, 1], [0, 2], [2, 0]], np.int64)
 _VALUES = np.array([1.5, -2.0, 3.0], np.float32)
 _SHAPE = np.array([3, 4], np.int64)
-_DENSE = np.arange(8, dtype=np.float32).reshape(4, 2) - np.float32(2.5)
 
 
 # -- two sparse tensors of one shape
