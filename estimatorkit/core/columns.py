@@ -1,0 +1,323 @@
+"""Columns: the values of one leaf for many elements, side by side in memory.
+
+A column has a leading axis, the rows; a row is one element's value. Rows of one shape are a plain
+array `(rows, ...)`. Rows whose shapes differ are a `RaggedColumn`, rows that are sparse tensors a
+`SparseColumn`: flat arrays with the places where rows begin, so that slicing, picking and joining
+rows are array operations whatever the rows look like. What these functions allocate begins on a
+64-byte boundary, so that XLA on CPU takes the memory as it is instead of copying it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+
+ALIGNMENT = 64  # bytes: what XLA asks of a buffer that it is to use in place
+
+NO_DIM = -1  # in a table of shapes, where a row has fewer dimensions than others
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+    """Returns an uninitialised C-ordered array whose data begin on a 64-byte boundary.
+
+    Args:
+        shape: the dimensions.
+        dtype: any NumPy dtype; arrays of Python objects (strings) are plain ones, XLA never sees
+            them.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.hasobject:
+        return np.empty(tuple(shape), dtype)
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    offset = -memory.__array_interface__["data"][0] % ALIGNMENT
+    return np.ndarray(tuple(shape), dtype, buffer=memory, offset=offset)
+
+
+class RaggedColumn:
+    """Rows of one dtype whose shapes differ.
+
+    Args:
+        values: the values of all rows, row after row: one axis.
+        shapes: the shape of each row, int64 `(rows, most dimensions)`; NO_DIM fills up rows of
+            fewer dimensions on the right.
+        starts: where each row begins in `values`, and where the last ends: int64 `(rows + 1,)`.
+            The first need not be 0: a slice shares the values.
+    """
+
+    def __init__(self, values: NDArray[Any], shapes: Ints, starts: Ints | None = None) -> None:
+        self.values = values
+        self.shapes = shapes
+        self.starts = _starts(_sizes(shapes)) if starts is None else starts
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows' values."""
+        return int(self.starts[-1] - self.starts[0]) * self.values.dtype.itemsize
+
+    @property
+    def flat(self) -> NDArray[Any]:
+        """The values of the rows, one axis, without what a slice leaves out."""
+        return self.values[self.starts[0] : self.starts[-1]]
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def row_shape(self, row: int) -> tuple[int, ...]:
+        """The shape of one row."""
+        return tuple(dim for dim in self.shapes[row].tolist() if dim != NO_DIM)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """One row as an array, or a column of the rows of a slice."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step != 1:
+                return self.take(np.arange(start, stop, step))
+            stop = max(start, stop)
+            return RaggedColumn(self.values, self.shapes[start:stop], self.starts[start : stop + 1])
+        row = int(rows)
+        part = self.values[self.starts[row] : self.starts[row + 1]]
+        return part.reshape(self.row_shape(row))
+
+    def take(self, rows: Ints) -> RaggedColumn:
+        """The rows of these numbers."""
+        places, starts = _places(self.starts, rows)
+        return RaggedColumn(self.values[places], self.shapes[rows], starts)
+
+    def with_values(self, values: NDArray[Any]) -> RaggedColumn:
+        """Other values, as many as `flat` has, in rows of the same shapes."""
+        return RaggedColumn(values, self.shapes, self.starts - self.starts[0])
+
+    def first_axis(self) -> Ints:
+        """The first dimension of each row: int64 `(rows,)`; every row must have one."""
+        return self.shapes[:, 0]
+
+
+class SparseColumn:
+    """Rows that are sparse tensors of one rank and dtype.
+
+    Args:
+        indices: the places of all values, row after row: int64 `(values, rank)`.
+        values: `(values,)`.
+        shapes: the dense shape of each row: int64 `(rows, rank)`.
+        starts: as of `RaggedColumn`.
+    """
+
+    def __init__(self, indices: Ints, values: NDArray[Any], shapes: Ints, starts: Ints) -> None:
+        self.indices = indices
+        self.values = values
+        self.shapes = shapes
+        self.starts = starts
+
+    @staticmethod
+    def of_parts(indices: Column, values: Column, shapes: Column) -> SparseColumn:
+        """Made of a column of each part of a sparse tensor."""
+        every = [
+            each if isinstance(each, RaggedColumn) else as_ragged(each)
+            for each in (indices, values)
+            if not isinstance(each, SparseColumn)
+        ]
+        places, given = every
+        rank = int(places.shapes[0, 1]) if len(places) else 0
+        dense = np.asarray(shapes, np.int64).reshape(len(given), -1)
+        return SparseColumn(
+            places.flat.reshape(-1, rank), given.flat, dense, given.starts - given.starts[0]
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def rank(self) -> int:
+        """The rank of the rows."""
+        return self.shapes.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows' values and indices."""
+        return int(self.starts[-1] - self.starts[0]) * (self.dtype.itemsize + 8 * self.rank)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """One row as a `SparseTensorValue`, or a column of the rows of a slice."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step != 1:
+                return self.take(np.arange(start, stop, step))
+            stop = max(start, stop)
+            return SparseColumn(
+                self.indices, self.values, self.shapes[start:stop], self.starts[start : stop + 1]
+            )
+        from estimatorkit.core.sparse_tensor import SparseTensorValue
+
+        row = int(rows)
+        part = slice(self.starts[row], self.starts[row + 1])
+        return SparseTensorValue(self.indices[part], self.values[part], self.shapes[row])
+
+    def take(self, rows: Ints) -> SparseColumn:
+        """The rows of these numbers."""
+        places, starts = _places(self.starts, rows)
+        return SparseColumn(self.indices[places], self.values[places], self.shapes[rows], starts)
+
+    def parts(self) -> tuple[RaggedColumn, RaggedColumn, Ints]:
+        """The columns of the indices, of the values and of the dense shapes."""
+        counts = np.diff(self.starts)
+        part = slice(self.starts[0], self.starts[-1])
+        wide = np.stack([counts, np.full(len(counts), self.rank)], axis=1)
+        indices = RaggedColumn(self.indices[part].reshape(-1), wide)
+        return indices, RaggedColumn(self.values[part], counts[:, None]), self.shapes
+
+
+Column: TypeAlias = NDArray[Any] | RaggedColumn | SparseColumn
+"""The values of one leaf for many elements: the leading axis, or `len`, counts the elements."""
+
+Columns: TypeAlias = list[Any]
+"""The columns of a block, of one length; each a `Column`."""
+
+
+def _sizes(shapes: Ints) -> Ints:
+    """How many values rows of these shapes have."""
+    return np.where(shapes == NO_DIM, 1, shapes).prod(axis=1, dtype=np.int64)
+
+
+def _starts(sizes: Ints) -> Ints:
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def _places(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Where the values of some rows are, row after row, and where these rows begin among them."""
+    counts = starts[rows + 1] - starts[rows]
+    fresh = _starts(counts)
+    places = np.repeat(starts[rows] - fresh[:-1], counts) + np.arange(fresh[-1])
+    return places, fresh
+
+
+def as_ragged(column: NDArray[Any]) -> RaggedColumn:
+    """A plain column in the form of one whose rows may differ; the values are shared."""
+    shape = column.shape[1:]
+    shapes = np.broadcast_to(np.array(shape, np.int64), (len(column), len(shape)))
+    return RaggedColumn(column.reshape(-1), shapes)
+
+
+def as_plain(column: Column) -> Column:
+    """A ragged column whose rows have one shape as a plain array; any other as it is."""
+    if not isinstance(column, RaggedColumn) or not len(column):
+        return column
+    if not (column.shapes == column.shapes[0]).all():
+        return column
+    return column.flat.reshape(len(column), *column.row_shape(0))
+
+
+def count_equal_shapes(column: Column) -> int:
+    """How many rows from the first on have its shape."""
+    if not isinstance(column, RaggedColumn):
+        return len(column)
+    differing = np.flatnonzero((column.shapes != column.shapes[0]).any(axis=1))
+    return int(differing[0]) if len(differing) else len(column)
+
+
+def take_rows(column: Column, rows: Ints) -> Column:
+    """Picks rows: one copy, whatever their number.
+
+    Args:
+        column: the source; a plain array must be C-contiguous (otherwise NumPy would copy all of
+            it each time).
+        rows: int64 `(rows,)`, each within range: not checked, as NumPy's check would buffer the
+            result twice.
+    """
+    if not isinstance(column, np.ndarray):
+        return column.take(rows)
+    out = aligned_empty((len(rows), *column.shape[1:]), column.dtype)
+    return np.take(column, rows, axis=0, out=out, mode="clip")
+
+
+def join(parts: Sequence[Column]) -> Column:
+    """The rows of several columns of one leaf, one after the other: a copy, even of one."""
+    if any(isinstance(part, SparseColumn) for part in parts):
+        return _join_sparse(parts)  # type: ignore[arg-type]
+    shapes = {part.shape[1:] if isinstance(part, np.ndarray) else None for part in parts}
+    if None in shapes or len(shapes) > 1:
+        return as_plain(_join_ragged(parts))  # type: ignore[arg-type]
+    plain: Sequence[NDArray[Any]] = parts  # type: ignore[assignment]
+    out = aligned_empty((sum(map(len, plain)), *plain[0].shape[1:]), plain[0].dtype)
+    return np.concatenate(plain, axis=0, out=out)
+
+
+def _join_ragged(parts: Sequence[NDArray[Any] | RaggedColumn]) -> RaggedColumn:
+    ragged = [as_ragged(part) if isinstance(part, np.ndarray) else part for part in parts]
+    rank = max(part.shapes.shape[1] for part in ragged)
+    shapes = np.full((sum(map(len, ragged)), rank), NO_DIM, np.int64)
+    row = 0
+    for part in ragged:
+        shapes[row : row + len(part), : part.shapes.shape[1]] = part.shapes
+        row += len(part)
+    return RaggedColumn(np.concatenate([part.flat for part in ragged]), shapes)
+
+
+def _join_sparse(parts: Sequence[SparseColumn]) -> SparseColumn:
+    ranks = sorted({part.rank for part in parts})
+    if len(ranks) > 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "sparse elements of different ranks cannot stand in one column",
+                expected=f"rank {ranks[0]}",
+                received=f"ranks {ranks}",
+            ),
+        )
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    cuts = [slice(part.starts[0], part.starts[-1]) for part in parts]
+    return SparseColumn(
+        np.concatenate([part.indices[cut] for part, cut in zip(parts, cuts, strict=True)]),
+        np.concatenate([part.values[cut] for part, cut in zip(parts, cuts, strict=True)]),
+        np.concatenate([part.shapes for part in parts]),
+        _starts(counts),
+    )
+
+
+def stack(rows: Sequence[Any], dtype: np.dtype[Any]) -> Column:
+    """A column of single rows: arrays, scalars, or `SparseTensorValue`s.
+
+    Args:
+        rows: at least one.
+        dtype: of the values.
+    """
+    first = rows[0]
+    if hasattr(first, "dense_shape"):
+        return SparseColumn(
+            np.concatenate([np.asarray(row.indices, np.int64) for row in rows]),
+            np.concatenate([np.asarray(row.values, dtype) for row in rows]),
+            np.stack([np.asarray(row.dense_shape, np.int64) for row in rows]),
+            _starts(np.array([len(row.values) for row in rows], np.int64)),
+        )
+    shapes = [row.shape if isinstance(row, np.ndarray) else () for row in rows]
+    if shapes.count(shapes[0]) == len(shapes):
+        column = aligned_empty((len(rows), *shapes[0]), dtype)
+        for index, row in enumerate(rows):
+            column[index] = row
+        return column
+    table = np.full((len(rows), max(map(len, shapes))), NO_DIM, np.int64)
+    for index, shape in enumerate(shapes):
+        table[index, : len(shape)] = shape
+    flat = [np.asarray(row, dtype).reshape(-1) for row in rows]
+    return RaggedColumn(np.concatenate(flat), table)

@@ -1,0 +1,131 @@
+"""Parameters of plans that a graph computes: `Pending` values.
+
+File names, batch sizes and arrays given to a dataset may be tensors: a placeholder that is fed
+when the iterator's initializer runs, or the argument of the function given to `flat_map`. A plan
+holds such a parameter as a `Pending` value; `Plan.bind` puts in what the tensor turned out to be,
+checked, before iterators are made.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.spec import to_array
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """A parameter whose value a tensor gives.
+
+    Attributes:
+        tensor: the tensor.
+        finish: makes the parameter of the tensor's value, and checks it.
+    """
+
+    tensor: Tensor
+    finish: Callable[[Any], Any]
+
+    @property
+    def dtype(self) -> DType:
+        """The tensor's dtype."""
+        return self.tensor.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The tensor's static shape."""
+        return self.tensor.shape
+
+
+def parameter(value: Any, dtype: Any, what: str) -> Any:
+    """A parameter of a plan: an array, or a `Pending` one where only a run can tell.
+
+    Args:
+        value: what the user gave: a value, or a tensor.
+        dtype: the dtype of the parameter; None for the value's own.
+        what: what it is, for messages: "TextLineDataset(): filenames".
+
+    Raises:
+        TypeError, ValueError: the value cannot have this dtype.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    if not isinstance(value, Tensor):
+        return to_array(value, what, wanted)
+    if wanted is not None and value.dtype is not wanted:
+        raise TypeError(
+            explain(
+                f"{what} has another dtype than expected",
+                expected=wanted.name,
+                received=value,
+                made_at=value.op.source,
+            )
+        )
+    return _known_or_pending(value, lambda found: np.asarray(found, value.dtype.numpy_dtype))
+
+
+def integer(what: str, value: Any, *, least: int | None = None) -> Any:
+    """An integer parameter of a plan: an int, or a `Pending` one.
+
+    Args:
+        what: what it is, for messages.
+        value: what the user gave: an int, or a scalar integer tensor.
+        least: the smallest number that it may be.
+
+    Raises:
+        TypeError: it is no integer.
+        InvalidArgumentError: it is too small.
+    """
+    if isinstance(value, Tensor):
+        if not value.dtype.is_integer or value.shape.rank not in (None, 0):
+            raise TypeError(
+                explain(
+                    f"{what} is no integer",
+                    expected="an int, or a scalar integer tensor",
+                    received=value,
+                    made_at=value.op.source,
+                )
+            )
+        return _known_or_pending(value, lambda found: integer(what, found, least=least))
+    try:
+        number = operator.index(value.item() if isinstance(value, np.ndarray) else value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            explain(f"{what} is no integer", expected="an int", received=repr(value))
+        ) from error
+    if least is not None and number < least:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(f"{what} is too small", expected=f">= {least}", received=number),
+        )
+    return number
+
+
+def choice(what: str, value: Any) -> Any:
+    """A boolean parameter of a plan: a bool, or a `Pending` one."""
+    if isinstance(value, Tensor):
+        return _known_or_pending(value, bool)
+    return bool(value)
+
+
+def then(value: Any, finish: Callable[[Any], Any]) -> Any:
+    """`finish` of a parameter, now or when its value is there."""
+    if isinstance(value, Pending):
+        return Pending(value.tensor, lambda found: finish(value.finish(found)))
+    return finish(value)
+
+
+def _known_or_pending(tensor: Tensor, finish: Callable[[Any], Any]) -> Any:
+    from estimatorkit.core.registry import constant_value
+
+    known: NDArray[Any] | None = constant_value(tensor)
+    return Pending(tensor, finish) if known is None else finish(known)
