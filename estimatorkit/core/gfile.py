@@ -1,21 +1,17 @@
-"""Files and folders as `tf.io.gfile` and `tf.gfile` offer them, over the operating system's own.
+"""Files and folders as `tf.io.gfile` and `tf.gfile` offer them, over `filesystem`.
 
-Local paths only. What fails raises this package's errors (`NotFoundError`, `AlreadyExistsError`,
-`FailedPreconditionError`, ...), never an `OSError`. The older names (`Exists`, `MakeDirs`, ...) are
-these functions too; each takes the older keywords.
+Paths of this machine and URLs of what fsspec reaches. What fails raises this package's errors
+(`NotFoundError`, `AlreadyExistsError`, `FailedPreconditionError`, ...), never an `OSError`. The
+older names (`Exists`, `MakeDirs`, ...) are these functions too; each takes the older keywords.
 """
 
 from __future__ import annotations
 
-import glob as _glob
-import io
 import os
 import shutil
-import stat as _stat
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -25,55 +21,50 @@ from estimatorkit.core.errors import (
     UnimplementedError,
     explain,
 )
-
-AnyPath = str | bytes | os.PathLike[str]
+from estimatorkit.core.filesystem import (
+    AnyPath,
+    FileStatistics,
+    file_errors,
+    locate,
+    open_file,
+    registered_schemes,
+    scheme,
+)
 
 
 def local_path(path: Any) -> str:
-    """A path as text, without `file://`.
+    """A path of this machine as text, without `file://`; for what works on local files only.
 
     Raises:
         UnimplementedError: it names another file system.
     """
     text = os.fsdecode(path)
-    scheme, separator, rest = text.partition("://")
-    if not separator or not scheme.isalnum():
-        return text
-    if scheme == "file":
-        return rest
+    kind = scheme(text)
+    if not kind:
+        return text.removeprefix("file://")
     raise UnimplementedError(
         None,
         None,
         explain(
-            f"File system scheme '{scheme}' not implemented (file: '{text}')",
+            f"File system scheme '{kind}' not implemented (file: '{text}')",
             expected="a path of this machine",
-            hint="mount the storage, or copy the file first",
+            hint="mount the storage, or copy the file first (gfile.copy)",
         ),
     )
 
 
-class FileStatistics(NamedTuple):
-    """What `stat` gives.
-
-    Attributes:
-        length: bytes.
-        mtime_nsec: when the content changed last, nanoseconds since 1970.
-        is_directory: whether it is a folder.
-    """
-
-    length: int
-    mtime_nsec: int
-    is_directory: bool
-
-
 def exists(path: AnyPath) -> bool:
     """Whether there is a file or a folder of this name."""
-    return os.path.exists(local_path(path))
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.exists(name)
 
 
 def isdir(path: AnyPath) -> bool:
     """Whether this is a folder."""
-    return os.path.isdir(local_path(path))
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.isdir(name)
 
 
 def stat(path: AnyPath) -> FileStatistics:
@@ -82,10 +73,9 @@ def stat(path: AnyPath) -> FileStatistics:
     Raises:
         NotFoundError: there is none.
     """
-    name = local_path(path)
-    with os_errors("look", name):
-        found = os.stat(name)
-    return FileStatistics(found.st_size, found.st_mtime_ns, _stat.S_ISDIR(found.st_mode))
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.stat(name)
 
 
 def glob(pattern: AnyPath | Sequence[AnyPath]) -> list[str]:
@@ -96,25 +86,25 @@ def glob(pattern: AnyPath | Sequence[AnyPath]) -> list[str]:
             `[...]` for one of several; names that begin with a dot match, as in TensorFlow.
     """
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
-    found = {
-        name
-        for each in patterns
-        for name in _glob.iglob(local_path(each), include_hidden=True)  # `**` is `*`
-    }
+    found: set[str] = set()
+    for each in patterns:
+        files, name = locate(each)
+        with file_errors("look", name):
+            found.update(files.glob(name))
     return sorted(found)
 
 
 def listdir(path: AnyPath) -> list[str]:
-    """The names in a folder, in no order that is promised.
+    """The names in a folder, sorted.
 
     Raises:
         NotFoundError: there is no such folder.
     """
-    name = local_path(path)
-    if not os.path.isdir(name):
-        raise NotFoundError(None, None, explain("Could not find directory", received=name))
-    with os_errors("list the folder", name):
-        return sorted(os.listdir(name))
+    files, name = locate(path)
+    with file_errors("list the folder", name):
+        if not files.isdir(name):
+            raise NotFoundError(None, None, explain("Could not find directory", received=name))
+        return sorted(files.listdir(name))
 
 
 def walk(
@@ -127,7 +117,8 @@ def walk(
         topdown: a folder before those in it.
         onerror: called with what fails; by default that is left out.
     """
-    yield from os.walk(local_path(top), topdown, onerror)
+    files, name = locate(top)
+    yield from files.walk(name, topdown, onerror)
 
 
 def mkdir(path: AnyPath) -> None:
@@ -137,10 +128,10 @@ def mkdir(path: AnyPath) -> None:
         NotFoundError: the folder above is not there.
         AlreadyExistsError: the folder is.
     """
-    name = local_path(path)
-    with os_errors("make the folder", name):
+    files, name = locate(path)
+    with file_errors("make the folder", name):
         try:
-            os.mkdir(name)
+            files.mkdir(name)
         except FileExistsError as error:
             raise _exists(name) from error
 
@@ -151,9 +142,9 @@ def makedirs(path: AnyPath) -> None:
     Raises:
         FailedPreconditionError: a file is in the way.
     """
-    name = local_path(path)
-    with os_errors("make the folder", name):
-        os.makedirs(name, exist_ok=True)
+    files, name = locate(path)
+    with file_errors("make the folder", name):
+        files.makedirs(name)
 
 
 def remove(path: AnyPath) -> None:
@@ -163,13 +154,13 @@ def remove(path: AnyPath) -> None:
         NotFoundError: there is none.
         FailedPreconditionError: it is a folder.
     """
-    name = local_path(path)
-    if os.path.isdir(name) and not os.path.islink(name):
-        raise FailedPreconditionError(
-            None, None, explain("a folder is no file", received=name, hint="use rmtree")
-        )
-    with os_errors("remove", name):
-        os.remove(name)
+    files, name = locate(path)
+    with file_errors("remove", name):
+        if files.isdir(name) and not os.path.islink(name):
+            raise FailedPreconditionError(
+                None, None, explain("a folder is no file", received=name, hint="use rmtree")
+            )
+        files.remove(name)
 
 
 def rmtree(path: AnyPath) -> None:
@@ -178,12 +169,9 @@ def rmtree(path: AnyPath) -> None:
     Raises:
         NotFoundError: there is none.
     """
-    name = local_path(path)
-    with os_errors("remove the folder", name):
-        if os.path.isdir(name) and not os.path.islink(name):
-            shutil.rmtree(name)
-        else:
-            os.remove(name)
+    files, name = locate(path)
+    with file_errors("remove the folder", name):
+        files.rmtree(name)
 
 
 def _exists(name: str) -> AlreadyExistsError:
@@ -195,7 +183,7 @@ def _exists(name: str) -> AlreadyExistsError:
 
 
 def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
-    """Copies a file.
+    """Copies a file, also from one file system to another.
 
     Args:
         src: the file.
@@ -206,11 +194,16 @@ def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
         NotFoundError: there is no such file.
         AlreadyExistsError: there is one called `dst`.
     """
-    source, target = local_path(src), local_path(dst)
-    with os_errors("copy", source):
-        if not overwrite and os.path.exists(target):
+    files, source = locate(src)
+    to_files, target = locate(dst)
+    with file_errors("copy", source):
+        if not overwrite and to_files.exists(target):
             raise _exists(target)
-        shutil.copyfile(source, target)
+        if scheme(src) == scheme(dst):
+            files.copy(source, target)
+            return
+        with open_file(src) as read, open_file(dst, "wb") as written:
+            shutil.copyfileobj(read, written, _COPY_BYTES)
 
 
 def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
@@ -224,12 +217,24 @@ def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
     Raises:
         NotFoundError: there is no such file.
         AlreadyExistsError: there is one called `dst`.
+        UnimplementedError: the two are on different file systems.
     """
-    source, target = local_path(src), local_path(dst)
-    with os_errors("rename", source):
-        if not overwrite and os.path.exists(target):
+    files, source = locate(src)
+    to_files, target = locate(dst)
+    if scheme(src) != scheme(dst):
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"Renaming {source} to {target} not implemented",
+                expected="two names of one file system",
+                hint="copy the file, then remove it",
+            ),
+        )
+    with file_errors("rename", source):
+        if not overwrite and to_files.exists(target):
             raise _exists(target)
-        os.replace(source, target)
+        files.rename(source, target)
 
 
 def join(path: AnyPath, *paths: AnyPath) -> str:
@@ -238,8 +243,14 @@ def join(path: AnyPath, *paths: AnyPath) -> str:
 
 
 def get_registered_schemes() -> list[str]:
-    """The file systems there are: '' (local paths) and 'file'."""
-    return ["", "file"]
+    """The file systems there are: '' (local paths), 'file', and those that fsspec knows."""
+    return registered_schemes()
+
+
+_COPY_BYTES = 1 << 20
+
+# The modes without '+' in which a method is allowed.
+_MODES = {"write": "wa", "read": "r", "readline": "r", "readlines": "r"}
 
 
 class GFile:
@@ -265,7 +276,7 @@ class GFile:
                 ),
             )
         self._name = name
-        self._path = local_path(name)
+        self._path = os.fsdecode(name)
         self._mode = mode
         self._file: Any = None
 
@@ -281,31 +292,25 @@ class GFile:
 
     def _opened(self) -> Any:
         if self._file is None:
-            binary = "b" in self._mode
-            with os_errors("open", self._path):
-                self._file = open(  # noqa: SIM115 (closed by close)
-                    self._path,
-                    self._mode,
-                    encoding=None if binary else "utf-8",
-                    newline=None if binary else "",  # lines end as they do in the file
-                )
+            # newline="": lines end as they do in the file
+            self._file = open_file(
+                self._path, self._mode, newline=None if "b" in self._mode else ""
+            )
         return self._file
 
     def _do(self, method: str, *arguments: Any) -> Any:
+        if "+" not in self._mode and self._mode[0] not in _MODES.get(method, "rwa"):
+            raise PermissionDeniedError(
+                None,
+                None,
+                explain(
+                    f"File isn't open for {'writing' if method == 'write' else 'reading'}",
+                    received=f"{self._path}, mode {self._mode!r}",
+                ),
+            )
         file = self._opened()
-        with os_errors(method, self._path):
-            try:
-                return getattr(file, method)(*arguments)
-            except io.UnsupportedOperation as error:
-                doing = "writing" if method == "write" else "reading"
-                raise PermissionDeniedError(
-                    None,
-                    None,
-                    explain(
-                        f"File isn't open for {doing}",
-                        received=f"{self._path}, mode {self._mode!r}",
-                    ),
-                ) from error
+        with file_errors(method, self._path):
+            return getattr(file, method)(*arguments)
 
     def read(self, n: int = -1) -> Any:
         """The next `n` bytes or characters; all where negative."""
@@ -366,7 +371,7 @@ class GFile:
             file = self._opened()  # writing nothing makes an empty file
             self._file = None
         if file is not None:
-            with os_errors("close", self._path):
+            with file_errors("close", self._path):
                 file.close()
 
     def __enter__(self) -> GFile:

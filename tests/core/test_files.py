@@ -83,8 +83,8 @@ def test_copies_and_new_names(tmp_path: Path) -> None:
     assert gfile.Glob(filename=f"{tmp_path}/*") == [str(two)]
     with pytest.raises(tf.errors.NotFoundError):
         gfile.copy(one, two, overwrite=True)
-    with pytest.raises(tf.errors.UnimplementedError, match="scheme 'gs' not implemented"):
-        gfile.exists("gs://bucket/file")
+    with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nowhere' not implemented"):
+        gfile.exists("nowhere://bucket/file")
     assert gfile.exists(f"file://{two}")
 
 
