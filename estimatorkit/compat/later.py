@@ -60,7 +60,7 @@ SENTENCES: dict[str, str] = {
     "data.experimental": "it comes with a later release; data.Dataset has what there is",
     "data.Iterator": "use data.Dataset.make_initializable_iterator",
     "data.Options": "datasets have no options; `session.run` reads ahead by itself",
-    **_later("data", "TFRecordDataset TextLineDataset FixedLengthRecordDataset", _FILES),
+    **_later("data", "TextLineDataset", _FILES),
     **_later(
         "feature_column",
         "bucketized_column categorical_column_with_hash_bucket categorical_column_with_identity "

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+_Numbers = TypeVar("_Numbers", int, NDArray[Any])
 
 _CHECKSUM_DELTA = 0xA282EAD8
 
@@ -113,8 +118,12 @@ def crc32c(data: bytes, so_far: int = 0) -> int:
     return int(google_crc32c.extend(so_far, data))
 
 
-def masked(checksum: int) -> int:
-    """A checksum as TensorFlow and LevelDB store it, so that a checksum of checksums is sound."""
+def masked(checksum: _Numbers) -> _Numbers:
+    """Checksums as TensorFlow and LevelDB store them, so that a checksum of checksums is sound.
+
+    Args:
+        checksum: one, or a uint64 array of many.
+    """
     return ((checksum >> 15 | checksum << 17) + _CHECKSUM_DELTA) & 0xFFFFFFFF
 
 

@@ -21,6 +21,8 @@ _lazy_getattr = attach(
     names(
         "estimatorkit.data.iterator_ops", "make_initializable_iterator", "make_one_shot_iterator"
     ),
+    names("estimatorkit.data.tfrecords", "TFRecordDataset"),
+    names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
 )[0]
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "BlockIterator",
     "Dataset",
+    "FixedLengthRecordDataset",
+    "TFRecordDataset",
     "TensorSpec",
     "TracedFunction",
     "make_initializable_iterator",

@@ -1,0 +1,80 @@
+"""`TFRecordDataset`: the records of files of TFRecords."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.filesystem import compression_name
+from estimatorkit.core.records import RecordReader
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.parameters import integer, parameter, then
+from estimatorkit.data.record_files import OpenFile, RecordFiles, file_names
+
+_BUFFER_SIZE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class TFRecords(RecordFiles):
+    """See `TFRecordDataset`."""
+
+    compression: Any
+    buffer_size: Any
+
+    def _opener(self) -> OpenFile:
+        return functools.partial(_opened, self.compression, self.buffer_size or _BUFFER_SIZE)
+
+
+def _opened(compression: str, buffer_size: int, name: str, offset: int) -> RecordReader:
+    return RecordReader(name, compression, buffer_size, start=offset)
+
+
+class TFRecordDataset(Dataset):
+    """The records of files of TFRecords, strings, one file after the other.
+
+    A position is a file and an offset in it: to go on in the middle of an epoch is a seek (a
+    compressed file is unpacked up to there). Source: `tf.data.TFRecordDataset`.
+
+    Args:
+        filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
+            URLs (`gs://...`).
+        compression_type: None, '', 'GZIP' or 'ZLIB'; a string tensor.
+        buffer_size: bytes read at a time; None for 256 KiB.
+        num_parallel_reads: accepted. TensorFlow takes records of so many files in turn; here they
+            come file by file, in the order of the names. `interleave()` takes them in turn.
+        name: accepted for TensorFlow's signature.
+
+    Raises:
+        DataLossError: a record is damaged or cut off (when it is read; file and offset are named).
+        NotFoundError: a file is not there (when it is read).
+        InvalidArgumentError: there is no such compression.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        what = "TFRecordDataset()"
+        super().__init__(
+            TFRecords(
+                file_names(filenames, what),
+                compression(compression_type, what),
+                None
+                if buffer_size is None
+                else integer(f"{what}: buffer_size", buffer_size, least=0),
+            )
+        )
+
+
+def compression(value: Any, what: str) -> Any:
+    """The compression that a user gave: '', 'GZIP', 'ZLIB', or what becomes such in a run."""
+    given = parameter("" if value is None else value, dtypes.string, f"{what}: compression_type")
+    return then(given, lambda name: compression_name(np.asarray(name, object).item().decode()))

@@ -1,0 +1,234 @@
+"""Datasets of record files: what TensorFlow 2.15.1 wrote is read; positions, damage, resources."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import estimatorkit as tf
+from estimatorkit.core.records import TFRecordWriter
+from estimatorkit.data.block_iterator import BlockIterator
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.fixed_length_records import FixedLengthRecordDataset
+from estimatorkit.data.tfrecords import TFRecordDataset
+
+RECORDS = [
+    b"",
+    b"a",
+    b"some record",
+    bytes(range(256)),
+    b"x" * 3000,
+    *[b"%d" % n for n in range(50)],
+]
+
+
+def write(path: Path, records: list[bytes] = RECORDS, compression: str = "") -> str:
+    with TFRecordWriter(path, compression) as writer:
+        for record in records:
+            writer.write(record)
+    return str(path)
+
+
+def rows(iterator: BlockIterator, size: int) -> list[bytes]:
+    result: list[bytes] = []
+    try:
+        while True:
+            result += iterator.next_block(size)[0].tolist()
+    except tf.errors.OutOfRangeError:
+        return result
+
+
+def elements(dataset: Dataset, size: int = 7) -> list[bytes]:
+    return rows(dataset.make_block_iterator(), size)
+
+
+def open_files(folder: Path) -> int:
+    return sum(each.path.startswith(str(folder)) for each in psutil.Process().open_files())
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_records_of_files_in_order(tmp_path: Path, compression: str, size: int) -> None:
+    names = [write(tmp_path / name, RECORDS, compression) for name in "abc"]
+    write(tmp_path / "b", [], compression)
+    for buffer_size in (None, 1, 100):
+        dataset = TFRecordDataset(names, compression, buffer_size)
+        assert elements(dataset, size) == RECORDS * 2
+    assert dataset.element_spec == tf.TensorSpec((), tf.string)
+    assert open_files(tmp_path) == 0
+
+
+def test_names_of_every_kind(tmp_path: Path) -> None:
+    name = write(tmp_path / "a")
+    names = tf.data.Dataset.from_tensor_slices([name, name])
+    for given_names in (tmp_path / "a", name, name.encode(), [name], (tmp_path / "a",), [[name]]):
+        assert elements(TFRecordDataset(given_names)) == RECORDS
+    assert elements(TFRecordDataset(names)) == RECORDS * 2
+    assert elements(TFRecordDataset(filenames=[], num_parallel_reads=4)) == []
+    with pytest.raises(TypeError, match="filenames"):
+        TFRecordDataset(3)
+    with pytest.raises(TypeError, match="are no names"):
+        TFRecordDataset(tf.data.Dataset.range(3))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unsupported compression_type: LZMA"):
+        TFRecordDataset(name, "LZMA")
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_every_position_is_exact(tmp_path: Path, compression: str) -> None:
+    names = [write(tmp_path / name, RECORDS[:6], compression) for name in "ab"]
+    for filenames in (names, tf.data.Dataset.from_tensor_slices(names)):
+        dataset = TFRecordDataset(filenames, compression)
+        for taken in range(13):
+            one, two = dataset.make_block_iterator(), dataset.make_block_iterator()
+            for _ in range(taken):
+                one.next_block(1)
+            state = json.loads(json.dumps(one.get_state()))
+            two.set_state(state)
+            assert rows(two, 5) == (RECORDS[:6] * 2)[taken:]
+            two.restart(1)
+            assert two.skip(taken) == min(taken, 12)
+            assert rows(two, 5) == (RECORDS[:6] * 2)[taken:]
+            one.close()
+    assert open_files(tmp_path) == 0
+
+
+def test_going_to_a_position_seeks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = write(tmp_path / "a", [b"x" * 1000] * 1000)
+    dataset = TFRecordDataset(name, buffer_size=4096)
+    one = dataset.make_block_iterator()
+    one.next_block(990)
+    state = one.get_state()
+    assert state["offset"] == 990 * 1016
+    two = dataset.make_block_iterator()
+    two.set_state(state)
+    assert len(rows(two, 100)) == 10
+    one.close()
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_damage_names_file_and_offset(tmp_path: Path, size: int) -> None:
+    names = [write(tmp_path / name, [b"12345", b"67890", b"abc"]) for name in "ab"]
+    data = bytearray((tmp_path / "a").read_bytes())
+    good = bytes(data)
+    for at, found, words in (
+        (21 + 3, [b"12345"], "corrupted record at 21"),  # length
+        (21 + 14, [b"12345"], "corrupted record at 21"),  # data
+        (3, [], "corrupted record at 0"),
+        (46, [b"12345", b"67890"], "corrupted record at 42"),
+    ):
+        (tmp_path / "a").write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        check_damage(TFRecordDataset(names), size, found, f"{words} in {names[0]}")
+    (tmp_path / "a").write_bytes(good[:-1])
+    check_damage(
+        TFRecordDataset(names), size, [b"12345", b"67890"], f"truncated record at 42 in {names[0]}"
+    )
+
+
+def check_damage(dataset: Dataset, size: int, found: list[bytes], words: str) -> None:
+    iterator = dataset.make_block_iterator()
+    got: list[bytes] = []
+    while len(got) < len(found):
+        got += iterator.next_block(size)[0].tolist()
+    assert got == found
+    with pytest.raises(tf.errors.DataLossError, match=words):
+        iterator.next_block(size)
+    # the next call goes on with the next file
+    assert rows(iterator, size) == [b"12345", b"67890", b"abc"]
+
+
+def test_missing_and_other_files(tmp_path: Path) -> None:
+    iterator = TFRecordDataset(tmp_path / "missing").make_block_iterator()
+    with pytest.raises(tf.errors.NotFoundError, match="missing"):
+        iterator.next_block(1)
+    (tmp_path / "text").write_text("age,sex\n" * 10)
+    for compression in ("", "GZIP"):
+        iterator = TFRecordDataset(tmp_path / "text", compression).make_block_iterator()
+        with pytest.raises(tf.errors.DataLossError, match=r"corrupted record at 0 in .*text"):
+            iterator.next_block(1)
+    assert open_files(tmp_path) == 0
+
+
+def test_an_iterator_left_half_way_holds_no_file(tmp_path: Path) -> None:
+    name = write(tmp_path / "a")
+    for make in (lambda: TFRecordDataset(name), lambda: FixedLengthRecordDataset(name, 1)):
+        iterator = make().make_block_iterator()
+        iterator.next_block(2)
+        assert open_files(tmp_path) == 1
+        iterator.close()
+        assert open_files(tmp_path) == 0
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "GZIP": gzip.compress,
+    "ZLIB": zlib.compress,
+}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(1, 9),
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.integers(0, 30),
+    st.sampled_from(list(COMPRESS)),
+    st.integers(0, 40),
+    st.integers(1, 40),
+)
+def test_records_of_fixed_length(
+    tmp_path: Path,
+    record: int,
+    header: int,
+    footer: int,
+    count: int,
+    compression: str,
+    taken: int,
+    size: int,
+) -> None:
+    body = bytes(range(250))[: record * count]
+    count = len(body) // record
+    body = body[: count * record]
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[compression](b"h" * header + body + b"f" * footer))
+    dataset = FixedLengthRecordDataset([path, path], record, header, footer, 3, compression or None)
+    expected = [body[at : at + record] for at in range(0, len(body), record)] * 2
+    iterator = dataset.make_block_iterator()
+    assert iterator.skip(taken) == min(taken, 2 * count)
+    other = dataset.make_block_iterator()
+    other.set_state(json.loads(json.dumps(iterator.get_state())))
+    assert rows(iterator, size) == rows(other, 4) == expected[taken:]
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+def test_a_file_that_is_no_whole_number_of_records(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[compression](b"hh" + b"12345" + b"f"))
+    dataset = FixedLengthRecordDataset(path, 2, 2, 1, compression_type=compression)
+    iterator = dataset.make_block_iterator()
+    words = (
+        rf"Excluding the header \(2 bytes\) and footer \(1 bytes\), input file \"{path}\" has body "
+        r"length 5 bytes, which is not an exact multiple of the record length \(2 bytes\)"
+    )
+    if compression:  # how long it is shows at its end
+        assert iterator.next_block(2)[0].tolist() == [b"12", b"34"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        iterator.next_block(1)
+    path.write_bytes(COMPRESS[compression](b"h"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="body length -2 bytes"):
+        dataset.make_block_iterator().next_block(1)
+
+
+def test_fixed_length_arguments(tmp_path: Path) -> None:
+    for arguments in ((0,), (1, -1), (1, 0, -1)):
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="_bytes"):
+            FixedLengthRecordDataset(tmp_path / "file", *arguments)
+    with pytest.raises(tf.errors.NotFoundError):
+        FixedLengthRecordDataset(tmp_path / "no", 1).make_block_iterator().next_block(1)
