@@ -18,11 +18,14 @@ UNKNOWN_CARDINALITY = UNKNOWN
 # Iterators in a graph start JAX, which readers of data alone do not need.
 _lazy_getattr = attach(
     __name__,
-    names(
-        "estimatorkit.data.iterator_ops", "make_initializable_iterator", "make_one_shot_iterator"
-    ),
-    names("estimatorkit.data.tfrecords", "TFRecordDataset"),
-    names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
+    {
+        **names(
+            "estimatorkit.data.iterator_ops",
+            *("make_initializable_iterator", "make_one_shot_iterator"),
+        ),
+        **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
+        **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
+    },
 )[0]
 
 __all__ = [
