@@ -18,7 +18,6 @@ _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 
 _TPU = "use estimator.Estimator and RunConfig: JAX finds a TPU by itself"
 _RAGGED = "use a SparseTensor, or padding and sequence_mask"
 _EXPORT = "export of estimators comes with a later release; saved_model.simple_save is there"
-_FILES = "it comes with a later release; data.Dataset.from_generator reads files of any form"
 
 
 def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
@@ -60,7 +59,6 @@ SENTENCES: dict[str, str] = {
     "data.experimental": "it comes with a later release; data.Dataset has what there is",
     "data.Iterator": "use data.Dataset.make_initializable_iterator",
     "data.Options": "datasets have no options; `session.run` reads ahead by itself",
-    **_later("data", "TextLineDataset", _FILES),
     **_later(
         "feature_column",
         "bucketized_column categorical_column_with_hash_bucket categorical_column_with_identity "

@@ -25,6 +25,7 @@ _lazy_getattr = attach(
         ),
         **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
         **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
+        **names("estimatorkit.data.text_lines", "TextLineDataset"),
     },
 )[0]
 
@@ -37,6 +38,7 @@ __all__ = [
     "FixedLengthRecordDataset",
     "TFRecordDataset",
     "TensorSpec",
+    "TextLineDataset",
     "TracedFunction",
     "make_initializable_iterator",
     "make_one_shot_iterator",
