@@ -1,0 +1,86 @@
+"""Ids of crossed features: TensorFlow's hash of each combination, one host operation a cross."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import farmhash
+from estimatorkit.core.dtypes import int64
+from estimatorkit.core.ops.feature_ids import ABSENT, fingerprints
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import UNKNOWN
+from estimatorkit.core.tensor import Tensor
+
+HASH_KEY = 0xDECAFCAFFE
+"""What the hash begins with by default, as in TensorFlow."""
+
+
+def _crossed(
+    *parents: NDArray[Any], num_buckets: int, hash_key: int, expand: tuple[bool, ...]
+) -> NDArray[np.int64]:
+    hashes: Any = np.uint64(hash_key)
+    absent: Any = None
+    for parent, widen in zip(parents, expand, strict=True):
+        missing = None
+        if parent.dtype == object:
+            feature = fingerprints(parent.ravel().tolist()).reshape(parent.shape)
+        else:
+            ids = parent.astype(np.int64, copy=False)
+            feature = ids.view(np.uint64)
+            if (ids == ABSENT).any():
+                missing = ids == ABSENT
+        if widen:
+            feature = feature[..., None]
+            missing = None if missing is None else missing[..., None]
+        if absent is not None or missing is not None:
+            before = np.zeros(np.shape(hashes), np.bool_) if absent is None else absent
+            here = np.zeros(feature.shape, np.bool_) if missing is None else missing
+            absent = _each_with_each(before, here, np.logical_or)
+        hashes = _each_with_each(hashes, feature, farmhash.fingerprint_cat64)
+    ids = farmhash.buckets(hashes, num_buckets)
+    return ids if absent is None else np.where(absent, ABSENT, ids)
+
+
+def _each_with_each(first: Any, second: Any, function: Any) -> Any:
+    """`function` of each pair in a row, the second's values in order for each of the first's."""
+    if np.ndim(first) == 0 or first.shape[-1] == 1 == second.shape[-1]:
+        return function(first, second)
+    joined = function(first[..., :, None], second[..., None, :])
+    return joined.reshape(*joined.shape[:-2], -1)
+
+
+def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    shape, width = UNKNOWN, 1
+    known: int | None = width
+    for tensor, widen in zip(inputs, attrs["expand"], strict=True):
+        if tensor.shape.rank is None:
+            return [Spec(int64, UNKNOWN)]
+        rows = tensor.shape if widen else tensor.shape[:-1]
+        last = 1 if widen else tensor.shape[-1]
+        shape = shape.merge_with(rows)
+        known = None if known is None or last is None else known * last
+    return [Spec(int64, shape.concatenate([known]))]
+
+
+register(
+    "CrossedIds",
+    _crossed,
+    where="host",
+    infer=_infer,
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (
+                np.array([[b"a", b"b"], [b"", b"c"]], object),
+                np.array([[7, ABSENT], [1, 2]]),
+                np.array([b"x", b"y"], object),
+            ),
+            {"num_buckets": 1000, "hash_key": HASH_KEY, "expand": (False, False, True)},
+            np.array([[454, ABSENT, 995, ABSENT], [378, 614, 580, 244]]),
+        )
+    ],
+)

@@ -1,0 +1,193 @@
+"""What every feature column is: a frozen description that reads features and makes ids or numbers.
+
+`DenseColumn`s make a float tensor of each example, `CategoricalColumn`s ids (`Ids`), and
+`SequenceDenseColumn`s a float tensor of each step of a sequence. Kinds of columns are subclasses;
+layers know only these classes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from estimatorkit.layers.feature_column.features import Features
+    from estimatorkit.layers.feature_column.weights import WeightMaker
+
+
+class Ids(NamedTuple):
+    """What a categorical column makes of a batch.
+
+    Attributes:
+        ids: int64 `(batch, width)`, `(batch, steps, width)` for sequences. What is below 0 counts
+            for nothing (`feature_ids.ABSENT`: there was no value).
+        weights: float32 of the same shape; None where all are 1.
+    """
+
+    ids: Tensor
+    weights: Tensor | None = None
+
+
+class Sequence(NamedTuple):
+    """What a sequence column makes of a batch.
+
+    Attributes:
+        dense_tensor: float32 `(batch, steps, *variable_shape)`.
+        sequence_length: int64 `(batch,)`, the number of steps of each example.
+    """
+
+    dense_tensor: Tensor
+    sequence_length: Tensor
+
+
+class FeatureColumn(ABC):
+    """What every column is: a name, what it reads, and a transformation of it."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name: unique in a model, part of variable names."""
+
+    @property
+    @abstractmethod
+    def parse_example_spec(self) -> dict[str, Any]:
+        """What to read from an `Example`, by feature key."""
+
+    @property
+    @abstractmethod
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The columns and the keys of raw features that it reads."""
+
+    @abstractmethod
+    def transform(self, features: Features) -> Any:
+        """What later steps work on, made once for each `features` (see `Features.transformed`)."""
+
+    @property
+    def scope_name(self) -> str:
+        """The name below which its variables are."""
+        return self.name
+
+
+class DenseColumn(FeatureColumn):
+    """A column that gives a float tensor."""
+
+    @property
+    @abstractmethod
+    def variable_shape(self) -> TensorShape:
+        """The shape of one example, known in all dimensions."""
+
+    @abstractmethod
+    def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
+        """float32 `(batch, *variable_shape)`.
+
+        Args:
+            features: what it reads from.
+            weights: what makes its variables.
+        """
+
+
+class CategoricalColumn(FeatureColumn):
+    """A column that gives ids."""
+
+    @property
+    @abstractmethod
+    def num_buckets(self) -> int:
+        """The number of ids: they are in [0, num_buckets)."""
+
+    @abstractmethod
+    def transform(self, features: Features) -> Ids:
+        """The ids of a batch."""
+
+    def transform_steps(self, features: Features) -> Ids:
+        """The ids of the steps of sequences.
+
+        Raises:
+            ValueError: there is no sequence column of this kind.
+        """
+        raise ValueError(
+            explain(
+                f"{type(self).__name__} {self.name!r} cannot be a sequence",
+                hint="use one of sequence_categorical_column_with_*",
+            )
+        )
+
+    def host_ids(self, features: Features) -> Tensor:
+        """The ids for operations on the host."""
+        found: Ids = features.transformed(self)
+        return found.ids
+
+
+class SequenceDenseColumn(FeatureColumn):
+    """A column that gives a float tensor for each step of sequences."""
+
+    @property
+    @abstractmethod
+    def variable_shape(self) -> TensorShape:
+        """The shape of one step, known in all dimensions."""
+
+    @abstractmethod
+    def sequence(self, features: Features, weights: WeightMaker) -> Sequence:
+        """The steps and the sequences' lengths; see `DenseColumn.dense_tensor`."""
+
+
+def raw_keys(column: FeatureColumn) -> Iterator[str]:
+    """The keys of the raw features that a column reads."""
+    for parent in column.parents:
+        if isinstance(parent, str):
+            yield parent
+        else:
+            yield from raw_keys(parent)
+
+
+def check_key(key: Any) -> None:
+    """Raises ValueError where a feature's key is no string."""
+    if not isinstance(key, str):
+        raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
+
+
+def normalize_columns(feature_columns: Any) -> list[FeatureColumn]:
+    """Columns as a list, in the order of their names.
+
+    Args:
+        feature_columns: a column or an iterable of columns.
+
+    Raises:
+        ValueError: there is none, one is no column, or two have one name.
+    """
+    if isinstance(feature_columns, Mapping):
+        raise ValueError("Expected feature_columns to be iterable, found dict.")
+    if isinstance(feature_columns, (str, FeatureColumn)) or not isinstance(
+        feature_columns, Iterable
+    ):
+        feature_columns = [feature_columns]
+    columns = list(feature_columns)
+    if not columns:
+        raise ValueError("feature_columns must not be empty.")
+    by_name: dict[str, FeatureColumn] = {}
+    for column in columns:
+        if not isinstance(column, FeatureColumn):
+            raise ValueError(
+                explain(
+                    "Items of feature_columns must be a FeatureColumn. "
+                    f"Given (type {type(column)}): {column}",
+                    hint=f"use feature_column.numeric_column({column!r})"
+                    if isinstance(column, str)
+                    else None,
+                )
+            )
+        if column.name in by_name:
+            raise ValueError(
+                explain(
+                    f"Duplicate feature column name found for columns: {column} and "
+                    f"{by_name[column.name]}",
+                    expected="each column once",
+                    hint="leave one out, or put the feature under a second key in input_fn",
+                )
+            )
+        by_name[column.name] = column
+    return sorted(columns, key=lambda column: column.name)

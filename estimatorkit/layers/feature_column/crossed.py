@@ -1,0 +1,169 @@
+"""`crossed_column`: the combinations of several features' values, hashed as TensorFlow does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core.dtypes import string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops.feature_crosses import HASH_KEY
+from estimatorkit.core.ops.parsing import VarLenFeature
+from estimatorkit.core.registry import output
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.categorical import (
+    HashedColumn,
+    WeightedColumn,
+    ids_of,
+)
+from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, Ids
+from estimatorkit.layers.feature_column.features import Features
+
+
+@dataclass(frozen=True)
+class CrossedColumn(CategoricalColumn):
+    """See `crossed_column`."""
+
+    keys: tuple[CategoricalColumn | str, ...]
+    hash_bucket_size: int
+    hash_key: int | None
+
+    @property
+    def leaves(self) -> tuple[CategoricalColumn | str, ...]:
+        """The keys, with those of crosses in the place of crosses."""
+        return tuple(self._leaves())
+
+    def _leaves(self) -> Iterator[CategoricalColumn | str]:
+        for key in self.keys:
+            if isinstance(key, CrossedColumn):
+                yield from key.leaves
+            else:
+                yield key
+
+    @property
+    def name(self) -> str:
+        """The leaves' names, sorted, with '_X_' between them."""
+        return "_X_".join(sorted(key if isinstance(key, str) else key.name for key in self.leaves))
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """Those of the columns; a `VarLenFeature` of strings for each key."""
+        spec: dict[str, Any] = {}
+        for key in self.keys:
+            own = {key: VarLenFeature(string)} if isinstance(key, str) else key.parse_example_spec
+            spec.update(own)
+        return spec
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The columns and keys."""
+        return self.keys
+
+    @property
+    def num_buckets(self) -> int:
+        """`hash_bucket_size`."""
+        return self.hash_bucket_size
+
+    def transform(self, features: Features) -> Ids:
+        """The ids `(batch, width)`, the width the product of the parents'.
+
+        Raises:
+            ValueError: a parent has weights, or a feature's dtype cannot be crossed.
+        """
+        sparse: list[tuple[Tensor, bool]] = []
+        dense: list[tuple[Tensor, bool]] = []
+        for key in self.leaves:
+            if isinstance(key, str):
+                given = self._raw(features, key)
+                (sparse if given is None else dense).append(
+                    given or (self._rows(features, key), False)
+                )
+                continue
+            if isinstance(key, WeightedColumn):
+                raise ValueError(
+                    explain(
+                        "crossed_column does not support weight_tensor, but the given column "
+                        f"populates weight_tensor. Given column: {key.name}",
+                        hint="cross the column without its weights",
+                    )
+                )
+            sparse.append((key.host_ids(features), False))
+        # TensorFlow hashes sparse parents first (columns are sparse to it), then dense ones.
+        tensors, expand = zip(*sparse, *dense, strict=True)
+        attrs = {
+            "num_buckets": self.hash_bucket_size,
+            "hash_key": HASH_KEY if self.hash_key is None else self.hash_key,
+            "expand": tuple(expand),
+        }
+        ids = output("CrossedIds", tensors, attrs, "cross")
+        if ids.shape.rank is None:
+            ids.set_shape([None, None])
+        return Ids(ids)
+
+    def _raw(self, features: Features, key: str) -> tuple[Tensor, bool] | None:
+        """A dense raw feature, and whether it lacks the second dimension; None where sparse."""
+        raw = features.raw(key, f"crossed_column {self.name!r}")
+        if not (raw.dtype is string or raw.dtype.is_integer):
+            raise ValueError(
+                explain(
+                    f"crossed_column {self.name!r} cannot cross feature {key!r}",
+                    expected="strings or integers",
+                    received=raw.described(),
+                    made_at=raw.value.op.source,
+                    hint="use bucketized_column for numbers, and give that in place of the key",
+                )
+            )
+        if raw.is_sparse:
+            return None
+        (tensor,) = raw.tensors
+        if tensor.shape.rank is None:
+            return features.tensor(key, self.name), False
+        return tensor, tensor.shape.rank == 1
+
+    def _rows(self, features: Features, key: str) -> Tensor:
+        """A sparse raw feature in rows, hashed or as it is."""
+        raw = features.raw(key, self.name)
+        if raw.dtype is string:
+            return ids_of(raw, "FingerprintIds", {})
+        return ids_of(raw, "PlainIds", {})
+
+
+def crossed_column(keys: Any, hash_bucket_size: int, hash_key: int | None = None) -> CrossedColumn:
+    """A categorical column of the combinations of several features' values.
+
+    Its ids are TensorFlow's, bit for bit: FingerprintCat64 over the parents' values (the ids of
+    columns, FarmHash of strings, integers as they are).
+
+    Args:
+        keys: two or more: keys of features of strings or integers, or categorical columns (not
+            hashed ones).
+        hash_bucket_size: the number of buckets.
+        hash_key: what the hash begins with; TensorFlow's 0xDECAFCAFFE by default.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+    if not hash_bucket_size or hash_bucket_size < 1:
+        raise ValueError(f"hash_bucket_size must be > 1. hash_bucket_size: {hash_bucket_size}")
+    if not keys or len(keys) < 2:
+        raise ValueError(f"keys must be a list with length > 1. Given: {keys}")
+    for key in keys:
+        if not isinstance(key, (str, CategoricalColumn)):
+            raise ValueError(
+                explain(
+                    "Unsupported key type. All keys must be either string, or categorical column "
+                    f"except HashedCategoricalColumn. Given: {key}",
+                    hint="use bucketized_column for numbers",
+                )
+            )
+        if isinstance(key, HashedColumn):
+            raise ValueError(
+                explain(
+                    "categorical_column_with_hash_bucket is not supported for crossing. Hashing "
+                    "before crossing will increase probability of collision. Instead, use the "
+                    f"feature name as a string. Given: {key}",
+                    hint=f"crossed_column([{key.key!r}, ...], {hash_bucket_size})",
+                )
+            )
+    return CrossedColumn(tuple(keys), int(hash_bucket_size), hash_key)

@@ -1,0 +1,527 @@
+"""Embedding columns: rows of a trainable table, by id, combined; and tables that columns share.
+
+Ids are padded rows `(..., width)`, looked up on the device by one gather. What counts for nothing
+reads the index one past the table: its row is masked, and its gradient's row is outside the table,
+where optimizers drop it. So no row that no example used is touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from collections.abc import Sequence as Series
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core.checkpoint import locate_checkpoint, read_contents
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.initializers import TruncatedNormal
+from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops.checkpoint_ops import restore_v2
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.categorical import WeightedColumn
+from estimatorkit.layers.feature_column.columns import (
+    CategoricalColumn,
+    DenseColumn,
+    FeatureColumn,
+    Ids,
+    Sequence,
+    SequenceDenseColumn,
+)
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.sequence import (
+    SequenceCategoricalColumn,
+    check_no_sequence,
+    check_sequence,
+    sequence_length_of,
+)
+from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
+
+COMBINERS = ("mean", "sqrtn", "sum")
+
+
+# -- looking up
+
+
+def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = None) -> Tensor:
+    """The rows of a table at some ids, those of one example (or step) combined.
+
+    Args:
+        table: a variable `(n, d)`, or a partitioned one, in slices of the first dimension.
+        ids: what a categorical column made.
+        combiner: 'sum', 'mean' (by the sum of weights) or 'sqrtn' (by the root of the sum of their
+            squares). Weights of 0 or less count only for 'sum'.
+        max_norm: rows are scaled down to this Euclidean length; None: not.
+
+    Returns:
+        float32 `(..., d)`; 0 where nothing counts.
+    """
+    weights = ids.weights
+    counts = elementwise.greater_equal(ids.ids, 0)
+    if weights is not None and combiner != "sum":
+        counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
+    rows = _rows(table, ids.ids, counts)
+    if max_norm is not None:
+        length = elementwise.sqrt(reduce.reduce_sum(elementwise.square(rows), -1, keepdims=True))
+        rows = rows * (max_norm / elementwise.maximum(length, max_norm))
+    if weights is not None:
+        rows = rows * array.expand_dims(weights, -1)
+    if weights is None and ids.ids.shape.rank and ids.ids.shape[-1] == 1:
+        return array.squeeze(rows, [-2])
+    total = reduce.reduce_sum(rows, -2)
+    if combiner == "sum":
+        return total
+    share = elementwise.cast(counts, float32)
+    if weights is not None:
+        share = share * weights
+    if combiner == "sqrtn":
+        by = elementwise.sqrt(reduce.reduce_sum(elementwise.square(share), -1, keepdims=True))
+    else:
+        by = reduce.reduce_sum(share, -1, keepdims=True)
+    return elementwise.div_no_nan(total, by)
+
+
+def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
+    """The rows `(..., width, d)`, 0 where `counts` says no."""
+    start, found = 0, []
+    parts = variables_of(table)
+    for part in parts:
+        size = part.shape[0]
+        own = counts
+        if len(parts) > 1:
+            inside = elementwise.logical_and(
+                elementwise.greater_equal(ids, start), elementwise.less(ids, start + size)
+            )
+            own = elementwise.logical_and(counts, inside)
+        index = indexing.where(own, ids - start if start else ids, size)
+        rows = indexing.gather(part, index)
+        found.append(indexing.where(array.expand_dims(own, -1), rows, 0.0))
+        start += size
+    return found[0] if len(found) == 1 else elementwise.add_n(found)
+
+
+# -- tables
+
+
+@dataclass(frozen=True)
+class Table:
+    """What an embedding's table is.
+
+    Attributes:
+        num_buckets, dimension: its shape.
+        initializer: of its values; None: normal, cut off, with deviation 1 / sqrt(dimension).
+        ckpt_to_load_from, tensor_name_in_ckpt: where its first values are read, or None.
+        trainable: whether it is.
+    """
+
+    num_buckets: int
+    dimension: int
+    initializer: Any
+    ckpt_to_load_from: str | None
+    tensor_name_in_ckpt: str | None
+    trainable: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """`(num_buckets, dimension)`."""
+        return self.num_buckets, self.dimension
+
+    def made_by(self, make: Callable[..., Any], column: FeatureColumn, name: str) -> Any:
+        """The variable, made by `WeightMaker.make` or `make_shared`."""
+        return make(column, name, self.shape, self._first_value, self.trainable)
+
+    def _first_value(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        if self.ckpt_to_load_from is not None and self.tensor_name_in_ckpt is not None:
+            return _restored(
+                self.ckpt_to_load_from, self.tensor_name_in_ckpt, self.shape, shape, partition_info
+            )
+        chosen = self.initializer
+        if chosen is None:
+            chosen = TruncatedNormal(0.0, 1 / math.sqrt(self.dimension))
+        if isinstance(chosen, type):
+            chosen = chosen()
+        try:
+            return chosen(shape, dtype=dtype or float32, partition_info=partition_info)
+        except TypeError:
+            return chosen(shape, dtype or float32)
+
+
+def _restored(
+    checkpoint: str, name: str, whole: Series[int], shape: Any, partition_info: Any
+) -> Tensor:
+    """A tensor of a checkpoint, or the slice of it that a part of the variable is."""
+    path = locate_checkpoint(checkpoint)
+    contents = read_contents(path)
+    entry = contents.get(name)
+    if entry is None:
+        raise ValueError(
+            explain(
+                f"Tensor {name} is not found in {path} checkpoint",
+                expected=f"one of its {len(contents)} tensors",
+                hint=did_you_mean(name, contents),
+            )
+        )
+    if list(entry.shape) != list(whole):
+        raise ValueError(
+            explain(
+                f"the embedding's shape {list(whole)} doesn't match with shape of tensor {name} "
+                f"({list(entry.shape)}) from checkpoint reader",
+                received=f"the checkpoint {path}",
+            )
+        )
+    spec = ""
+    if partition_info is not None:
+        places = (
+            f"{start},{size}"
+            for start, size in zip(partition_info.var_offset, list(shape), strict=True)
+        )
+        spec = f"{' '.join(map(str, whole))} {':'.join(places)}"
+    (value,) = restore_v2(path, [name], [spec], [entry.dtype], "checkpoint_initializer")
+    value.set_shape(list(shape))
+    return value
+
+
+# -- columns
+
+
+class _Embedding(DenseColumn, SequenceDenseColumn):
+    """What embeddings have in common."""
+
+    categorical_column: CategoricalColumn
+    combiner: str
+    max_norm: float | None
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the categorical column."""
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The categorical column."""
+        return (self.categorical_column,)
+
+    def transform(self, features: Features) -> Ids:
+        """The categorical column's ids."""
+        ids: Ids = features.transformed(self.categorical_column)
+        return ids
+
+    def _table(self, weights: WeightMaker) -> Any:
+        """The variable."""
+        raise NotImplementedError
+
+    def _looked_up(self, features: Features, weights: WeightMaker) -> Tensor:
+        ids: Ids = features.transformed(self)
+        return combined_rows(self._table(weights), ids, self.combiner, self.max_norm)
+
+    def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
+        """float32 `(batch, dimension)`."""
+        check_no_sequence("embedding_column", self.name, self.categorical_column)
+        return self._looked_up(features, weights)
+
+    def sequence(self, features: Features, weights: WeightMaker) -> Sequence:
+        """float32 `(batch, steps, dimension)` and the lengths."""
+        check_sequence("embedding_column", self.name, self.categorical_column)
+        ids: Ids = features.transformed(self)
+        return Sequence(self._looked_up(features, weights), sequence_length_of(ids))
+
+
+@dataclass(frozen=True)
+class EmbeddingColumn(_Embedding):
+    """See `embedding_column`."""
+
+    categorical_column: CategoricalColumn
+    dimension: int
+    combiner: str = "mean"
+    initializer: Any = None
+    ckpt_to_load_from: str | None = None
+    tensor_name_in_ckpt: str | None = None
+    max_norm: float | None = None
+    trainable: bool = True
+    use_safe_embedding_lookup: bool = True
+
+    @property
+    def name(self) -> str:
+        """The categorical column's name and '_embedding'."""
+        return f"{self.categorical_column.name}_embedding"
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """`(dimension,)`."""
+        return TensorShape([self.dimension])
+
+    def _table(self, weights: WeightMaker) -> Any:
+        table = Table(
+            self.categorical_column.num_buckets,
+            self.dimension,
+            self.initializer,
+            self.ckpt_to_load_from,
+            self.tensor_name_in_ckpt,
+            self.trainable,
+        )
+        return table.made_by(weights.make, self, "embedding_weights")
+
+
+@dataclass(frozen=True)
+class SharedEmbeddingColumn(_Embedding):
+    """See `shared_embedding_columns` and `shared_embeddings`.
+
+    Attributes:
+        shared_name: the table's name.
+        outside: whether the variable itself has that name (`shared_embeddings`), or is
+            `<shared name>/embedding_weights` in the layer (`shared_embedding_columns`).
+    """
+
+    categorical_column: CategoricalColumn
+    table: Table
+    shared_name: str
+    combiner: str
+    max_norm: float | None
+    use_safe_embedding_lookup: bool
+    outside: bool
+
+    @property
+    def name(self) -> str:
+        """The categorical column's name and '_shared_embedding'."""
+        return f"{self.categorical_column.name}_shared_embedding"
+
+    @property
+    def scope_name(self) -> str:
+        """The table's name, so that its variable is there; or the column's."""
+        return self.name if self.outside else self.shared_name
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """`(dimension,)`."""
+        return TensorShape([self.table.dimension])
+
+    def _table(self, weights: WeightMaker) -> Any:
+        def made() -> Any:
+            if self.outside:
+                return self.table.made_by(weights.make_shared, self, self.shared_name)
+            return self.table.made_by(weights.make, self, "embedding_weights")
+
+        variable = shared_by_graph(self.shared_name, made)
+        if list(variable.shape) != list(self.table.shape):
+            raise ValueError(
+                explain(
+                    "Shared embedding collection "
+                    f"{self.shared_name} contains a variable of another shape",
+                    expected=list(self.table.shape),
+                    received=f"{variable.name} {variable.shape}",
+                    hint="give shared_embedding_collection_name another value",
+                )
+            )
+        return variable
+
+
+def embedding_column(
+    categorical_column: CategoricalColumn,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> EmbeddingColumn:
+    """A dense column: a trainable vector for each id of a categorical column.
+
+    Args:
+        categorical_column: the column of ids.
+        dimension: the length of the vectors.
+        combiner: how several of an example become one: 'mean' (default), 'sqrtn' or 'sum'.
+        initializer: an initializer of the table `(num_buckets, dimension)`; by default normal
+            values, cut off, with deviation 1 / sqrt(dimension).
+        ckpt_to_load_from: a checkpoint, or a folder with some, that has the first values.
+        tensor_name_in_ckpt: the tensor's name there.
+        max_norm: vectors are scaled down to this Euclidean length; None (default): not.
+        trainable: whether the table is; True by default.
+        use_safe_embedding_lookup: accepted for TensorFlow's signature: examples without ids give
+            zeros in any case.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+    _check_table(dimension, ckpt_to_load_from, tensor_name_in_ckpt)
+    _check_categorical("embedding_column", categorical_column)
+    if initializer is not None and not callable(initializer):
+        raise ValueError(
+            "initializer must be callable if specified. "
+            f"Embedding of column_name: {categorical_column.name}"
+        )
+    _check_combiner(combiner)
+    return EmbeddingColumn(
+        categorical_column,
+        int(dimension),
+        combiner,
+        initializer,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        bool(trainable),
+        bool(use_safe_embedding_lookup),
+    )
+
+
+def _check_table(dimension: Any, checkpoint: Any, tensor_name: Any) -> None:
+    if dimension is None or dimension < 1:
+        raise ValueError(f"Invalid dimension {dimension}.")
+    if (checkpoint is None) != (tensor_name is None):
+        raise ValueError(
+            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
+        )
+
+
+def _check_categorical(who: str, column: Any) -> None:
+    if not isinstance(column, CategoricalColumn):
+        raise ValueError(
+            explain(
+                f"{who} needs a categorical column",
+                expected="a categorical_column_with_*, bucketized_column or crossed_column",
+                received=repr(column)[:200],
+            )
+        )
+
+
+def _check_combiner(combiner: Any) -> None:
+    if combiner not in COMBINERS:
+        raise ValueError(
+            explain(
+                "combiner must be one of 'mean', 'sqrtn' or 'sum'",
+                received=repr(combiner),
+                hint=did_you_mean(str(combiner), COMBINERS),
+            )
+        )
+
+
+def shared_embedding_columns(
+    categorical_columns: Series[CategoricalColumn],
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    shared_embedding_collection_name: str | None = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> list[SharedEmbeddingColumn]:
+    """Embedding columns that share one table, `<layer>/<shared name>/embedding_weights`.
+
+    Args:
+        categorical_columns: columns of one kind with equally many ids.
+        shared_embedding_collection_name: the shared name; by default the columns' names, sorted,
+            and '_shared_embedding'.
+        dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm,
+            trainable, use_safe_embedding_lookup: see `embedding_column`.
+
+    Returns:
+        A column for each, in their order.
+
+    Raises:
+        ValueError: an argument does not fit, or the columns differ.
+    """
+    return _shared(
+        categorical_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_collection_name,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+        use_safe_embedding_lookup,
+        outside=False,
+    )
+
+
+def shared_embeddings(
+    categorical_columns: Series[CategoricalColumn],
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    shared_embedding_collection_name: str | None = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> list[SharedEmbeddingColumn]:
+    """`shared_embedding_columns` of TensorFlow 2: the table is the variable `<shared name>`.
+
+    Differs from TensorFlow: `input_layer` and `linear_model` take them, too.
+    """
+    return _shared(
+        categorical_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_collection_name,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+        use_safe_embedding_lookup,
+        outside=True,
+    )
+
+
+def _shared(
+    columns: Series[CategoricalColumn],
+    dimension: int,
+    combiner: str,
+    initializer: Any,
+    shared_name: str | None,
+    checkpoint: Any,
+    tensor_name: str | None,
+    max_norm: float | None,
+    trainable: bool,
+    safe: bool,
+    *,
+    outside: bool,
+) -> list[SharedEmbeddingColumn]:
+    _check_table(dimension, checkpoint, tensor_name)
+    if initializer is not None and not callable(initializer):
+        raise ValueError("initializer must be callable if specified.")
+    _check_combiner(combiner)
+    ordered = sorted(columns, key=lambda column: column.name)
+    first = ordered[0]
+    for column in ordered:
+        if not isinstance(column, CategoricalColumn):
+            raise ValueError(
+                "All categorical_columns must be subclasses of CategoricalColumn. "
+                f"Given: {column}, of type: {type(column)}"
+            )
+        one, other = _innermost(first), _innermost(column)
+        if not isinstance(other, type(one)):
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same type, "
+                "or be weighted_categorical_column or sequence column of the same type. Given "
+                f"column: {one} of type: {type(one)} does not match given column: {other} of "
+                f"type: {type(other)}"
+            )
+        if column.num_buckets != first.num_buckets:
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same "
+                f"number of buckets. Given column: {first} with buckets: {first.num_buckets} does  "
+                f"not match column: {column} with buckets: {column.num_buckets}"
+            )
+    name = shared_name or f"{'_'.join(column.name for column in ordered)}_shared_embedding"
+    table = Table(
+        first.num_buckets, int(dimension), initializer, checkpoint, tensor_name, bool(trainable)
+    )
+    return [
+        SharedEmbeddingColumn(column, table, name, combiner, max_norm, bool(safe), outside)
+        for column in columns
+    ]
+
+
+def _innermost(column: CategoricalColumn) -> CategoricalColumn:
+    while isinstance(column, (WeightedColumn, SequenceCategoricalColumn)):
+        column = column.categorical_column
+    return column

@@ -1,0 +1,186 @@
+"""`Features`: the raw features of a batch, and what columns made of them, each once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array
+from estimatorkit.core.registry import constant_value
+from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, raw_keys
+
+TRANSFORMED = "feature_column_ids"
+"""The collection of a graph that holds one dict: the ids that its categorical columns have made."""
+
+
+class Raw(NamedTuple):
+    """A raw feature.
+
+    Attributes:
+        key: its key.
+        value: a tensor or a sparse tensor, of any rank but 0.
+    """
+
+    key: str
+    value: Tensor | SparseTensor
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensor, or the three of a sparse tensor."""
+        return self.value._components() if isinstance(self.value, SparseTensor) else (self.value,)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a sparse tensor."""
+        return isinstance(self.value, SparseTensor)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the values."""
+        return self.value.dtype
+
+    def described(self) -> str:
+        """What came, for an error message: the tensor and, where known, three of its values."""
+        values = self.value.values if isinstance(self.value, SparseTensor) else self.value
+        known = constant_value(values)
+        shown = "" if known is None else f", for example {known.reshape(-1)[:3].tolist()}"
+        kind = "SparseTensor" if self.is_sparse else "Tensor"
+        return f"{kind} {values.name} {self.value.shape} {self.dtype.name}{shown}"
+
+
+class Features:
+    """Raw features, and what columns made of them.
+
+    Args:
+        raw: by key tensors, sparse tensors or what becomes one; the first dimension is the batch.
+            Lists of lists of different lengths are filled up with '' or -1, which count for
+            nothing.
+
+    Raises:
+        ValueError: `raw` is no dict.
+    """
+
+    def __init__(self, raw: Any) -> None:
+        if not isinstance(raw, Mapping):
+            raise ValueError(
+                explain(
+                    f"features should be a dictionary of `Tensor`s. Given type: {type(raw)}",
+                    expected="a dict of tensors by feature name",
+                    received=repr(raw)[:200],
+                    hint="let input_fn return ({'name': values, ...}, labels)",
+                )
+            )
+        self._given = raw
+        self._raw: dict[str, Raw] = {}
+        self._tensors: dict[str, Tensor] = {}
+        self._transformed: dict[FeatureColumn, Any] = {}
+
+    def raw(self, key: str, wanted_by: str) -> Raw:
+        """The raw feature `key` as it came.
+
+        Args:
+            key: its key.
+            wanted_by: who asks, for the error message.
+
+        Raises:
+            ValueError: it is missing, or a single value without a batch.
+        """
+        if key in self._raw:
+            return self._raw[key]
+        if key not in self._given:
+            known = [str(each) for each in self._given]
+            raise ValueError(
+                explain(
+                    f"Feature {key} is not in features dictionary",
+                    expected=f"a feature {key!r} for {wanted_by}",
+                    received=f"features {sorted(known)}",
+                    hint=did_you_mean(key, known)
+                    or "let input_fn give the feature, or leave out the column",
+                )
+            )
+        value = convert_to_tensor_or_sparse_tensor(
+            _filled_up(self._given[key]), name=key if _is_op_name(key) else None
+        )
+        if value.shape.rank == 0:
+            raise ValueError(
+                explain(
+                    f"Feature (key: {key}) cannot have rank 0",
+                    expected="the batch as first dimension",
+                    received=value,
+                    made_at=value.op.source,
+                    hint="call .batch(n) on the dataset",
+                )
+            )
+        self._raw[key] = Raw(key, value)
+        return self._raw[key]
+
+    def tensor(self, key: str, wanted_by: str) -> Tensor:
+        """The raw feature `key` as a dense tensor; one of shape `(batch,)` becomes `(batch, 1)`.
+
+        Raises:
+            ValueError: as `raw`, or it is a sparse tensor.
+        """
+        if key not in self._tensors:
+            raw = self.raw(key, wanted_by)
+            tensor = raw.value
+            if isinstance(tensor, SparseTensor):
+                raise ValueError(
+                    explain(
+                        "The corresponding Tensor of numerical column must be a Tensor. "
+                        f"SparseTensor is not supported. key: {key}",
+                        expected=f"a dense tensor for {wanted_by}",
+                        received=raw.described(),
+                        made_at=tensor.op.source,
+                        hint="use sparse.to_dense in input_fn, or sequence_numeric_column",
+                    )
+                )
+            self._tensors[key] = array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
+        return self._tensors[key]
+
+    def transformed(self, column: FeatureColumn) -> Any:
+        """`column.transform(self)`, made once.
+
+        Ids are made once in a graph, however many layers ask for them.
+        """
+        if column in self._transformed:
+            return self._transformed[column]
+        shared: dict[Any, Any] = {}
+        key: Any = None
+        if isinstance(column, CategoricalColumn):
+            who = f"column {column.name!r}"
+            key = (column, *(self.raw(each, who).tensors for each in raw_keys(column)))
+            held = get_default_graph().get_collection_ref(TRANSFORMED)
+            if not held:
+                held.append({})
+            shared = held[0]
+        found = shared.get(key)
+        if found is None:
+            found = shared[key] = column.transform(self)
+        self._transformed[column] = found
+        return found
+
+
+def _is_op_name(key: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9.][A-Za-z0-9_.\\-]*", key) is not None
+
+
+def _filled_up(value: Any) -> Any:
+    """Lists of different lengths, filled up to the longest; anything else as it is."""
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(each, (list, tuple)) for each in value
+    ):
+        return value
+    lengths = {len(each) for each in value}
+    if len(lengths) < 2:
+        return value
+    first = next(item for each in value for item in each)
+    if not isinstance(first, (str, bytes, int)):
+        return value
+    fill = -1 if isinstance(first, int) else ""
+    return [[*each, *[fill] * (max(lengths) - len(each))] for each in value]

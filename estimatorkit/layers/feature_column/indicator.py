@@ -1,0 +1,91 @@
+"""`indicator_column`: a categorical column as counts of its ids, dense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core.ops import array, indexing, reduce
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.columns import (
+    CategoricalColumn,
+    DenseColumn,
+    FeatureColumn,
+    Ids,
+    Sequence,
+    SequenceDenseColumn,
+)
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.sequence import (
+    check_no_sequence,
+    check_sequence,
+    sequence_length_of,
+)
+from estimatorkit.layers.feature_column.weights import WeightMaker
+
+
+@dataclass(frozen=True)
+class IndicatorColumn(DenseColumn, SequenceDenseColumn):
+    """See `indicator_column`."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        """The categorical column's name and '_indicator'."""
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the categorical column."""
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The categorical column."""
+        return (self.categorical_column,)
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """`(1, num_buckets)`, as TensorFlow has it."""
+        return TensorShape([1, self.categorical_column.num_buckets])
+
+    def transform(self, features: Features) -> Tensor:
+        """float32 `(..., num_buckets)`: how often each id is there, or the sum of its weights."""
+        ids: Ids = features.transformed(self.categorical_column)
+        hot = indexing.one_hot(ids.ids, self.categorical_column.num_buckets, 1.0, 0.0)
+        if ids.weights is not None:
+            hot = hot * array.expand_dims(ids.weights, -1)
+        elif ids.ids.shape.rank and ids.ids.shape[-1] == 1:
+            return array.squeeze(hot, [-2])
+        return reduce.reduce_sum(hot, -2)
+
+    def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
+        """float32 `(batch, num_buckets)`."""
+        check_no_sequence("indicator_column", self.name, self.categorical_column)
+        counts: Tensor = features.transformed(self)
+        return counts
+
+    def sequence(self, features: Features, weights: WeightMaker) -> Sequence:
+        """float32 `(batch, steps, num_buckets)` and the lengths."""
+        check_sequence("indicator_column", self.name, self.categorical_column)
+        ids: Ids = features.transformed(self.categorical_column)
+        return Sequence(features.transformed(self), sequence_length_of(ids))
+
+
+def indicator_column(categorical_column: CategoricalColumn) -> IndicatorColumn:
+    """A dense column: how often each id of a categorical column is in an example.
+
+    Args:
+        categorical_column: the column of ids. Where it has weights, they are added up.
+
+    Raises:
+        ValueError: it is no categorical column.
+    """
+    if not isinstance(categorical_column, CategoricalColumn):
+        raise ValueError(
+            "Unsupported input type. Input must be a CategoricalColumn. "
+            f"Given: {categorical_column}"
+        )
+    return IndicatorColumn(categorical_column)

@@ -1,0 +1,398 @@
+"""Layers that make one dense tensor of columns: functions (`input_layer`, `sequence_input_layer`),
+and objects that keep their variables (`DenseFeatures`, `SequenceFeatures`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops import array, checks, joining
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.layers.feature_column.columns import (
+    DenseColumn,
+    FeatureColumn,
+    SequenceDenseColumn,
+    normalize_columns,
+)
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
+
+Column = TypeVar("Column", bound=FeatureColumn)
+
+
+def columns_of(kind: type[Column], feature_columns: Any) -> list[Column]:
+    """The columns in the order of their names, all of one kind.
+
+    Raises:
+        ValueError: one is of another.
+    """
+    found = []
+    for column in normalize_columns(feature_columns):
+        if not isinstance(column, kind):
+            raise ValueError(
+                explain(
+                    f"Items of feature_columns must be a {kind.__name__}. You can wrap a "
+                    "categorical column with an embedding_column or indicator_column. "
+                    f"Given: {column}",
+                    hint=f"indicator_column({column.name!r} column), or embedding_column of it",
+                )
+            )
+        found.append(column)
+    return found
+
+
+def as_features(features: Any) -> Features:
+    """Raw features as `Features`."""
+    return features if isinstance(features, Features) else Features(features)
+
+
+def as_scope(name: str) -> str:
+    """A column's name as a part of variable names: other characters than these become '_', as in
+    TensorFlow.
+    """
+    return re.sub(r"[^A-Za-z0-9_.\\-]", "_", name)
+
+
+def flat_tensor(column: DenseColumn, features: Features, weights: WeightMaker) -> Tensor:
+    """The column's tensor as `(batch, n)`."""
+    tensor = column.dense_tensor(features, weights)
+    count = math.prod(dim or 0 for dim in column.variable_shape)
+    if tensor.shape.rank == 2 and tensor.shape[1] == count:
+        return tensor
+    return array.reshape(tensor, joining.stack([array.shape(tensor)[0], count]))
+
+
+def check_batches(tensors: Iterable[Tensor], columns: Iterable[FeatureColumn]) -> None:
+    """Raises ValueError where the tensors of two columns have batches of different size."""
+    first: tuple[FeatureColumn, int] | None = None
+    for tensor, column in zip(tensors, columns, strict=True):
+        size = tensor.shape[0] if tensor.shape.rank else None
+        if size is None:
+            continue
+        if first is None:
+            first = (column, size)
+        elif first[1] != size:
+            raise ValueError(
+                explain(
+                    "Batch size (first dimension) of each feature must be same. Batch size of "
+                    f"columns ({first[0].name}, {column.name}): ({first[1]}, {size})",
+                    hint="let input_fn give equally many values of each feature",
+                )
+            )
+
+
+def made_variables(make: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    """What `make` gives, and the global variables that it made."""
+    graph = get_default_graph()
+    before = len(graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
+    result = make()
+    return result, graph.get_collection(GraphKeys.GLOBAL_VARIABLES)[before:]
+
+
+def input_layer(
+    features: Any,
+    feature_columns: Any,
+    weight_collections: Any = None,
+    trainable: bool = True,
+    cols_to_vars: dict[Any, Any] | None = None,
+    cols_to_output_tensors: dict[Any, Tensor] | None = None,
+) -> Tensor:
+    """The columns' tensors, each flattened to `(batch, n)`, concatenated in the order of the
+    columns' names.
+
+    Variables: `input_layer/<column>/embedding_weights`.
+
+    Args:
+        features: tensors by key, the first dimension of each the batch.
+        feature_columns: dense columns.
+        weight_collections: collections that take the variables, besides GLOBAL_VARIABLES and
+            MODEL_VARIABLES.
+        trainable: whether the variables are trainable.
+        cols_to_vars: filled with each column's variables, if given.
+        cols_to_output_tensors: filled with each column's flat tensor, if given.
+
+    Returns:
+        float32 `(batch, total number of values)`.
+
+    Raises:
+        ValueError: a column is no dense column, two have one name, or a feature is missing or does
+            not fit.
+    """
+    columns = columns_of(DenseColumn, feature_columns)
+    source = as_features(features)
+    weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
+    outputs = []
+    with variable_scope(None, default_name="input_layer"):
+        for column in columns:
+            with variable_scope(None, default_name=as_scope(column.scope_name)):
+                flat, made = made_variables(
+                    lambda column=column: flat_tensor(column, source, weights)
+                )
+            outputs.append(flat)
+            if cols_to_vars is not None:
+                cols_to_vars[column] = made
+            if cols_to_output_tensors is not None:
+                cols_to_output_tensors[column] = flat
+        check_batches(outputs, columns)
+        return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
+
+
+class _KeptWeights(WeightMaker):
+    """Weights of a layer object: made at its first call, the same at later ones."""
+
+    def __init__(self, trainable: bool) -> None:
+        super().__init__((), trainable, at_root=False)
+        self.kept: dict[Any, Any] = {}
+
+    def make(self, column: FeatureColumn, name: str, *rest: Any, **options: Any) -> Any:
+        key = (column, name)
+        if key not in self.kept:
+            self.kept[key] = super().make(column, name, *rest, **options)
+        return self.kept[key]
+
+
+class _FeaturesLayer:
+    """What `DenseFeatures` and `SequenceFeatures` have in common.
+
+    Attributes:
+        name: the layer's, below which its variables are.
+        trainable: whether they are trainable.
+    """
+
+    _kind: type[FeatureColumn]
+    _default_name: str
+
+    def __init__(
+        self,
+        feature_columns: Any,
+        trainable: bool = True,
+        name: str | None = None,
+        partitioner: Any = None,
+    ) -> None:
+        self._columns: Any = columns_of(self._kind, feature_columns)
+        self.name = name or _unique_name(self._default_name)
+        self.trainable = trainable
+        self._partitioner = partitioner
+        self._weights = _KeptWeights(trainable)
+
+    def _each(self, use: Callable[[Any, WeightMaker], Any]) -> list[Any]:
+        """`use(column, weights)` of each column, in its scope."""
+        found = []
+        with variable_scope(self.name, partitioner=self._partitioner):
+            for column in self._columns:
+                with variable_scope(as_scope(column.scope_name)):
+                    found.append(use(column, self._weights))
+        return found
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that it has made."""
+        return [each for kept in self._weights.kept.values() for each in variables_of(kept)]
+
+    @property
+    def weights(self) -> list[Any]:
+        """`variables`."""
+        return self.variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Those of the variables that are trainable."""
+        return [each for each in self.variables if each.trainable]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """`trainable_variables`."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """Those of the variables that are not trainable."""
+        return [each for each in self.variables if not each.trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """`non_trainable_variables`."""
+        return self.non_trainable_variables
+
+    def _total(self) -> int:
+        return sum(column.variable_shape.num_elements() or 0 for column in self._columns)
+
+
+def _unique_name(name: str) -> str:
+    """`name`, `name_1`, ...: each once in a graph, as Keras counts."""
+    counts: dict[str, int] = shared_by_graph("feature_layer_names", dict)
+    counts[name] = number = counts.get(name, -1) + 1
+    return f"{name}_{number}" if number else name
+
+
+class DenseFeatures(_FeaturesLayer):
+    """A layer that makes one dense tensor of dense columns (`tf.keras.layers.DenseFeatures`).
+
+    Called with features it gives float32 `(batch, total number of values)`, in the order of the
+    columns' names; every call uses the variables of the first, `<name>/<column>/embedding_weights`.
+
+    Args:
+        feature_columns: dense columns.
+        trainable: whether its variables are trainable.
+        name: its name; 'dense_features', then 'dense_features_1', ... by default.
+        partitioner: see `get_variable`.
+
+    Raises:
+        ValueError: a column is no dense column, or two have one name.
+    """
+
+    _kind = DenseColumn
+    _default_name = "dense_features"
+
+    def __call__(
+        self,
+        features: Any,
+        cols_to_output_tensors: dict[Any, Tensor] | None = None,
+        training: Any = None,
+    ) -> Tensor:
+        """The dense tensor.
+
+        Args:
+            features: tensors by key.
+            cols_to_output_tensors: filled with each column's flat tensor, if given.
+            training: accepted for Keras's signature.
+        """
+        source = as_features(features)
+        outputs = self._each(lambda column, weights: flat_tensor(column, source, weights))
+        if cols_to_output_tensors is not None:
+            cols_to_output_tensors.update(zip(self._columns, outputs, strict=True))
+        check_batches(outputs, self._columns)
+        return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """`(batch, total number of values)`, the batch as in `input_shape`."""
+        return TensorShape([input_shape[0], self._total()])
+
+
+# -- sequences
+
+
+def _steps_of(
+    column: SequenceDenseColumn, features: Features, weights: WeightMaker
+) -> tuple[Tensor, Tensor]:
+    """The steps as `(batch, steps, n)`, and the lengths."""
+    tensor, length = column.sequence(features, weights)
+    count = math.prod(dim or 0 for dim in column.variable_shape)
+    if tensor.shape.rank != 3 or tensor.shape[2] != count:
+        shape = array.shape(tensor)
+        tensor = array.reshape(tensor, joining.stack([shape[0], shape[1], count]))
+    return tensor, length
+
+
+def _joined(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
+    """All columns' steps side by side, and the lengths, which must be equal."""
+    tensors, lengths = zip(*steps, strict=True)
+    check_batches(lengths, columns)
+    length = lengths[0]
+    if len(lengths) > 1:
+        equal = [
+            checks.assert_equal(
+                length,
+                other,
+                message=f"sequences of {columns[0].name} and {column.name} differ in length",
+            )
+            for other, column in zip(lengths[1:], columns[1:], strict=True)
+        ]
+        with get_default_graph().control_dependencies(equal):
+            length = array.identity(length)
+    return (joining.concat(list(tensors), 2) if len(tensors) > 1 else tensors[0]), length
+
+
+def sequence_input_layer(
+    features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The columns' sequences side by side, in the order of the columns' names.
+
+    As `tf.contrib.feature_column.sequence_input_layer`. Variables:
+    `sequence_input_layer/<column>/embedding_weights`.
+
+    Args:
+        features: tensors by key.
+        feature_columns: columns of sequences: `sequence_numeric_column`, or an embedding or
+            indicator of a sequence_categorical_column_with_*.
+        weight_collections, trainable: see `input_layer`.
+
+    Returns:
+        float32 `(batch, steps, n)`, the steps those of the longest sequence, and int64 `(batch,)`,
+        the lengths.
+
+    Raises:
+        ValueError: a column is no column of sequences, or a feature is missing or does not fit.
+        InvalidArgumentError: (when run) the features' sequences differ in length.
+    """
+    columns = columns_of(SequenceDenseColumn, feature_columns)
+    source = as_features(features)
+    weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
+    steps = []
+    with variable_scope(None, default_name="sequence_input_layer"):
+        for column in columns:
+            with variable_scope(None, default_name=as_scope(column.scope_name)):
+                steps.append(_steps_of(column, source, weights))
+        return _joined(steps, columns)
+
+
+class SequenceFeatures(_FeaturesLayer):
+    """A layer that makes one tensor of sequences (`tf.keras.experimental.SequenceFeatures`).
+
+    Called with features it gives what `sequence_input_layer` gives; every call uses the variables
+    of the first.
+
+    Args:
+        feature_columns: columns of sequences.
+        trainable: whether its variables are trainable.
+        name: its name; 'sequence_features', then 'sequence_features_1', ... by default.
+
+    Raises:
+        ValueError: a column is no column of sequences, or two have one name.
+    """
+
+    _kind = SequenceDenseColumn
+    _default_name = "sequence_features"
+
+    def __init__(
+        self, feature_columns: Any, trainable: bool = True, name: str | None = None
+    ) -> None:
+        super().__init__(feature_columns, trainable, name)
+
+    def __call__(self, features: Any, training: Any = None) -> tuple[Tensor, Tensor]:
+        """The steps and the lengths.
+
+        Args:
+            features: tensors by key.
+            training: accepted for Keras's signature.
+        """
+        source = as_features(features)
+        steps = self._each(lambda column, weights: _steps_of(column, source, weights))
+        return _joined(steps, self._columns)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """`(batch, steps, n)`, the first two as in `input_shape`."""
+        return TensorShape([input_shape[0], input_shape[1], self._total()])
+
+
+def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:
+    """What is known of each example beside each step of its sequence.
+
+    Args:
+        context_input: float32 `(batch, m)`.
+        sequence_input: float32 `(batch, steps, n)`.
+
+    Returns:
+        float32 `(batch, steps, n + m)`.
+    """
+    steps = array.shape(sequence_input)[1]
+    repeated = array.tile(array.expand_dims(context_input, 1), joining.stack([1, steps, 1]))
+    return joining.concat([sequence_input, repeated], 2)

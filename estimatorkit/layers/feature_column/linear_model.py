@@ -1,0 +1,134 @@
+"""`linear_model`: weights for each column, added up."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.layers.feature_column.columns import (
+    CategoricalColumn,
+    DenseColumn,
+    FeatureColumn,
+    Ids,
+    normalize_columns,
+)
+from estimatorkit.layers.feature_column.embedding import combined_rows
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.input_layer import (
+    as_features,
+    as_scope,
+    check_batches,
+    flat_tensor,
+    made_variables,
+)
+from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
+
+SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
+
+
+def linear_model(
+    features: Any,
+    feature_columns: Any,
+    units: int = 1,
+    sparse_combiner: str = "sum",
+    weight_collections: Any = None,
+    trainable: bool = True,
+    cols_to_vars: dict[Any, Any] | None = None,
+) -> Tensor:
+    """The sum over the columns of (column's tensor times weights), plus a bias.
+
+    Variables, zero at first: `linear_model/<column>/weights` of shape `(n, units)` for each column
+    in the order of the names (n: the values of a dense column, the ids of a categorical one), then
+    `linear_model/bias_weights` of shape `(units,)`.
+
+    Args:
+        features: tensors by key, the first dimension of each the batch.
+        feature_columns: dense and categorical columns.
+        units: the number of outputs.
+        sparse_combiner: how several values of a categorical column become one: "sum", "mean" or
+            "sqrtn".
+        weight_collections: collections that take the variables, besides GLOBAL_VARIABLES and
+            MODEL_VARIABLES.
+        trainable: whether they are trainable.
+        cols_to_vars: filled with each column's variables, and "bias", if given.
+
+    Returns:
+        float32 `(batch, units)`.
+
+    Raises:
+        ValueError: an argument is out of its range; or as for `input_layer`.
+    """
+    check_sparse_combiner(sparse_combiner)
+    columns = normalize_columns(feature_columns)
+    for column in columns:
+        if not isinstance(column, (DenseColumn, CategoricalColumn)):
+            raise ValueError(
+                explain(
+                    "Items of feature_columns must be either a DenseColumn or CategoricalColumn. "
+                    f"Given: {column}",
+                    hint="columns of sequences are for sequence_input_layer",
+                )
+            )
+    source = as_features(features)
+    maker = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
+    sums = []
+    with variable_scope(None, default_name="linear_model"):
+        for column in columns:
+            with variable_scope(None, default_name=as_scope(column.scope_name)):
+                summed, made = made_variables(
+                    lambda column=column: _weighted_sum(
+                        column, source, maker, units, sparse_combiner
+                    )
+                )
+            sums.append(summed)
+            if cols_to_vars is not None:
+                cols_to_vars[column] = made
+        check_batches(sums, columns)
+        bias = maker.make(columns[0], "bias_weights", [units], Zeros())
+        if cols_to_vars is not None:
+            cols_to_vars["bias"] = variables_of(bias)
+        return nn.bias_add(
+            elementwise.add_n(sums, name="weighted_sum_no_bias"), bias, name="weighted_sum"
+        )
+
+
+def _weighted_sum(
+    column: FeatureColumn, features: Features, maker: WeightMaker, units: int, combiner: str
+) -> Tensor:
+    """A column's share, float32 `(batch, units)`."""
+    if isinstance(column, CategoricalColumn):
+        weights = maker.make(column, "weights", [column.num_buckets, units], Zeros())
+        return combined_rows(weights, _in_rows(features.transformed(column)), combiner)
+    if not isinstance(column, DenseColumn):
+        raise AssertionError("checked by linear_model")
+    count = math.prod(dim or 0 for dim in column.variable_shape)
+    weights = maker.make(column, "weights", [count, units], Zeros())
+    return linalg.matmul(flat_tensor(column, features, maker), weights, name="weighted_sum")
+
+
+def _in_rows(ids: Ids) -> Ids:
+    """All ids of an example in one row, `(batch, width)`."""
+    if ids.ids.shape.rank == 2:
+        return ids
+    shape = joining.stack([array.shape(ids.ids)[0], -1])
+    weights = None if ids.weights is None else array.reshape(ids.weights, shape)
+    return Ids(array.reshape(ids.ids, shape), weights)
+
+
+def check_sparse_combiner(sparse_combiner: Any) -> None:
+    """Raises ValueError where it is none of `SPARSE_COMBINERS`."""
+    if sparse_combiner not in SPARSE_COMBINERS:
+        raise ValueError(
+            explain(
+                "sparse_combiner is unknown",
+                expected=f"one of {SPARSE_COMBINERS}",
+                received=repr(sparse_combiner),
+                hint=did_you_mean(str(sparse_combiner), SPARSE_COMBINERS),
+            )
+        )

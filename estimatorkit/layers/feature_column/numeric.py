@@ -1,0 +1,291 @@
+"""Columns of numbers: `numeric_column`, and `bucketized_column`, which cuts them into ranges.
+
+Both stay on the device, except that a cross of buckets needs them on the host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, elementwise, indexing, joining
+from estimatorkit.core.ops.parsing import FixedLenFeature
+from estimatorkit.core.registry import output
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.columns import (
+    CategoricalColumn,
+    DenseColumn,
+    FeatureColumn,
+    Ids,
+    check_key,
+)
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.weights import WeightMaker
+
+Normalizer = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class NumericColumn(DenseColumn):
+    """See `numeric_column`."""
+
+    key: str
+    shape: tuple[int, ...]
+    default_value: tuple[Any, ...] | None
+    dtype: DType
+    normalizer_fn: Normalizer | None
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """A `FixedLenFeature` under the key."""
+        return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The key."""
+        return (self.key,)
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """`shape`."""
+        return TensorShape(self.shape)
+
+    def transform(self, features: Features) -> Tensor:
+        """The normalized feature as float32, in the shape in which it came.
+
+        Raises:
+            ValueError: it is missing, sparse, or holds strings.
+        """
+        tensor = features.tensor(self.key, f"numeric_column({self.key!r})")
+        if tensor.dtype.on_host:
+            raise ValueError(
+                explain(
+                    f"numeric_column({self.key!r}) cannot take a feature of strings",
+                    expected="numbers or bools",
+                    received=f"{tensor.name} {tensor.shape} {tensor.dtype.name}",
+                    made_at=tensor.op.source,
+                    hint="use a categorical column, or convert the values to numbers in input_fn",
+                )
+            )
+        if self.normalizer_fn is not None:
+            tensor = convert_to_tensor(self.normalizer_fn(tensor))
+        return elementwise.cast(tensor, float32)
+
+    def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
+        """float32 `(batch, *shape)`.
+
+        Raises:
+            ValueError: an example has another number of values than `shape`.
+        """
+        tensor: Tensor = features.transformed(self)
+        count = math.prod(self.shape)
+        dims = tensor.shape.dims
+        per_example = None if dims is None else TensorShape(dims[1:]).num_elements()
+        if per_example is not None and per_example != count:
+            raise ValueError(
+                explain(
+                    f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}",
+                    expected=f"{TensorShape((None, *self.shape))}, {count} values an example",
+                    received=f"{tensor.shape}, {per_example} values an example",
+                    made_at=tensor.op.source,
+                    hint=f"numeric_column({self.key!r}, shape={tuple(dims[1:]) if dims else ()})",
+                )
+            )
+        if dims is not None and dims[1:] == self.shape:
+            return tensor
+        return array.reshape(tensor, joining.stack([array.shape(tensor)[0], *self.shape]))
+
+
+def numeric_column(
+    key: str,
+    shape: Any = (1,),
+    default_value: Any = None,
+    dtype: Any = float32,
+    normalizer_fn: Normalizer | None = None,
+) -> NumericColumn:
+    """A column of numbers.
+
+    Args:
+        key: the feature's key, and the column's name.
+        shape: of one example: an int or a tuple of ints; `(1,)` by default.
+        default_value: what stands for a missing feature when examples are parsed: a number, or
+            numbers of `shape`; None (default): a missing feature is an error.
+        dtype: of the values in an `Example`, integer or floating; float32 by default.
+        normalizer_fn: a function of the raw tensor, for example `lambda x: (x - 3.0) / 4.2`.
+
+    Raises:
+        TypeError: a dimension is no int, default_value fits neither shape nor dtype, or
+            normalizer_fn is not callable.
+        ValueError: a dimension is not positive, dtype is no number, or key is no string.
+    """
+    dims = checked_shape(shape, key)
+    wanted = as_dtype(dtype)
+    check_numbers(wanted, key)
+    default = _checked_default(default_value, dims, wanted, key)
+    check_normalizer(normalizer_fn)
+    check_key(key)
+    return NumericColumn(key, dims, default, wanted, normalizer_fn)
+
+
+def check_numbers(dtype: DType, key: Any) -> None:
+    """Raises ValueError where a dtype is neither integer nor floating."""
+    if not (dtype.is_integer or dtype.is_floating):
+        raise ValueError(
+            f"dtype must be convertible to float. dtype: <dtype: {dtype.name!r}>, key: {key}"
+        )
+
+
+def check_normalizer(normalizer_fn: Any) -> None:
+    """Raises TypeError where it is neither None nor callable."""
+    if normalizer_fn is not None and not callable(normalizer_fn):
+        raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+
+
+def checked_shape(shape: Any, key: Any) -> tuple[int, ...]:
+    """A column's shape as a tuple.
+
+    Raises:
+        TypeError: a dimension is no int.
+        ValueError: one is not positive.
+    """
+    dims = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    for dim in dims:
+        if not isinstance(dim, (int, np.integer)) or isinstance(dim, bool):
+            raise TypeError(f"shape dimensions must be integer. shape: {dims}, key: {key}")
+        if dim < 1:
+            raise ValueError(f"shape dimensions must be greater than 0. shape: {dims}, key: {key}")
+    return tuple(int(dim) for dim in dims)
+
+
+def _checked_default(
+    value: Any, shape: tuple[int, ...], dtype: DType, key: Any
+) -> tuple[Any, ...] | None:
+    """The default as nested tuples of `shape`, so that the column stays hashable."""
+    if value is None:
+        return None
+    array_of = np.asarray(value)
+    numeric = array_of.dtype.kind in "iu" or (array_of.dtype.kind == "f" and dtype.is_floating)
+    if not numeric or array_of.shape not in ((), shape):
+        raise TypeError(
+            explain(
+                f"default_value must be compatible with shape and dtype of column {key!r}",
+                expected=f"{dtype.name}, one number or shape {shape}",
+                received=repr(value),
+            )
+        )
+    full = np.broadcast_to(array_of, shape).astype(dtype.numpy_dtype)
+    return tuple(_as_tuples(full.tolist()))
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class BucketizedColumn(DenseColumn, CategoricalColumn):
+    """See `bucketized_column`."""
+
+    source_column: NumericColumn
+    boundaries: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """The source's name and '_bucketized'."""
+        return f"{self.source_column.name}_bucketized"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the source."""
+        return self.source_column.parse_example_spec
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The source."""
+        return (self.source_column,)
+
+    @property
+    def num_buckets(self) -> int:
+        """One more than boundaries, for each number of the source."""
+        return self._each * self.source_column.shape[0]
+
+    @property
+    def variable_shape(self) -> TensorShape:
+        """`(numbers of the source, buckets)`."""
+        return TensorShape((*self.source_column.shape, self._each))
+
+    @property
+    def _each(self) -> int:
+        return len(self.boundaries) + 1
+
+    def _buckets(self, features: Features) -> Tensor:
+        """int32 `(batch, n)`, from 0 for each number."""
+        numbers = self.source_column.dense_tensor(features, WeightMaker())
+        return output("Bucketize", [numbers], {"boundaries": self.boundaries}, "bucketize")
+
+    def transform(self, features: Features) -> Ids:
+        """The ids `(batch, n)`: number i of the source has those from i * buckets on."""
+        ids = elementwise.cast(self._buckets(features), int64)
+        width = self.source_column.shape[0]
+        return Ids(ids if width == 1 else ids + np.arange(width) * self._each)
+
+    def host_ids(self, features: Features) -> Tensor:
+        """The ids made on the host: from the raw numbers, where nothing normalizes them."""
+        source = self.source_column
+        attrs = {"boundaries": self.boundaries, "expand": 0}
+        if source.normalizer_fn is None:
+            raw = features.raw(source.key, f"column {self.name!r}")
+            if not raw.is_sparse and not raw.dtype.on_host and raw.dtype.kind in "fi":
+                (numbers,) = raw.tensors
+                if numbers.shape.rank == 1 or numbers.shape[1:] == source.shape:
+                    attrs["expand"] = int(numbers.shape.rank == 1)
+                    return output("BucketIds", [numbers], attrs, "bucketize")
+        return output("BucketIds", [source.dense_tensor(features, WeightMaker())], attrs)
+
+    def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
+        """float32 `(batch, n, buckets)`: 1 at the bucket of each number."""
+        return indexing.one_hot(self._buckets(features), self._each, 1.0, 0.0)
+
+
+def bucketized_column(source_column: NumericColumn, boundaries: Any) -> BucketizedColumn:
+    """A column of ranges of numbers: dense (one-hot), and categorical.
+
+    Bucket 0 is below the first boundary, bucket i from boundary i - 1 on, which is in it. NaN is in
+    the last bucket.
+
+    Args:
+        source_column: a `numeric_column` whose shape has one dimension.
+        boundaries: rising numbers, a list or a tuple.
+
+    Raises:
+        ValueError: an argument is not that.
+    """
+    if not isinstance(source_column, NumericColumn):
+        raise ValueError(
+            "source_column must be a column generated with numeric_column(). "
+            f"Given: {source_column}"
+        )
+    if len(source_column.shape) > 1:
+        raise ValueError(f"source_column must be one-dimensional column. Given: {source_column}")
+    if boundaries is None or len(boundaries) == 0:
+        raise ValueError("boundaries must not be empty.")
+    if not isinstance(boundaries, (list, tuple, np.ndarray)) or any(
+        one >= two for one, two in pairwise(boundaries)
+    ):
+        raise ValueError(
+            explain("boundaries must be a sorted list", received=repr(boundaries)[:200])
+        )
+    return BucketizedColumn(source_column, tuple(float(each) for each in boundaries))

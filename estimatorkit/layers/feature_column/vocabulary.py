@@ -1,0 +1,390 @@
+"""Categorical columns by vocabulary: a word's id is its place in a list or in a file.
+
+The words go into the graph, so that a saved one needs no file. A file's SHA-256 is taken when the
+column is made and compared when a graph is built with it; what a graph has read is in its
+collection VOCABULARY_FILES, for those who save models (`vocabulary_fingerprints`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType, as_dtype, int64, string
+from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.core.filesystem import file_errors, open_file
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
+from estimatorkit.core.number_text import to_number
+from estimatorkit.core.records import read_records
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
+from estimatorkit.layers.feature_column.columns import check_key
+from estimatorkit.layers.feature_column.features import Features
+
+VOCABULARY_FILES = "vocabulary_files"
+"""The collection of (feature key, path, SHA-256) of the files that a graph's columns have read."""
+
+
+@dataclass(frozen=True)
+class VocabularyListColumn(KeyedColumn):
+    """See `categorical_column_with_vocabulary_list`."""
+
+    factory = "categorical_column_with_vocabulary_list"
+
+    key: str
+    vocabulary_list: tuple[Any, ...]
+    dtype: DType
+    default_value: int
+    num_oov_buckets: int
+
+    @property
+    def num_buckets(self) -> int:
+        """The words and the buckets of others."""
+        return len(self.vocabulary_list) + self.num_oov_buckets
+
+    @property
+    def kind(self) -> tuple[str, dict[str, Any]]:
+        """By the words."""
+        attrs = {
+            "vocabulary": _words(self.vocabulary_list),
+            "num_oov_buckets": self.num_oov_buckets,
+            "default_value": self.default_value,
+            "source": (),
+        }
+        return "VocabularyIds", attrs
+
+    def described(self) -> str:
+        """The column and its first words, for an error message."""
+        return f"{self.factory}({self.key!r}, {str(list(self.vocabulary_list[:3]))[:-1]}, ...])"
+
+
+@functools.lru_cache(maxsize=256)
+def _words(values: tuple[Any, ...]) -> NDArray[Any]:
+    """One array for equal vocabularies, so that their places are found once."""
+    if isinstance(values[0], (str, bytes)):
+        words = np.empty(len(values), object)
+        words[:] = [each.encode() if isinstance(each, str) else each for each in values]
+        return words
+    return np.array(values, np.int64)
+
+
+def categorical_column_with_vocabulary_list(
+    key: str,
+    vocabulary_list: Any,
+    dtype: Any = None,
+    default_value: int = -1,
+    num_oov_buckets: int = 0,
+) -> VocabularyListColumn:
+    """A categorical column whose ids are places in a list of words.
+
+    Args:
+        key: the feature's key, and the column's name.
+        vocabulary_list: the words: strings or integers, each once.
+        dtype: string or an integer dtype; that of the words by default.
+        default_value: the id of other words where there are no buckets; -1 (default) leaves them
+            out.
+        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+    if vocabulary_list is None or len(vocabulary_list) < 1:
+        raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
+    words = tuple(np.asarray(vocabulary_list).tolist())
+    if isinstance(vocabulary_list, (list, tuple)) and isinstance(vocabulary_list[0], (str, bytes)):
+        words = tuple(vocabulary_list)  # NumPy's strings lose zero bytes at their end
+    if len(set(words)) != len(words):
+        raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
+    found = string if isinstance(words[0], (str, bytes)) else as_dtype(np.array(words).dtype)
+    _check_buckets(key, num_oov_buckets, default_value != -1)
+    check_string_or_int(found, f"{key} vocabulary")
+    wanted = found if dtype is None else as_dtype(dtype)
+    if wanted.is_integer != found.is_integer:
+        raise ValueError(
+            explain(
+                f"dtype <dtype: {wanted.name!r}> and vocabulary dtype <dtype: {found.name!r}> do "
+                f"not match, column_name: {key}",
+                received=f"words {list(words[:3])}",
+                hint="leave dtype out",
+            )
+        )
+    check_string_or_int(wanted, key)
+    check_key(key)
+    return VocabularyListColumn(key, words, wanted, int(default_value), int(num_oov_buckets or 0))
+
+
+def _check_buckets(key: str, num_oov_buckets: int | None, has_default: bool) -> None:
+    if num_oov_buckets:
+        if has_default:
+            raise ValueError(f"Can't specify both num_oov_buckets and default_value in {key}.")
+        if num_oov_buckets < 0:
+            raise ValueError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
+
+
+# -- files
+
+
+@dataclass(frozen=True)
+class VocabularyFileColumn(KeyedColumn):
+    """See `categorical_column_with_vocabulary_file`.
+
+    Attributes:
+        fingerprint: the file's SHA-256 when the column was made, '' where there was no file.
+    """
+
+    factory = "categorical_column_with_vocabulary_file"
+
+    key: str
+    vocabulary_file: str
+    vocabulary_size: int
+    num_oov_buckets: int
+    dtype: DType
+    default_value: int
+    file_format: str | None
+    fingerprint: str
+
+    @property
+    def num_buckets(self) -> int:
+        """The words and the buckets of others."""
+        return self.vocabulary_size + self.num_oov_buckets
+
+    @property
+    def kind(self) -> tuple[str, dict[str, Any]]:
+        """By the words of the file.
+
+        Raises:
+            NotFoundError: the file is gone.
+            FailedPreconditionError: it has changed since the column was made.
+        """
+        held = _File.of(self.vocabulary_file)
+        if self.fingerprint and held.fingerprint != self.fingerprint:
+            raise changed(self.key, self.vocabulary_file, self.fingerprint, held.fingerprint)
+        attrs = {
+            "vocabulary": held.words(self.dtype, self.vocabulary_size, self.file_format),
+            "num_oov_buckets": self.num_oov_buckets,
+            "default_value": self.default_value,
+            "source": (self.vocabulary_file, held.fingerprint),
+        }
+        return "VocabularyIds", attrs
+
+    def described(self) -> str:
+        """The column and its file, for an error message."""
+        return f"{self.factory}({self.key!r}, {self.vocabulary_file!r})"
+
+    def _ids(self, features: Features, steps: bool) -> Tensor:
+        ids = super()._ids(features, steps)
+        path, fingerprint = ids.op.attrs["source"]
+        get_default_graph().add_to_collection(VOCABULARY_FILES, (self.key, path, fingerprint))
+        return ids
+
+
+def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
+    """The error of a vocabulary file that is another one than a model was made with."""
+    return FailedPreconditionError(
+        None,
+        None,
+        explain(
+            f"vocabulary file of column {key!r} has changed since the model was made",
+            expected=f"{path} with SHA-256 {then}",
+            received=f"SHA-256 {now or 'of no file: it is gone'}",
+            hint="put the file back: with another one words have other ids, and a trained model "
+            "predicts nonsense; or train anew in another model_dir",
+        ),
+    )
+
+
+class _File:
+    """A vocabulary file as it was read once."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with file_errors("read the vocabulary", path), open_file(path, "rb") as file:
+            content = file.read()
+        self.fingerprint = hashlib.sha256(content).hexdigest()
+        self.lines = content.count(b"\n") + bool(content and not content.endswith(b"\n"))
+        self._words: dict[Any, NDArray[Any]] = {}
+
+    @classmethod
+    def of(cls, path: str) -> _File:
+        """The file, read again only where it has been written since."""
+        try:
+            stamp: Any = (os.stat(path).st_mtime_ns, os.stat(path).st_size)
+        except OSError:  # remote, or gone
+            return cls(path)
+        return _read(path, stamp)
+
+    def words(self, dtype: DType, size: int, file_format: str | None) -> NDArray[Any]:
+        """The first `size` words.
+
+        Raises:
+            InvalidArgumentError: there are fewer, or one is no number.
+            FailedPreconditionError: a word is there twice.
+        """
+        known = (dtype.is_integer, size, file_format)
+        if known not in self._words:
+            column = Column(WHOLE_LINE, int64 if dtype.is_integer else string)
+            if file_format == "tfrecord_gzip":
+                keys = self._records(column, size)
+            else:
+                pairs = read_vocabulary(self.path, column, Column(LINE_NUMBER, int64), size, "\t")
+                keys = [word for word, _ in pairs]
+            self._check_distinct(keys)
+            self._words[known] = _words(tuple(keys))
+        return self._words[known]
+
+    def _records(self, column: Column, size: int) -> list[Any]:
+        records = list(read_records(self.path, "GZIP"))
+        if len(records) < size:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(f"Invalid vocab_size in {self.path}: expected {size}, got {len(records)}"),
+            )
+        convert: Any = bytes if column.dtype is string else to_number(column.dtype)
+        return [convert(record) for record in records[:size]]
+
+    def _check_distinct(self, keys: list[Any]) -> None:
+        places: dict[Any, int] = {}
+        for place, word in enumerate(keys):
+            first = places.setdefault(word, place)
+            if first != place:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    explain(
+                        f"HashTable has different value for same key. Key {word!r} has {first} "
+                        f"and trying to add value {place}",
+                        expected="each word once",
+                        received=f"{self.path}, lines {first + 1} and {place + 1}",
+                    ),
+                )
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: str, stamp: Any) -> _File:
+    return _File(path)
+
+
+def vocabulary_file_column(
+    key: str,
+    vocabulary_file: Any,
+    vocabulary_size: int | None = None,
+    dtype: Any = string,
+    default_value: int | None = None,
+    num_oov_buckets: int | None = 0,
+    file_format: str | None = None,
+) -> VocabularyFileColumn:
+    """`categorical_column_with_vocabulary_file` with TensorFlow 2's order of arguments.
+
+    Args:
+        file_format: None for lines of text; 'tfrecord_gzip' (the default for files whose name ends
+            in 'tfrecord.gz') for a compressed TFRecord file, a word a record.
+    """
+    if not vocabulary_file:
+        raise ValueError(f"Missing vocabulary_file in {key}.")
+    path = os.fspath(vocabulary_file)
+    if file_format is None and path.endswith("tfrecord.gz"):
+        file_format = "tfrecord_gzip"
+    exists = _exists(path)
+    if vocabulary_size is None:
+        if not exists:
+            raise ValueError(
+                explain(
+                    f"vocabulary_file in {key} does not exist",
+                    received=path,
+                    hint="give the path of a file with a word in each line",
+                )
+            )
+        if file_format == "tfrecord_gzip":
+            vocabulary_size = sum(1 for _ in read_records(path, "GZIP"))
+        else:
+            vocabulary_size = _File.of(path).lines
+    if vocabulary_size < 1:
+        raise ValueError(f"Invalid vocabulary_size in {key}.")
+    _check_buckets(key, num_oov_buckets, default_value is not None)
+    wanted = as_dtype(dtype)
+    check_string_or_int(wanted, key)
+    check_key(key)
+    return VocabularyFileColumn(
+        key,
+        path,
+        int(vocabulary_size),
+        int(num_oov_buckets or 0),
+        wanted,
+        -1 if default_value is None else int(default_value),
+        file_format,
+        _File.of(path).fingerprint if exists else "",
+    )
+
+
+def _exists(path: str) -> bool:
+    from estimatorkit.core.gfile import exists
+
+    return bool(exists(path))
+
+
+def categorical_column_with_vocabulary_file(
+    key: str,
+    vocabulary_file: Any,
+    vocabulary_size: int | None = None,
+    num_oov_buckets: int | None = 0,
+    default_value: int | None = None,
+    dtype: Any = string,
+    file_format: str | None = None,
+) -> VocabularyFileColumn:
+    """A categorical column whose ids are line numbers of a file of words, from 0.
+
+    Args:
+        key: the feature's key, and the column's name.
+        vocabulary_file: the file, a word a line.
+        vocabulary_size: how many lines are read; all by default.
+        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
+        default_value: the id of other words where there are no buckets; -1 by default, which leaves
+            them out.
+        dtype: string (default) or an integer dtype.
+        file_format: see `vocabulary_file_column`.
+
+    Raises:
+        ValueError: an argument does not fit, or there is no file and no vocabulary_size.
+        NotFoundError, FailedPreconditionError: (when a graph is built) the file is gone, or has
+            changed since.
+    """
+    return vocabulary_file_column(
+        key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets, file_format
+    )
+
+
+def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, str]]:
+    """What vocabulary files the columns of a graph have read.
+
+    Returns:
+        By feature key `{'path': ..., 'sha256': ...}`: what a model's folder ought to remember.
+    """
+    held = (graph or get_default_graph()).get_collection(VOCABULARY_FILES)
+    return {key: {"path": path, "sha256": sha256} for key, path, sha256 in held}
+
+
+def check_vocabulary_fingerprints(
+    saved: Mapping[str, Mapping[str, str]], graph: Graph | None = None
+) -> None:
+    """Compares what a graph has read with what a saved model remembers.
+
+    Args:
+        saved: what `vocabulary_fingerprints` gave when the model was saved.
+        graph: the graph; the default one by default.
+
+    Raises:
+        FailedPreconditionError: a file is another one.
+    """
+    for key, now in vocabulary_fingerprints(graph).items():
+        then = saved.get(key)
+        if then is not None and then["sha256"] != now["sha256"]:
+            raise changed(key, now["path"], then["sha256"], now["sha256"])

@@ -1,0 +1,97 @@
+"""How columns get their variables: made where the layer is, or kept by a layer object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.layers.feature_column.columns import FeatureColumn
+
+
+class WeightMaker:
+    """Makes columns' variables by `get_variable` in the current scope.
+
+    Args:
+        collections: collections that take the variables, besides GLOBAL_VARIABLES.
+        trainable: False: none is trainable; True: as the column says.
+        at_root: whether tables that `shared_embeddings` share are outside all scopes, as in
+            TensorFlow's estimators.
+    """
+
+    def __init__(
+        self, collections: Sequence[str] = (), trainable: bool = True, at_root: bool = True
+    ) -> None:
+        self._collections = list(dict.fromkeys([GraphKeys.GLOBAL_VARIABLES, *collections]))
+        self._trainable = trainable
+        self._at_root = at_root
+
+    def make(
+        self,
+        column: FeatureColumn,
+        name: str,
+        shape: Sequence[int],
+        initializer: Any,
+        trainable: bool = True,
+    ) -> Any:
+        """A variable, or a `PartitionedVariable` where the scope has a partitioner.
+
+        Args:
+            column: whose it is.
+            name: its name in the current scope.
+            shape: its shape.
+            initializer: an initializer.
+            trainable: whether it is trainable where the layer is.
+        """
+        return get_variable(
+            name,
+            list(shape),
+            float32,
+            initializer,
+            trainable=self._trainable and trainable,
+            collections=self._collections,
+        )
+
+    def make_shared(
+        self,
+        column: FeatureColumn,
+        name: str,
+        shape: Sequence[int],
+        initializer: Any,
+        trainable: bool = True,
+    ) -> Any:
+        """A variable that several columns share by its name: outside the layer's scope."""
+        if not self._at_root:
+            return self.make(column, name, shape, initializer, trainable)
+        with _root():
+            return self.make(column, name, shape, initializer, trainable)
+
+
+def _root() -> Any:
+    """The outermost variable scope."""
+    from estimatorkit.core.variable_scope import VariableScope
+
+    return variable_scope(VariableScope(reuse=False), auxiliary_name_scope=False)
+
+
+def variables_of(value: Any) -> list[Any]:
+    """A variable, or the parts of one, as a list."""
+    from estimatorkit.core.partitioned_variables import PartitionedVariable
+
+    return list(value) if isinstance(value, PartitionedVariable) else [value]
+
+
+def shared_by_graph(name: str, make: Any) -> Any:
+    """What a graph holds in the collection `name`, made where it is empty.
+
+    Args:
+        name: the collection.
+        make: a function without arguments.
+    """
+    held = get_default_graph().get_collection_ref(name)
+    if not held:
+        held.append(make())
+    return held[0]
