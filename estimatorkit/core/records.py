@@ -239,6 +239,7 @@ class RecordReader:
         self._read_some = getattr(self._file, "read1", self._file.read)
         self._buffer = b""
         self._at = 0  # in the buffer, as `offset` is in the content
+        self._failure: DataLossError | None = None  # met after records that had to go out first
         self.offset = start
         try:
             self._go_to(start)
@@ -253,17 +254,27 @@ class RecordReader:
             n: how many at most, >= 1.
 
         Returns:
-            At least one record; none at the end of the file.
+            Fewer at the end of the file and before damage; none only at the end.
 
         Raises:
             DataLossError: the file is truncated or damaged.
         """
-        while True:
-            spans, needed = self._whole(n)
-            if spans:
-                return self._taken(spans)
-            if not self._fill(needed):
-                return []
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        records: list[bytes] = []
+        try:
+            while len(records) < n:
+                spans, needed = self._whole(n - len(records))
+                if spans:
+                    records += self._taken(spans)
+                elif not self._fill(needed):
+                    break
+        except DataLossError as error:
+            if not records:
+                raise
+            self._failure = error
+        return records
 
     def skip(self, n: int) -> int:
         """Passes over up to `n` records, whose data are not checked; returns how many."""
