@@ -60,15 +60,6 @@ SENTENCES: dict[str, str] = {
     "data.Iterator": "use data.Dataset.make_initializable_iterator",
     "data.Options": "datasets have no options; `session.run` reads ahead by itself",
     **_later(
-        "feature_column",
-        "bucketized_column categorical_column_with_hash_bucket categorical_column_with_identity "
-        "categorical_column_with_vocabulary_file categorical_column_with_vocabulary_list "
-        "crossed_column embedding_column indicator_column make_parse_example_spec "
-        "shared_embedding_columns weighted_categorical_column sequence_numeric_column",
-        "it comes with a later release; numeric_column is there, and lookup tables with "
-        "nn.embedding_lookup or one_hot do the work of the others",
-    ),
-    **_later(
         "layers",
         "Conv1D Conv2D Conv3D Dense Layer Dropout Flatten BatchNormalization MaxPooling2D "
         "average_pooling1d average_pooling2d conv1d conv2d conv2d_transpose conv3d max_pooling1d "

@@ -126,18 +126,23 @@ MODULES: dict[str, Table] = {
     # -- keras: what the layers below it share; the layers themselves come with the models
     "keras": Table(),
     "keras.initializers": Table(behind=("estimatorkit.initializers",)),
+    "keras.experimental": Table(
+        names={"SequenceFeatures": "estimatorkit.layers.feature_column:SequenceFeatures"}
+    ),
     "keras.layers": Table(
+        names={"DenseFeatures": "estimatorkit.layers.feature_column:DenseFeatures"},
         instead={
             "Dense": "use layers.dense",
             "Dropout": "use layers.dropout",
             "Flatten": "use layers.flatten",
             "BatchNormalization": "use layers.batch_normalization",
-        }
+        },
     ),
     "keras.models": Table(),
     "keras.optimizers": Table(),
     "keras.backend": Table(),
     # -- contrib
+    "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "contrib.framework": Table(
         behind=("estimatorkit.train",),
         names={

@@ -16,6 +16,10 @@ _PLACES = {
     **names("estimatorkit.premade.baseline", "BaselineClassifier", "BaselineRegressor"),
     **names("estimatorkit.premade.classification_heads", "BinaryClassHead", "MultiClassHead"),
     **names("estimatorkit.premade.regression_head", "RegressionHead"),
+    **names(
+        "estimatorkit.layers.feature_column",
+        *("classifier_parse_example_spec", "regressor_parse_example_spec"),
+    ),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

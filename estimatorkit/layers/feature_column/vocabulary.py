@@ -273,20 +273,32 @@ def _read(path: str, stamp: Any) -> _File:
     return _File(path)
 
 
-def vocabulary_file_column(
+def categorical_column_with_vocabulary_file(
     key: str,
     vocabulary_file: Any,
     vocabulary_size: int | None = None,
-    dtype: Any = string,
-    default_value: int | None = None,
     num_oov_buckets: int | None = 0,
+    default_value: int | None = None,
+    dtype: Any = string,
     file_format: str | None = None,
 ) -> VocabularyFileColumn:
-    """`categorical_column_with_vocabulary_file` with TensorFlow 2's order of arguments.
+    """A categorical column whose ids are line numbers of a file of words, from 0.
 
     Args:
+        key: the feature's key, and the column's name.
+        vocabulary_file: the file, a word a line.
+        vocabulary_size: how many lines are read; all by default.
+        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
+        default_value: the id of other words where there are no buckets; -1 by default, which leaves
+            them out.
+        dtype: string (default) or an integer dtype.
         file_format: None for lines of text; 'tfrecord_gzip' (the default for files whose name ends
             in 'tfrecord.gz') for a compressed TFRecord file, a word a record.
+
+    Raises:
+        ValueError: an argument does not fit, or there is no file and no vocabulary_size.
+        NotFoundError, FailedPreconditionError: (when a graph is built) the file is gone, or has
+            changed since.
     """
     if not vocabulary_file:
         raise ValueError(f"Missing vocabulary_file in {key}.")
@@ -329,37 +341,6 @@ def _exists(path: str) -> bool:
     from estimatorkit.core.gfile import exists
 
     return bool(exists(path))
-
-
-def categorical_column_with_vocabulary_file(
-    key: str,
-    vocabulary_file: Any,
-    vocabulary_size: int | None = None,
-    num_oov_buckets: int | None = 0,
-    default_value: int | None = None,
-    dtype: Any = string,
-    file_format: str | None = None,
-) -> VocabularyFileColumn:
-    """A categorical column whose ids are line numbers of a file of words, from 0.
-
-    Args:
-        key: the feature's key, and the column's name.
-        vocabulary_file: the file, a word a line.
-        vocabulary_size: how many lines are read; all by default.
-        num_oov_buckets: how many hash buckets there are for other words; 0 by default.
-        default_value: the id of other words where there are no buckets; -1 by default, which leaves
-            them out.
-        dtype: string (default) or an integer dtype.
-        file_format: see `vocabulary_file_column`.
-
-    Raises:
-        ValueError: an argument does not fit, or there is no file and no vocabulary_size.
-        NotFoundError, FailedPreconditionError: (when a graph is built) the file is gone, or has
-            changed since.
-    """
-    return vocabulary_file_column(
-        key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets, file_format
-    )
 
 
 def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, str]]:

@@ -1,0 +1,88 @@
+"""Feature columns compared with TensorFlow 2.15.1: `tests/golden/make_feature_columns.py`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.session import Session
+from estimatorkit.layers import feature_column as fc
+
+FOLDER = Path(__file__).parents[1] / "golden"
+sys.path.insert(0, str(FOLDER))
+import snippets_feature_columns as snippets  # noqa: E402
+
+GOLDEN = json.loads((FOLDER / "feature_columns.json").read_text("utf-8"))
+
+
+@pytest.fixture
+def words_file(tmp_path: Path) -> str:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(snippets.VOCABULARY) + "\n", "utf-8")
+    return str(path)
+
+
+def compare(ours: Any, theirs: Any, where: str) -> None:
+    if isinstance(theirs, dict):
+        assert set(ours) == set(theirs), where
+        for key in theirs:
+            compare(ours[key], theirs[key], f"{where}, {key}")
+    else:
+        array = np.asarray(ours)
+        expected = np.asarray(theirs, array.dtype)
+        assert array.shape == expected.shape, where
+        np.testing.assert_allclose(array, expected, 1e-5, 1e-6, err_msg=where)
+
+
+@pytest.mark.parametrize("name", snippets.CASES)
+def test_values_variables_and_gradients(name: str, words_file: str) -> None:
+    case, golden = snippets.CASES[name], GOLDEN["cases"][name]
+    with Graph().as_default():
+        found = snippets.run(tf, case, words_file)
+    assert found["variables"] == golden["variables"]
+    assert found["in model_variables"] == golden["in model_variables"]
+    for layer, expected in golden["layers"].items():
+        ours = found["layers"][layer]
+        assert len(ours["outputs"]) == len(expected["outputs"])
+        for one, other in zip(ours["outputs"], expected["outputs"], strict=True):
+            compare(one, other, layer)
+        compare(ours["gradients"], expected["gradients"], layer)
+
+
+def test_ids_of_ten_thousand_rows() -> None:
+    with Graph().as_default(), Session() as session:
+        features = fc.Features({k: tf.constant(v) for k, v in snippets.big_features().items()})
+        columns = snippets.big_columns(tf)
+        ids = {name: features.transformed(column).ids for name, column in columns.items()}
+        values = session.run(ids)
+    for name, golden in GOLDEN["big"].items():
+        flat = values[name].reshape(-1)
+        flat = flat[flat != np.iinfo(np.int64).min].astype("<i8")  # there was no value
+        assert len(flat) == golden["count"], name
+        assert flat[: len(golden["first"])].tolist() == golden["first"], name
+        assert hashlib.sha256(flat.tobytes()).hexdigest() == golden["sha256"], name
+
+
+# Where we say something else, and why.
+OTHER_ERRORS: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("name", snippets.ERRORS)
+def test_errors(name: str) -> None:
+    golden = GOLDEN["errors"][name]
+    with Graph().as_default(), pytest.raises(Exception) as caught:  # noqa: PT011 - compared below
+        snippets.ERRORS[name](tf)
+    print(golden, repr(caught.value))
+    if name in OTHER_ERRORS:
+        assert OTHER_ERRORS[name] in str(caught.value)
+        return
+    assert type(caught.value).__name__ == golden["class"]
+    assert str(caught.value).split()[:4] == golden["first_line"].split()[:4]
