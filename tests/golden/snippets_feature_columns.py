@@ -39,6 +39,7 @@ CATEGORICAL = (
     *("embedding mean", "embedding sum", "embedding sqrtn", "max_norm", "indicator", "dense"),
     *("linear sum", "linear mean", "linear sqrtn"),
 )
+SHORT = ("embedding mean", "indicator", "linear sum")
 SEQUENCES = ("sequence",)
 
 
@@ -70,11 +71,11 @@ INT_PAIRS = np.array([[0, -1], [-1, -1], [3, 1], [7, 0], [2, 2]])
 
 
 def _categorical(
-    make: Callable[[Any, str], Any], **features: Callable[[Any], Any]
+    make: Callable[[Any, str], Any], full: Sequence[str], **features: Callable[[Any], Any]
 ) -> dict[str, Case]:
-    """A column with each kind of input."""
+    """A column with each kind of input, through all layers where `full` names it."""
     return {
-        kind: Case(lambda tf, path: [make(tf, path)], of, CATEGORICAL)
+        kind: Case(lambda tf, path: [make(tf, path)], of, CATEGORICAL if kind in full else SHORT)
         for kind, of in (
             (kind, lambda tf, value=value: {"x": value(tf)}) for kind, value in features.items()
         )
@@ -108,11 +109,21 @@ def _weighted(fc: Any, dtype: Any, inner: Any) -> Any:
 def _cases() -> dict[str, Case]:
     found: dict[str, Case] = {}
 
-    def add(name: str, make: Callable[[Any, str], Any], inputs: Mapping[str, Any]) -> None:
-        for kind, case in _categorical(make, **inputs).items():
+    def add(
+        name: str,
+        make: Callable[[Any, str], Any],
+        inputs: Mapping[str, Any],
+        full: Sequence[str] = (),
+    ) -> None:
+        for kind, case in _categorical(make, full, **inputs).items():
             found[f"{name}, {kind}"] = case
 
-    add("identity", lambda tf, _: tf.feature_column.categorical_column_with_identity("x", 8), SMALL)
+    add(
+        "identity",
+        lambda tf, _: tf.feature_column.categorical_column_with_identity("x", 8),
+        SMALL,
+        ("sparse",),
+    )
     add(
         "identity with default",
         lambda tf, _: tf.feature_column.categorical_column_with_identity("x", 5, 4),
@@ -122,6 +133,7 @@ def _cases() -> dict[str, Case]:
         "vocabulary list",
         lambda tf, _: tf.feature_column.categorical_column_with_vocabulary_list("x", VOCABULARY),
         STRINGS,
+        ("padded", "sparse"),
     )
     some = {"column": STRINGS["column"], "sparse": words}
     add(
@@ -166,7 +178,7 @@ def _cases() -> dict[str, Case]:
     crosses = _crosses()
     for name, (make, features) in crosses.items():
         found[f"cross of {name}"] = Case(
-            lambda tf, path, make=make: [make(tf.feature_column, path)], features, CATEGORICAL
+            lambda tf, path, make=make: [make(tf.feature_column, path)], features, SHORT
         )
     weights = np.array([[0.5, 0.0], [0.0, 0.0], [-1.0, 3.0], [0.25, 0.25], [2.0, 1.0]], np.float32)
     for name, inputs, dtype in (
@@ -457,7 +469,7 @@ def run(tf: Any, case: Case, path: str) -> dict[str, Any]:
         }
     made = tf.global_variables()
     with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        session.run(tf.tables_initializer())
         for index, variable in enumerate(made):
             variable.load(value_of(index, variable.shape.as_list()), session)
         values = session.run(fetches)

@@ -290,7 +290,8 @@ class WeightedColumn(CategoricalColumn):
         if raw.dtype is not self.dtype:
             raise ValueError(
                 explain(
-                    f"Bad dtype, expected {self.dtype.name}, but got {raw.dtype.name}",
+                    f"Bad dtype, expected <dtype: {self.dtype.name!r}>, but got <dtype: "
+                    f"{raw.dtype.name!r}>",
                     expected=f"weights of {self.name!r} of dtype {self.dtype.name}",
                     received=raw.described(),
                     made_at=raw.value.op.source,

@@ -15,7 +15,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, checks, joining
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.core.variable_scope import VariableScope, get_variable_scope, variable_scope
 from estimatorkit.layers.feature_column.columns import (
     DenseColumn,
     FeatureColumn,
@@ -148,8 +148,8 @@ def input_layer(
 class _KeptWeights(WeightMaker):
     """Weights of a layer object: made at its first call, the same at later ones."""
 
-    def __init__(self, trainable: bool) -> None:
-        super().__init__((), trainable, at_root=False)
+    def __init__(self, trainable: bool, shared_scope: VariableScope) -> None:
+        super().__init__((), trainable, shared_scope)
         self.kept: dict[Any, Any] = {}
 
     def make(self, column: FeatureColumn, name: str, *rest: Any, **options: Any) -> Any:
@@ -181,7 +181,7 @@ class _FeaturesLayer:
         self.name = name or _unique_name(self._default_name)
         self.trainable = trainable
         self._partitioner = partitioner
-        self._weights = _KeptWeights(trainable)
+        self._weights = _KeptWeights(trainable, get_variable_scope())
 
     def _each(self, use: Callable[[Any, WeightMaker], Any]) -> list[Any]:
         """`use(column, weights)` of each column, in its scope."""

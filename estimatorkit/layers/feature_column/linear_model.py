@@ -78,9 +78,15 @@ def linear_model(
     source = as_features(features)
     maker = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     sums = []
-    with variable_scope(None, default_name="linear_model"):
-        for column in columns:
-            with variable_scope(None, default_name=as_scope(column.scope_name)):
+    with variable_scope(None, default_name="linear_model") as scope:
+        name = scope.name.rpartition("/")[2]
+    # As in TensorFlow, columns' scopes are counted outside that of the model: a second model has
+    # `linear_model_1/<column>_1/weights`.
+    scopes = dict(sorted((_unique_scope(column), column) for column in columns))
+    columns = list(scopes.values())
+    with variable_scope(name):
+        for inner, column in scopes.items():
+            with variable_scope(inner):
                 summed, made = made_variables(
                     lambda column=column: _weighted_sum(
                         column, source, maker, units, sparse_combiner
@@ -96,6 +102,11 @@ def linear_model(
         return nn.bias_add(
             elementwise.add_n(sums, name="weighted_sum_no_bias"), bias, name="weighted_sum"
         )
+
+
+def _unique_scope(column: FeatureColumn) -> str:
+    with variable_scope(None, default_name=as_scope(column.scope_name)) as scope:
+        return str(scope.name).rpartition("/")[2]
 
 
 def _weighted_sum(

@@ -8,7 +8,7 @@ from typing import Any
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
 from estimatorkit.layers.feature_column.columns import FeatureColumn
 
 
@@ -18,16 +18,19 @@ class WeightMaker:
     Args:
         collections: collections that take the variables, besides GLOBAL_VARIABLES.
         trainable: False: none is trainable; True: as the column says.
-        at_root: whether tables that `shared_embeddings` share are outside all scopes, as in
-            TensorFlow's estimators.
+        shared_scope: the scope of tables that `shared_embeddings` share; by default outside all
+            scopes, as in TensorFlow's estimators.
     """
 
     def __init__(
-        self, collections: Sequence[str] = (), trainable: bool = True, at_root: bool = True
+        self,
+        collections: Sequence[str] = (),
+        trainable: bool = True,
+        shared_scope: VariableScope | None = None,
     ) -> None:
         self._collections = list(dict.fromkeys([GraphKeys.GLOBAL_VARIABLES, *collections]))
         self._trainable = trainable
-        self._at_root = at_root
+        self._shared_scope = shared_scope or VariableScope()
 
     def make(
         self,
@@ -64,17 +67,8 @@ class WeightMaker:
         trainable: bool = True,
     ) -> Any:
         """A variable that several columns share by its name: outside the layer's scope."""
-        if not self._at_root:
+        with variable_scope(self._shared_scope, auxiliary_name_scope=False):
             return self.make(column, name, shape, initializer, trainable)
-        with _root():
-            return self.make(column, name, shape, initializer, trainable)
-
-
-def _root() -> Any:
-    """The outermost variable scope."""
-    from estimatorkit.core.variable_scope import VariableScope
-
-    return variable_scope(VariableScope(reuse=False), auxiliary_name_scope=False)
 
 
 def variables_of(value: Any) -> list[Any]:
