@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ class MatchingFiles(Plan):
 
 def matching(patterns: NDArray[Any]) -> NDArray[Any]:
     """The names that match, sorted: strings `(n,)`."""
-    names = [name.encode("utf-8", "surrogateescape") for name in gfile.glob(list(patterns))]
+    names = [os.fsencode(name) for name in gfile.glob(list(patterns))]
     return np.array(names, object)
 
 

@@ -3,7 +3,7 @@
 `RecordFilesIterator` takes file names from any iterator of names, and holds one open file at a
 time, as a `RecordFile`. Its position is that of the names' iterator at the file it is in, and
 where in the file it stands: a byte offset, or a number of records. So going to a position opens
-one file and seeks.
+one file and seeks. Tables (`csv_files`, `parquet`) build on it: their records are rows.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class RecordFile(Protocol):
     """An open file of records."""
 
     @property
-    def offset(self) -> int:
-        """Where the next record is, for `OpenFile`."""
+    def offset(self) -> Any:
+        """Where the next record is, for `OpenFile`: something that JSON can hold."""
 
-    def read(self, n: int) -> list[bytes]:
-        """The next 1 to `n` records; none at the end."""
+    def read(self, n: int) -> list[Any]:
+        """The next 1 to `n` records, strings or (of tables) as columns; none at the end."""
 
     def skip(self, n: int) -> int:
         """Passes over up to `n` records; returns how many."""
@@ -49,7 +49,7 @@ class RecordFile(Protocol):
         """Closes the file; may be called again."""
 
 
-OpenFile: TypeAlias = Callable[[str, int], RecordFile]
+OpenFile: TypeAlias = Callable[[str, Any], RecordFile]
 """Opens a file, by its name, at an offset that its `RecordFile` once had; 0 is the beginning."""
 
 
@@ -100,7 +100,7 @@ class RecordFilesIterator(BlockIterator):
                 self._leave()
         return skipped
 
-    def _opened(self, offset: int = 0) -> RecordFile:
+    def _opened(self, offset: Any = 0) -> RecordFile:
         if self._file is None:
             self._at = self._names.get_state()
             name = self._names.next_block(1)[0][0]
@@ -151,16 +151,18 @@ class RecordFiles(Plan):
         return UNKNOWN
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        return RecordFilesIterator(self._names(seeds), self._opener())
-
-    def _names(self, seeds: Seeds) -> BlockIterator:
-        if isinstance(self.filenames, Plan):
-            return self.filenames.iterator(seeds)
-        return GatherIterator([self.filenames], RangeIterator(range(len(self.filenames))))
+        return RecordFilesIterator(names_iterator(self.filenames, seeds), self._opener())
 
     @abstractmethod
     def _opener(self) -> OpenFile:
         """What opens the files: plain values only, so that it is read once."""
+
+
+def names_iterator(filenames: Any, seeds: Seeds) -> BlockIterator:
+    """An iterator of the names of a plan of names, or of strings `(n,)`."""
+    if isinstance(filenames, Plan):
+        return filenames.iterator(seeds)
+    return GatherIterator([filenames], RangeIterator(range(len(filenames))))
 
 
 def file_names(filenames: Any, what: str) -> Any:
