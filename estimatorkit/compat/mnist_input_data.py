@@ -1,6 +1,7 @@
 """`tensorflow.examples.tutorials.mnist.input_data`: MNIST as arrays, in batches.
 
-The four files must be there (`train-images-idx3-ubyte.gz` and so on); nothing is downloaded.
+The four files (`train-images-idx3-ubyte.gz` and so on) may be there; otherwise they are found or
+fetched as `datasets.mnist` does it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype, float32, uint8
-from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.data.datasets import mnist
 from estimatorkit.data.idx import read_idx
 
 _FILES = {
@@ -99,15 +100,15 @@ def read_data_sets(
     """MNIST from a folder.
 
     Args:
-        train_dir: the folder with the four gzipped IDX files; where they are not there, the folder
-            `mnist` of the one that the environment variable ESTIMATORKIT_DATA_DIR names.
+        train_dir: the folder with the four gzipped IDX files; those that are not there are looked
+            for, and fetched, as `datasets.mnist` does it.
         fake_data, source_url: accepted for TensorFlow's signature.
         one_hot: labels as rows of ten numbers.
         dtype, reshape, seed: see `DataSet`.
         validation_size: how many of the training images are kept apart.
 
     Raises:
-        NotFoundError: the files are not there.
+        UnavailableError: the files are nowhere here, and cannot be fetched.
         ValueError: validation_size is out of range.
     """
     arrays = {name: read_idx(_find(train_dir, file)) for name, file in _FILES.items()}
@@ -128,20 +129,8 @@ def read_data_sets(
 
 
 def _find(folder: str, file: str) -> str:
-    shared = os.environ.get("ESTIMATORKIT_DATA_DIR")
-    places = [folder, *([os.path.join(shared, "mnist")] if shared else [])]
-    for place in places:
-        for name in (file, file.removesuffix(".gz")):
-            path = os.path.join(place, name)
-            if os.path.exists(path):
-                return path
-    raise NotFoundError(
-        None,
-        None,
-        explain(
-            f"MNIST's {file} is not there",
-            expected=f"the file in {' or '.join(places)}",
-            hint="put MNIST's four files there, or name their parent folder in "
-            "ESTIMATORKIT_DATA_DIR",
-        ),
-    )
+    for name in (file, file.removesuffix(".gz")):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    return str(mnist.DATA_SET.path(file))

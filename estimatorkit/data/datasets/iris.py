@@ -9,6 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, TypeAlias
 
 from estimatorkit.data.csv import read_csv
+from estimatorkit.data.datasets.files import DataSet
 from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
@@ -44,5 +45,14 @@ def _load(file_name: str, label_name: str) -> Part:
         table = pd.DataFrame(read_csv(path, columns=CSV_COLUMN_NAMES, header=True, dtypes=dtypes))
     return table, table.pop(label_name)
 
+
+DATA_SET = DataSet(
+    name="iris",
+    title="iris flowers, four measures and the species",
+    licence="CC BY 4.0 (UCI Machine Learning Repository)",
+    folder="",
+    files=(),
+    load=load_data,
+)
 
 __dir__ = listing(__name__)

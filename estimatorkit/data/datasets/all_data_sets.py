@@ -1,0 +1,27 @@
+"""All data sets by name."""
+
+from __future__ import annotations
+
+from estimatorkit.data.datasets import (
+    abalone,
+    automobile,
+    california_housing,
+    census,
+    digits,
+    fashion_mnist,
+    iris,
+    mnist,
+    movie_reviews,
+    text8,
+)
+from estimatorkit.data.datasets.files import DataSet
+
+_MODULES = (
+    *(abalone, automobile, california_housing, census, digits, fashion_mnist, iris),
+    *(mnist, movie_reviews, text8),
+)
+
+
+def catalogue() -> dict[str, DataSet]:
+    """What data sets there are: descriptions with their loaders, by name."""
+    return {module.DATA_SET.name: module.DATA_SET for module in _MODULES}

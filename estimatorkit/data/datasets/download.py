@@ -1,0 +1,243 @@
+"""Fetching files of known size and checksum, over https.
+
+A file is written under a temporary name beside its place, checked, and renamed: who finds it finds
+it whole. A lock lets one process fetch it while others wait. A connection that is cut is taken up
+again where it ended, by the next attempt; then the next address is tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+import logging
+import os
+import socket
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from estimatorkit.core.durable import os_errors, temporary_beside
+from estimatorkit.core.errors import DataLossError, NotFoundError, UnavailableError, explain
+
+_PIECE = 1 << 18
+_PATIENCE = 5.0  # seconds of waiting for another process before it is said
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that can be fetched.
+
+    Attributes:
+        name: its name in the folder of its data set.
+        size: bytes.
+        sha256: its checksum, hexadecimal.
+        urls: where it is, the first to be tried first.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    urls: tuple[str, ...] = ()
+
+
+class _Unusable(Exception):
+    """An address does not give the file; another may."""
+
+
+class _Cut(Exception):
+    """The connection ended before the file did; what came is sound."""
+
+
+@dataclass(frozen=True)
+class Downloader:
+    """Fetches files.
+
+    Attributes:
+        schemes: those that addresses, and those that they lead on to, may have.
+        attempts: how often a connection to one address is made.
+        timeout: seconds without a byte after which a connection counts as cut.
+        pause: seconds before the second attempt; doubled for each one more.
+    """
+
+    schemes: tuple[str, ...] = ("https",)
+    attempts: int = 4
+    timeout: float = 30.0
+    pause: float = 1.0
+
+    def fetch(self, file: DataFile, path: Path) -> None:
+        """Puts a file at a path, where it is not there yet.
+
+        Raises:
+            NotFoundError: it has no address.
+            UnavailableError: no address gives it.
+            DataLossError: what the addresses give is another file.
+            OpError: it cannot be written; the subclass says why.
+        """
+        if not file.urls:
+            raise NotFoundError(
+                None, None, explain(f"the file {file.name} is not there", hint=_by_hand(file, path))
+            )
+        with os_errors("write", path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _alone(path):
+                if not path.exists():
+                    self._fetch(file, path)
+
+    def _fetch(self, file: DataFile, path: Path) -> None:
+        reasons = []
+        other = False
+        with temporary_beside(path) as temporary:
+            for url in file.urls:
+                try:
+                    with open(temporary, "w+b") as target, _progress(file) as progress:
+                        self._fetch_from(url, file, target, progress)
+                        target.flush()
+                        os.fsync(target.fileno())
+                except _Unusable as error:
+                    reasons.append(f"{url}: {error}")
+                except DataLossError as error:
+                    other = True
+                    reasons.append(f"{url}: {error}")
+                else:
+                    os.replace(temporary, path)
+                    return
+        kind = DataLossError if other else UnavailableError
+        raise kind(
+            None,
+            None,
+            explain(
+                f"could not fetch the file {file.name}",
+                expected=f"{file.size} bytes, sha256 {file.sha256}",
+                received="\n            ".join(reasons),
+                hint=_by_hand(file, path),
+            ),
+        )
+
+    def _fetch_from(
+        self, url: str, file: DataFile, target: io.BufferedRandom, progress: Any
+    ) -> None:
+        """Writes the file from one address, in several attempts where it must be.
+
+        Raises:
+            DataLossError: the address gives another file.
+            _Unusable: it gives none.
+        """
+        self._check_scheme(url)
+        for attempt in range(self.attempts):
+            if attempt:
+                time.sleep(self.pause * 2 ** (attempt - 1))
+            try:
+                self._continue(url, file, target, progress)
+            except _Cut as error:
+                if attempt + 1 == self.attempts:
+                    raise _Unusable(f"{error}, {self.attempts} times") from error
+            else:
+                break
+        target.seek(0)
+        found = hashlib.file_digest(target, "sha256").hexdigest()
+        if found != file.sha256:
+            raise DataLossError(None, None, f"its sha256 is {found}")
+
+    def _continue(self, url: str, file: DataFile, target: io.BufferedRandom, progress: Any) -> None:
+        """Adds what is missing to the file.
+
+        Raises:
+            _Cut: the connection ended too early.
+        """
+        headers = {"User-Agent": "estimatorkit", "Accept-Encoding": "identity"}
+        there = target.tell()
+        if there:
+            headers["Range"] = f"bytes={there}-"
+        try:
+            request = urllib.request.Request(url, headers=headers)  # noqa: S310 (scheme checked)
+            with self._open(request) as response:
+                if there and response.status != http.client.PARTIAL_CONTENT:
+                    there = 0  # it cannot begin in the middle
+                    target.seek(0)
+                    target.truncate()
+                    progress.reset()
+                while piece := response.read(_PIECE):
+                    there += len(piece)
+                    if there > file.size:
+                        raise DataLossError(None, None, f"it has more than {file.size} bytes")
+                    target.write(piece)
+                    progress.update(len(piece))
+        except (http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
+            raise _Cut(f"the connection was cut after {there} bytes ({error})") from error
+        if there < file.size:
+            raise _Cut(f"the connection was cut after {there} bytes")
+
+    def _open(self, request: urllib.request.Request) -> Any:
+        opener = urllib.request.build_opener(_Redirects(self))
+        try:
+            return opener.open(request, timeout=self.timeout)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code >= 500 or error.code in (408, 429):
+                raise _Cut(f"the server said {error.code} {error.reason}") from error
+            raise _Unusable(f"the server said {error.code} {error.reason}") from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, (TimeoutError, ConnectionResetError)):
+                raise _Cut(str(error.reason)) from error
+            unknown = isinstance(error.reason, socket.gaierror)
+            words = "the name of the server is not known here: is this machine offline?"
+            raise _Unusable(words if unknown else str(error.reason)) from error
+
+    def _check_scheme(self, url: str) -> None:
+        if urllib.parse.urlsplit(url).scheme not in self.schemes:
+            raise _Unusable(f"{url} is not {' or '.join(self.schemes)}")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows an address to others of the allowed schemes only."""
+
+    def __init__(self, downloader: Downloader) -> None:
+        self._downloader = downloader
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        self._downloader._check_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _by_hand(file: DataFile, path: Path) -> str:
+    where = Path(path.parent.name) / path.name
+    return (
+        f"put it at {path} by hand, or at {where} in a folder that ESTIMATORKIT_DATA_DIR names "
+        f"(sha256 {file.sha256})"
+    )
+
+
+def _progress(file: DataFile) -> Any:
+    """A progress bar, on a terminal."""
+    from tqdm import tqdm
+
+    return tqdm(total=file.size, desc=file.name, unit="B", unit_scale=True, disable=None)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Lets one process at a time fetch this file; the lock ends with its process, however."""
+    lock = filelock.FileLock(f"{path}.lock")
+    try:
+        lock.acquire(timeout=_PATIENCE)
+    except filelock.Timeout:
+        logging.getLogger("estimatorkit").info(
+            "waiting for another process that fetches %s (its lock is %s)", path, lock.lock_file
+        )
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
