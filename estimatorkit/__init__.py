@@ -315,7 +315,7 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.graphdef", "import_graph_def"),
     # Data
     **names("estimatorkit.data.dataset", "Dataset"),
-    **names("estimatorkit.data.spec", "TensorSpec"),
+    **names("estimatorkit.data.spec", "SparseTensorSpec", "TensorSpec"),
     **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),
     **names("estimatorkit.layers.feature_column", "numeric_column"),
     # Estimators

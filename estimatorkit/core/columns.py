@@ -145,7 +145,7 @@ class SparseColumn:
     @property
     def rank(self) -> int:
         """The rank of the rows."""
-        return self.shapes.shape[1]
+        return int(self.shapes.shape[1])
 
     @property
     def nbytes(self) -> int:
@@ -194,7 +194,8 @@ Columns: TypeAlias = list[Any]
 
 def _sizes(shapes: Ints) -> Ints:
     """How many values rows of these shapes have."""
-    return np.where(shapes == NO_DIM, 1, shapes).prod(axis=1, dtype=np.int64)
+    sizes: Ints = np.where(shapes == NO_DIM, 1, shapes).prod(axis=1, dtype=np.int64)
+    return sizes
 
 
 def _starts(sizes: Ints) -> Ints:
@@ -207,7 +208,7 @@ def _places(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Where the values of some rows are, row after row, and where these rows begin among them."""
     counts = starts[rows + 1] - starts[rows]
     fresh = _starts(counts)
-    places = np.repeat(starts[rows] - fresh[:-1], counts) + np.arange(fresh[-1])
+    places: Ints = np.repeat(starts[rows] - fresh[:-1], counts) + np.arange(fresh[-1])
     return places, fresh
 
 
@@ -314,7 +315,7 @@ def stack(rows: Sequence[Any], dtype: np.dtype[Any]) -> Column:
     if shapes.count(shapes[0]) == len(shapes):
         column = aligned_empty((len(rows), *shapes[0]), dtype)
         for index, row in enumerate(rows):
-            column[index] = row
+            column[index] = row[()] if isinstance(row, np.ndarray) and not row.ndim else row
         return column
     table = np.full((len(rows), max(map(len, shapes))), NO_DIM, np.int64)
     for index, shape in enumerate(shapes):

@@ -2,7 +2,7 @@
 
 A `DType` compares equal to its name, to a NumPy dtype and to a Python type that mean the same.
 Strings are held as NumPy object arrays of `bytes`, as TensorFlow gives them. `resource` marks
-handles (variables, iterators).
+handles (variables, iterators), `variant` holds any object (datasets that are elements of others).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class DType:
 
     @property
     def kind(self) -> str:
-        """One letter: f floating, c complex, i integer, b bool, s string, r resource."""
+        """One letter: f floating, c complex, i integer, b bool, s string, r resource, v variant."""
         if self._numpy.hasobject:
             return self.name[0]
         return "f" if self.is_floating else {"u": "i"}.get(self._numpy.kind, self._numpy.kind)
@@ -111,7 +111,7 @@ class DType:
     @property
     def on_host(self) -> bool:
         """Whether values of this type can live on the host only."""
-        return self.name == "string"
+        return self.name in ("string", "variant")
 
     @property
     def size(self) -> int:
@@ -126,7 +126,7 @@ class DType:
     @property
     def is_numpy_compatible(self) -> bool:
         """Whether NumPy arrays can hold such elements."""
-        return self.name != "resource"
+        return self.name not in ("resource", "variant")
 
     @property
     def min(self) -> Any:
@@ -185,6 +185,7 @@ complex128 = DType("complex128", np.complex128)
 bool_ = DType("bool", np.bool_)
 string = DType("string", np.object_)
 resource = DType("resource", np.object_)
+variant = DType("variant", np.object_)
 
 ALL: dict[str, DType] = {
     dtype.name: dtype

@@ -267,11 +267,12 @@ def trace(
         if convert is not None:
             returned = convert(returned)
         leaves, _ = expand(returned)
-        outputs = [_as_output(graph, leaf) for leaf in leaves]
+        outputs = [as_output(graph, leaf) for leaf in leaves]
     return GraphFunction(graph, inputs, outputs, returned)
 
 
-def _as_output(graph: FunctionGraph, leaf: Any) -> Tensor:
+def as_output(graph: FunctionGraph, leaf: Any) -> Tensor:
+    """What a function returned as a tensor of its graph; an operation as a bool made after it."""
     from estimatorkit.core.conversion import constant, convert_to_tensor
 
     if isinstance(leaf, Operation):

@@ -82,6 +82,11 @@ class OpDef:
         cases: examples; the tests demand at least one.
         host_vjp: what stands for `jax.vjp` where `numpy_kernel` runs an op that holds functions:
             `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
+        elementwise: whether a host kernel acts on each element of its first input by itself, other
+            inputs being scalars: it can then run on many rows at once (see `block_functions`).
+        on_block: how a host op runs on many rows at once where it is not elementwise:
+            `on_block(inputs, attrs)`, the first input a column of scalars, the others as they are,
+            giving a column for each output.
     """
 
     type: str
@@ -100,6 +105,8 @@ class OpDef:
     accepts: str = ""
     cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
     host_vjp: Callable[..., Sequence[Any]] | None = None
+    elementwise: bool = False
+    on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]] | None = None
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""

@@ -9,7 +9,7 @@ from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import AUTOTUNE, Dataset
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
-from estimatorkit.data.spec import TensorSpec
+from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec
 from estimatorkit.lazy import attach, listing, names
 
 INFINITE_CARDINALITY = INFINITE
@@ -21,8 +21,10 @@ _lazy_getattr = attach(
     {
         **names(
             "estimatorkit.data.iterator_ops",
-            *("make_initializable_iterator", "make_one_shot_iterator"),
+            *("Iterator", "make_initializable_iterator", "make_one_shot_iterator"),
         ),
+        "experimental": "estimatorkit.data.experimental",
+        **names("estimatorkit.data.options", "Options", "ThreadingOptions"),
         **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
         **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
         **names("estimatorkit.data.text_lines", "TextLineDataset"),
@@ -35,11 +37,20 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "BlockIterator",
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
+    "Iterator",
+    "Options",
+    "SparseTensorSpec",
     "TFRecordDataset",
     "TensorSpec",
     "TextLineDataset",
+    "ThreadingOptions",
     "TracedFunction",
+    "experimental",
+    "get_output_classes",
+    "get_output_shapes",
+    "get_output_types",
     "make_initializable_iterator",
     "make_one_shot_iterator",
     "numpy_input_fn",
@@ -47,6 +58,21 @@ __all__ = [
     "read_csv",
 ]
 __dir__ = listing(__name__)
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The nest of dtypes of an element."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The nest of static shapes of an element."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The nest of classes of an element's leaves."""
+    return dataset_or_iterator.output_classes
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,6 @@ from estimatorkit.data.buffers import (
     Columns,
     concatenate,
     count_rows,
-    same_row_shapes,
     slice_rows,
 )
 
@@ -64,8 +63,7 @@ class BlockIterator(ABC):
             n: how many at most, >= 1.
 
         Returns:
-            The columns, each `(m, ...)` with 1 <= m <= n. All rows of a block have one shape; m < n
-            only where the input ends or the next row has another shape.
+            The columns, each of m rows, 1 <= m <= n; m < n only where the input ends.
 
         Raises:
             OutOfRangeError: there are no more rows.
@@ -82,8 +80,6 @@ class BlockIterator(ABC):
             if not parts:
                 self._mark = (self._base, self._used)
             rows = self._held[0]
-            if parts and not same_row_shapes(parts[0], rows):
-                break
             count = count_rows(rows)
             if count <= missing:
                 parts.append(self._held.popleft())

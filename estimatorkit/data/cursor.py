@@ -1,17 +1,18 @@
 """`Cursor`: where a session stands in a dataset.
 
-A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or spans of a
-block (to the loop that runs many steps in one call); both move the same position. While one block
-is used, a thread reads the next. The position that is saved is that of the next element to be
-handed out, however far the thread has read.
+A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or blocks of
+elements of one shape (to the loop that runs many steps in one call); both move the same position.
+While one block is used, a thread reads the next. The position that is saved is that of the next
+element to be handed out, however far the thread has read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, fields
 from types import NoneType
@@ -21,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
+from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.buffers import aligned_empty
+from estimatorkit.data.buffers import Columns, aligned_empty, slice_rows
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import Plan
+from estimatorkit.data.spec import SparseTensorSpec, flatten
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -44,37 +47,50 @@ CLOSE_SECS = 5.0
 
 @dataclass(eq=False)
 class Block:
-    """Consecutive elements of equal shape.
+    """Consecutive elements.
 
     Attributes:
-        columns: for each leaf the elements, `(capacity, ...)`; only the first `count` are filled.
+        columns: for each tensor of an element a column; arrays `(capacity, ...)`, of which only the
+            first `count` rows are filled.
         count: how many elements there are.
-        state: the iterator's position before the first of them.
+        state: the iterator's position before the first of them ...
+        skip: ... or so many elements before it.
         whole: whether these are as many elements as were asked for.
         secs: how long the reading took.
         offset: how many have been handed out.
     """
 
-    columns: list[NDArray[Any]]
+    columns: Columns
     count: int
     state: Mapping[str, Any]
     whole: bool
     secs: float
     offset: int = 0
+    skip: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all its elements have one shape."""
+        return all(isinstance(column, np.ndarray) for column in self.columns)
 
 
 class Cursor:
     """Where a session stands in a dataset.
 
     Args:
-        dataset: the dataset.
+        dataset: the dataset, which depends on no tensor.
         seed: the graph's seed, or None.
+        state: the session's state.
     """
 
-    def __init__(self, dataset: Dataset, seed: int | None) -> None:
-        self._iterator: BlockIterator = dataset.make_block_iterator(seed)
+    def __init__(self, dataset: Dataset, seed: int | None, state: Any = None) -> None:
+        self._iterator: BlockIterator = dataset.make_block_iterator(seed, state)
+        self._sparse = [
+            isinstance(leaf, SparseTensorSpec) for leaf in flatten(dataset.element_spec)
+        ]
         self._description = describe(dataset._plan)
         self._block: Block | None = None
+        self._rest: Block | None = None  # what follows in a block of elements of several shapes
         self._ended = False
         self._rows = 0  # to be read next time; 0 where nothing is known yet
         self._most = 1
@@ -82,26 +98,44 @@ class Cursor:
         self._next: Future[Block] | None = None
 
     def block(self) -> Block:
-        """The block that holds the next element.
+        """The block that holds the next element, all of one shape.
 
         Raises:
             OutOfRangeError: there is no more.
         """
+        block = self._any_block()
+        if not block.is_plain:
+            block = self._block = self._first_of_one_shape(block)
+        return block
+
+    def _any_block(self) -> Block:
         if self._block is None or self._block.offset == self._block.count:
             try:
-                self._block = self._fetch()
+                self._block, self._rest = self._rest or self._fetch(), None
             except OutOfRangeError:
                 self._ended = True
                 raise
         return self._block
 
+    def _first_of_one_shape(self, block: Block) -> Block:
+        """The next elements of one shape as a block of their own; the others wait."""
+        rows = slice_rows(block.columns, block.offset)
+        count = min(map(count_equal_shapes, rows))
+        if count < block.count - block.offset:
+            skip = block.skip + block.offset + count
+            left = slice_rows(rows, count)
+            self._rest = Block(left, block.count - skip + block.skip, block.state, True, 0, 0, skip)
+        columns = [as_plain(column) for column in slice_rows(rows, 0, count)]
+        skip = block.skip + block.offset
+        return Block(_filled_up(columns, self._capacities), count, block.state, True, 0, 0, skip)
+
     def next_element(self) -> list[NDArray[Any]]:
-        """The next element's leaves.
+        """The next element's tensors.
 
         Raises:
             OutOfRangeError: there is no more.
         """
-        block = self.block()
+        block = self._any_block()
         position = block.offset
         block.offset += 1
         return [column[position] for column in block.columns]
@@ -111,7 +145,8 @@ class Cursor:
         if self._block is None:
             position, skip = dict(self._settled().get_state()), 0
         else:
-            position, skip = dict(self._block.state), self._block.offset
+            block = self._block
+            position, skip = dict(block.state), block.skip + block.offset
         return {
             "dataset": self._description,
             "ended": self._ended,
@@ -132,7 +167,7 @@ class Cursor:
             return False
         iterator = self._settled()
         beginning = iterator.get_state()
-        self._block = None
+        self._block = self._rest = None
         iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
         try:  # the last element may have been used without the end being noticed
@@ -167,14 +202,14 @@ class Cursor:
         else:
             if not self._rows:
                 self._measure()
-            block = _read(self._iterator, self._rows, self._capacities)
+            block = _read(self._iterator, self._rows, self._capacities, self._sparse)
         fitting = int(block.count * READ_SECS / max(block.secs, 1e-9))
         self._rows = max(1, min(self._most, 2 * block.count, fitting))
         if block.whole:  # otherwise the end is near: no thread for it
             self._next = Future()
             threading.Thread(
                 target=_read_into,
-                args=(self._next, self._iterator, self._rows, self._capacities),
+                args=(self._next, self._iterator, self._rows, self._capacities, self._sparse),
                 name=THREAD_NAME,
                 daemon=True,
             ).start()
@@ -182,38 +217,63 @@ class Cursor:
 
     def _measure(self) -> None:
         """How many elements a block holds: reads one to see size and time, and gives it back."""
-        first = _read(self._iterator, 1, {})
-        self._iterator.unread(first.columns, 0)
-        size = sum(column.nbytes for column in first.columns)
+        started = time.perf_counter()
+        first = self._iterator.next_block(1)
+        secs = time.perf_counter() - started
+        self._iterator.unread(first, 0)
+        size = sum(column.nbytes for column in first)
         self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
-        self._rows = max(1, min(self._most, int(READ_SECS / max(first.secs, 1e-9))))
-        self._capacities[_kind(first.columns)] = self._most
+        self._rows = max(1, min(self._most, int(READ_SECS / max(secs, 1e-9))))
+        self._capacities[_kind(_as_tensors(first, self._sparse))] = self._most
 
 
 def _read_into(
-    future: Future[Block], iterator: BlockIterator, rows: int, capacities: dict[Any, int]
+    future: Future[Block],
+    iterator: BlockIterator,
+    rows: int,
+    capacities: dict[Any, int],
+    sparse: Sequence[bool],
 ) -> None:
     try:
-        future.set_result(_read(iterator, rows, capacities))
+        future.set_result(_read(iterator, rows, capacities, sparse))
     except BaseException as error:  # whatever a generator raises reaches the caller
         future.set_exception(error)
 
 
-def _read(iterator: BlockIterator, rows: int, capacities: dict[Any, int]) -> Block:
+def _read(
+    iterator: BlockIterator, rows: int, capacities: dict[Any, int], sparse: Sequence[bool]
+) -> Block:
     started = time.perf_counter()
     state = iterator.get_state()
-    columns = iterator.next_block(rows)
-    count = len(columns[0])
-    # All blocks of one kind of element get one length, so that XLA compiles one loop for them.
-    kind = _kind(columns)
-    capacity = capacities[kind] = max(count, capacities.get(kind, 0))
-    if capacity > count:
-        columns = [_lengthened(column, capacity) for column in columns]
+    block = iterator.next_block(rows)
+    count = len(block[0])
+    columns = _filled_up(_as_tensors(block, sparse), capacities)
     return Block(columns, count, state, count == rows, time.perf_counter() - started)
 
 
-def _kind(columns: list[NDArray[Any]]) -> Any:
-    return tuple((column.shape[1:], column.dtype.str) for column in columns)
+def _as_tensors(columns: Columns, sparse: Sequence[bool]) -> Columns:
+    """A column for each tensor: three for a leaf that is sparse."""
+    expanded: Columns = []
+    for column, several in zip(columns, sparse, strict=True):
+        expanded.extend(column.parts() if several else [column])
+    return expanded
+
+
+def _filled_up(columns: Columns, capacities: dict[Any, int]) -> Columns:
+    """All blocks of one kind of element get one length, so that XLA compiles one loop for them."""
+    if any(isinstance(column, RaggedColumn) for column in columns):
+        return columns
+    count = len(columns[0])
+    kind = _kind(columns)
+    capacity = capacities[kind] = max(count, capacities.get(kind, 0))
+    return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
+
+
+def _kind(columns: Columns) -> Any:
+    return tuple(
+        (column.shape[1:] if isinstance(column, np.ndarray) else None, column.dtype.str)
+        for column in columns
+    )
 
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
@@ -226,9 +286,30 @@ def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
 def describe(plan: Plan) -> str:
     """How a dataset is put together, without its data; a saved position fits where it is equal."""
     parts = [
-        describe(value) if isinstance(value, Plan) else f"{field.name}={value!r}"
+        f"{field.name}={_described(value)}"
         for field in fields(plan)  # type: ignore[arg-type]
-        if isinstance(value := getattr(plan, field.name), (Plan, int, str, range, NoneType))
+        if _is_description(value := getattr(plan, field.name))
     ]
     sizes = f"{plan.cardinality} x {nest.flatten(plan.element_spec, lists_are_leaves=True)}"
     return f"{type(plan).__name__}({', '.join([*parts, sizes])})"
+
+
+def _is_description(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(each, Plan) for each in value)
+    return isinstance(value, (Plan, int, str, range, NoneType)) or _are_names(value)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.dtype(object)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, Plan):
+        return describe(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(describe, value))
+    if _are_names(value):
+        names = b"\n".join(map(bytes, value.reshape(-1).tolist()))
+        return hashlib.blake2b(names, digest_size=8).hexdigest()
+    return repr(value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.buffers import Columns, stack_rows
-from estimatorkit.data.spec import TensorSpec, flatten, leaf_names, to_array
+from estimatorkit.data.spec import SparseTensorSpec, flatten, flatten_as, leaf_names, to_array
 
 
 class GeneratorIterator(BlockIterator):
@@ -28,21 +28,17 @@ class GeneratorIterator(BlockIterator):
         super().__init__()
         self._generator = generator
         self._structure = element_spec
-        self._specs: list[TensorSpec] = flatten(element_spec)
+        self._specs: list[Any] = flatten(element_spec)
         self._names = leaf_names(element_spec)
         self._running: Iterator[Any] | None = None
-        self._ahead: list[NDArray[Any]] | None = None  # has another shape than those before it
         self._raised: Exception | None = None  # met after elements that had to go out first
         self._position = 0
 
     def _produce(self, n: int) -> Columns:
-        rows: list[list[NDArray[Any]]] = []
+        rows: list[list[Any]] = []
         while len(rows) < n:
-            row, self._ahead = self._ahead or self._next(defer=bool(rows)), None
+            row = self._next(defer=bool(rows))
             if row is None:
-                break
-            if rows and any(a.shape != b.shape for a, b in zip(rows[0], row, strict=True)):
-                self._ahead = row
                 break
             rows.append(row)
         if not rows:
@@ -50,7 +46,7 @@ class GeneratorIterator(BlockIterator):
         self._position += len(rows)
         return stack_rows(rows, [spec.dtype.numpy_dtype for spec in self._specs])
 
-    def _next(self, *, defer: bool) -> list[NDArray[Any]] | None:
+    def _next(self, *, defer: bool) -> list[Any] | None:
         """The next element, None at the end; an error met while `defer` waits for the next call."""
         failure, self._raised = self._raised, None
         if failure is not None:
@@ -67,12 +63,10 @@ class GeneratorIterator(BlockIterator):
             self._raised = error
             return None
 
-    def _to_row(self, element: Any) -> list[NDArray[Any]]:
-        leaves = flatten(element)
-        if len(leaves) != len(self._specs):
-            # A single declared leaf takes a tuple as its value, as a list would be.
-            leaves = [element] if len(self._specs) == 1 and isinstance(element, tuple) else leaves
-        if len(leaves) != len(self._specs):
+    def _to_row(self, element: Any) -> list[Any]:
+        try:
+            leaves = flatten_as(self._structure, element)
+        except ValueError as error:
             raise InvalidArgumentError(
                 None,
                 None,
@@ -81,9 +75,12 @@ class GeneratorIterator(BlockIterator):
                     expected=self._structure,
                     received=repr(element)[:200],
                 ),
-            )
+            ) from error
         row = []
         for leaf, spec, name in zip(leaves, self._specs, self._names, strict=True):
+            if isinstance(spec, SparseTensorSpec):
+                row.append(_sparse_row(leaf, name))
+                continue
             try:
                 array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
@@ -112,9 +109,23 @@ class GeneratorIterator(BlockIterator):
         self._rewind()
 
     def _rewind(self) -> None:
-        self._running = self._ahead = self._raised = None
+        self._running = self._raised = None
         self._position = 0
 
     def close(self) -> None:
         super().close()
         self._rewind()
+
+
+def _sparse_row(value: Any, name: str) -> Any:
+    if hasattr(value, "dense_shape") and isinstance(value.indices, (np.ndarray, list, tuple)):
+        return value
+    raise InvalidArgumentError(
+        None,
+        None,
+        explain(
+            f"a generator yielded no sparse value for {name}",
+            expected="a SparseTensorValue",
+            received=repr(value)[:200],
+        ),
+    )

@@ -1,26 +1,42 @@
-"""Datasets in graphs: iterators as resources, `get_next()` as an operation, and functions traced
-for `map`.
+"""Datasets in graphs: iterators as resources, and `get_next()` as an operation.
 
 An iterator is a name in the graph; its `Cursor` lives in the session. `get_next` is a host
 operation, so a training step is a host segment (the next elements) and a device segment (the
-model).
+model). The initializer of an iterator takes the tensors that its dataset depends on as inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.core import functions, nest
-from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
-from estimatorkit.core.graph import Graph
-from estimatorkit.core.registry import Spec, apply, register, register_handle
-from estimatorkit.core.tensor import Operation
-from estimatorkit.data import dataset as datasets
-from estimatorkit.data.buffers import Columns
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    explain,
+)
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.registry import Spec, apply, output, register, register_handle
+from estimatorkit.core.shapes import SCALAR, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.spec import TensorSpec
+from estimatorkit.data.spec import (
+    SparseTensorSpec,
+    TensorSpec,
+    compatible,
+    flatten,
+    flatten_as,
+    pack,
+)
+from estimatorkit.data.traced_functions import leaf_parts, of_tensors, value_of
+from estimatorkit.data.transformations import value_class
 
 
 def cursor_of(state: Any, iterator: str) -> Cursor:
@@ -47,7 +63,9 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
                     hint="run iterator.initializer first",
                 ),
             )
-        found = state.resources[iterator] = Cursor(dataset, op.graph.seed)
+        plan = dataset._plan
+        plan = plan.bind({tensor: value_of(tensor, state) for tensor in plan.tensors()})
+        found = state.resources[iterator] = Cursor(Dataset(plan), op.graph.seed, state)
     cursor: Cursor = found
     return cursor
 
@@ -60,13 +78,54 @@ def _get_next(iterator: str, specs: tuple[Spec, ...], *, context: Any) -> list[A
         raise OutOfRangeError(None, op, "End of sequence") from error
 
 
-def _make(iterator: str, *, context: Any) -> list[Any]:
+def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[Any]:
+    name = np.asarray(handle, object).item().decode()
+    try:
+        op = context.graph.get_operation_by_name(name)
+    except KeyError as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "there is no iterator of this handle",
+                expected="what session.run(iterator.string_handle()) gave",
+                received=name,
+            ),
+        ) from error
+    found = _specs_of(op.attrs["_spec"])
+    if [each.dtype for each in found] != [each.dtype for each in specs]:
+        raise InvalidArgumentError(
+            None,
+            op,
+            explain(
+                "the iterator of this handle gives elements of another kind",
+                expected=[each.dtype.name for each in specs],
+                received=[each.dtype.name for each in found],
+                made_at=op.source,
+            ),
+        )
+    return _get_next(name, specs, context=context)
+
+
+def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[Any]:
     op: Operation = context.graph.get_operation_by_name(iterator)
+    plan = dataset._plan
+    plan = plan.bind(dict(zip(plan.tensors(), values, strict=True)))
     old = context.resources.pop(iterator, None)
     if old is not None:
         old.close()
-    context.resources[iterator] = Cursor(op.attrs["_source"], op.graph.seed)
+    cursor = context.resources[iterator] = Cursor(Dataset(plan), op.graph.seed, context)
+    waiting = context.resources.pop(("iterator position", iterator), None)
+    if waiting is not None:
+        cursor.set_state(waiting.state)
     return []
+
+
+class _Position:
+    """A restored position of an iterator that was not initialized yet."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self.state = state
 
 
 register_handle("Iterator", "an iterator")
@@ -79,61 +138,158 @@ register(
     context=True,
     pure=False,
 )
+for _type, _kernel in (("IteratorGetNext", _get_next), ("IteratorGetNextOf", _get_next_of)):
+    register(
+        _type,
+        _kernel,
+        infer=lambda inputs, attrs: attrs["specs"],
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+    )
 register(
-    "IteratorGetNext",
-    _get_next,
-    infer=lambda inputs, attrs: attrs["specs"],
+    "IteratorToStringHandle",
+    lambda iterator: np.array(iterator.encode(), object),
+    infer=lambda inputs, attrs: [Spec(string, SCALAR)],
     gradient=None,
     where="host",
-    context=True,
     pure=False,
 )
+
+
+def _specs_of(element_spec: Any) -> tuple[Spec, ...]:
+    parts = [part for leaf in flatten(element_spec) for part in leaf_parts(leaf)]
+    return tuple(Spec(part.dtype, part.shape) for part in parts)
 
 
 class Iterator:
     """Hands a dataset's elements to a graph, one for each run (`tf.data.Iterator`).
 
-    Made by `make_one_shot_iterator` and `make_initializable_iterator`.
+    Made by `make_one_shot_iterator` and `make_initializable_iterator`, or by the static methods.
     """
 
-    def __init__(self, dataset: Dataset, name: str, *, one_shot: bool) -> None:
-        self._spec = dataset.element_spec
-        # The dataset is a note on the operation: a plan in memory, not part of the graph's
-        # description.
-        note = "_dataset" if one_shot else "_source"
-        self._op = apply("Iterator", (), {note: dataset}, name)
-        self._one_shot = one_shot
+    def __init__(self, element_spec: Any, op: Operation | None, handle: Tensor | None = None):
+        self._spec = element_spec
+        self._op = op
+        self._handle = handle
         self._initializer: Operation | None = None
+        self._needs_none = False
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """An iterator for any dataset of this structure, which `make_initializer` gives it.
+
+        Args:
+            output_types: the nest of dtypes.
+            output_shapes: the nest of shapes; default: unknown.
+            shared_name: the iterator's name.
+            output_classes: the nest of classes (`Tensor`, `SparseTensor`); default `Tensor`.
+        """
+        spec = _structure(output_types, output_shapes, output_classes)
+        return Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any,
+        output_types: Any,
+        output_shapes: Any = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """The iterator whose handle is fed: `get_next` takes elements from that one.
+
+        Args:
+            string_handle: a scalar string, often a placeholder; see `Iterator.string_handle`.
+            output_types, output_shapes, output_classes: as of `from_structure`.
+        """
+        spec = _structure(output_types, output_shapes, output_classes)
+        return Iterator(spec, None, convert_to_tensor(string_handle, string))
 
     @property
     def initializer(self) -> Operation:
         """The operation that puts the iterator at the first element.
 
         Raises:
-            ValueError: a one-shot iterator needs none.
+            ValueError: a one-shot iterator needs none; or `make_initializer` was not called.
         """
-        if self._one_shot:
-            raise ValueError("Iterator does not have an initializer.")
         if self._initializer is None:
-            self._initializer = apply(
-                "MakeIterator", (), {"iterator": self._op.name}, "MakeIterator"
+            if self._needs_none or self._handle is not None:
+                raise ValueError("Iterator does not have an initializer.")
+            raise ValueError(
+                explain(
+                    "Iterator does not have an initializer.",
+                    hint="session.run(iterator.make_initializer(dataset))",
+                )
             )
         return self._initializer
 
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that puts the iterator at the first element of `dataset`.
+
+        Raises:
+            TypeError: the elements of `dataset` have another structure or other dtypes.
+            ValueError: the iterator is one-shot, or stands for the one of a handle; or the shapes
+                differ.
+        """
+        if self._op is None or self._needs_none:
+            raise ValueError("Iterator does not have an initializer.")
+        if not compatible(self._spec, dataset.element_spec):
+            raise TypeError(
+                explain(
+                    "make_initializer(): the dataset's elements are of another kind than the "
+                    "iterator's",
+                    expected=self._spec,
+                    received=dataset.element_spec,
+                )
+            )
+        pairs = zip(flatten(self._spec), flatten(dataset.element_spec), strict=True)
+        for mine, other in pairs:
+            if not mine.shape.is_compatible_with(other.shape):
+                raise TypeError(
+                    explain(
+                        "make_initializer(): expected output shapes compatible with the iterator's",
+                        expected=self._spec,
+                        received=dataset.element_spec,
+                    )
+                )
+        with get_default_graph().control_dependencies(None):
+            attrs = {"iterator": self._op.name, "dataset": dataset}
+            made = apply("MakeIterator", dataset._plan.tensors(), attrs, name or "MakeIterator")
+        return made
+
     @property
     def element_spec(self) -> Any:
-        """The nested `TensorSpec` of an element."""
+        """The nested spec of an element."""
         return self._spec
+
+    def _map_spec(self, function: Any) -> Any:
+        return nest.map_structure(function, self._spec, lists_are_leaves=True)
 
     @property
     def output_types(self) -> Any:
         """The nested dtypes of an element."""
-        return nest.map_structure(lambda spec: spec.dtype, self._spec, lists_are_leaves=True)
+        return self._map_spec(lambda spec: spec.dtype)
 
     @property
     def output_shapes(self) -> Any:
         """The nested static shapes of an element."""
-        return nest.map_structure(lambda spec: spec.shape, self._spec, lists_are_leaves=True)
+        return self._map_spec(lambda spec: spec.shape)
+
+    @property
+    def output_classes(self) -> Any:
+        """The nested classes of an element's leaves."""
+        return self._map_spec(value_class)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A scalar string tensor that names this iterator within the session."""
+        if self._handle is not None or self._op is None:
+            return self._handle  # type: ignore[return-value]
+        return output("IteratorToStringHandle", (), {"iterator": self._op.name}, name)
 
     def get_next(self, name: str | None = None) -> Any:
         """Tensors of the next element, in its structure.
@@ -141,25 +297,71 @@ class Iterator:
         A run that needs any of them moves the iterator on by one; at the end it raises
         `OutOfRangeError`.
         """
-        leaves = nest.flatten(self._spec, lists_are_leaves=True)
-        specs = tuple(Spec(leaf.dtype, leaf.shape) for leaf in leaves)
-        op = apply(
-            "IteratorGetNext",
-            (),
-            {"iterator": self._op.name, "specs": specs},
-            name or "IteratorGetNext",
+        attrs: dict[str, Any] = {"specs": _specs_of(self._spec)}
+        if self._op is None:
+            handles = [self._handle] if self._handle is not None else []
+            op = apply("IteratorGetNextOf", handles, attrs, name or "IteratorGetNext")
+        else:
+            attrs["iterator"] = self._op.name
+            op = apply("IteratorGetNext", (), attrs, name or "IteratorGetNext")
+        return of_tensors(self._spec, op.outputs)
+
+    __next__ = get_next
+
+
+def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
+    dtypes = flatten(output_types)
+    shapes = (
+        [None] * len(dtypes) if output_shapes is None else flatten_as(output_types, output_shapes)
+    )
+    classes = (
+        [Tensor] * len(dtypes)
+        if output_classes is None
+        else flatten_as(output_types, output_classes)
+    )
+    leaves = [
+        (TensorSpec if issubclass(kind, Tensor) else SparseTensorSpec)(
+            as_shape(shape), as_dtype(dtype)
         )
-        return nest.pack_sequence_as(self._spec, op.outputs, lists_are_leaves=True)
+        for dtype, shape, kind in zip(dtypes, shapes, classes, strict=True)
+    ]
+    return pack(output_types, leaves)
+
+
+def _handle_op(spec: Any, name: str, dataset: Dataset | None) -> Operation:
+    # The dataset is a note on the operation: a plan in memory, not part of the graph's description.
+    return apply("Iterator", (), {"_spec": spec, "_dataset": dataset}, name)
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that needs no initialization and goes through `dataset` once a session."""
-    return Iterator(dataset, "OneShotIterator", one_shot=True)
+    """An iterator that needs no initialization and goes through `dataset` once a session.
+
+    Raises:
+        ValueError: the dataset depends on a placeholder.
+    """
+    for tensor in dataset._plan.tensors():
+        if tensor.op.type == "Placeholder":
+            raise ValueError(
+                explain(
+                    "Cannot capture a placeholder (name:" + tensor.op.name + ") by value.",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                    hint="use make_initializable_iterator(), and feed its initializer",
+                )
+            )
+    made = Iterator(
+        dataset.element_spec, _handle_op(dataset.element_spec, "OneShotIterator", dataset)
+    )
+    made._needs_none = True
+    return made
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
     """An iterator that starts (again) whenever `iterator.initializer` is run."""
-    return Iterator(dataset, shared_name or "Iterator", one_shot=False)
+    spec = dataset.element_spec
+    made = Iterator(spec, _handle_op(spec, shared_name or "Iterator", None))
+    made._initializer = made.make_initializer(dataset)
+    return made
 
 
 def iterator_states(state: Any) -> dict[str, Any]:
@@ -170,35 +372,20 @@ def iterator_states(state: Any) -> dict[str, Any]:
 
 
 def restore_iterators(state: Any, saved: Mapping[str, Any]) -> dict[str, bool]:
-    """Moves a session's iterators to saved positions.
+    """Moves a session's iterators to saved positions, those without a dataset yet when they get it.
 
     Returns:
         For each iterator that the graph has and a position was saved of, whether it moved (see
         `Cursor.set_state`).
     """
     graph: Graph = state.graph
-    names = {op.name for op in graph.get_operations() if op.type == "Iterator"}
-    return {name: cursor_of(state, name).set_state(saved[name]) for name in names & set(saved)}
-
-
-class _MappedFunction:
-    """A function of elements for `Dataset.map` and `filter` (`data.plan.TracedFunction`)."""
-
-    def __init__(self, function: Callable[[Any], Any], element_spec: Any) -> None:
-        self._function = functions.trace(function, element_spec)
-
-    @property
-    def output_spec(self) -> Any:
-        """The nested `TensorSpec` of what the function returns."""
-        return nest.map_structure(
-            lambda tensor: TensorSpec(tensor.shape, tensor.dtype),
-            self._function.structure,
-            lists_are_leaves=True,
-        )
-
-    def __call__(self, columns: Columns, count: int) -> Columns:
-        """Applies the function to `count` elements at once."""
-        return self._function.map(columns, count)
-
-
-datasets.function_tracer = _MappedFunction
+    moved = {}
+    for op in graph.get_operations():
+        if op.type != "Iterator" or op.name not in saved:
+            continue
+        if op.name in state.resources or op.attrs["_dataset"] is not None:
+            moved[op.name] = cursor_of(state, op.name).set_state(saved[op.name])
+        else:
+            state.resources["iterator position", op.name] = _Position(saved[op.name])
+            moved[op.name] = True
+    return moved

@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,21 @@ from estimatorkit.data.block_iterator import (
 )
 from estimatorkit.data.buffers import (
     Columns,
-    concatenate,
+    batch,
     count_rows,
     gather,
-    same_row_shapes,
+    padded_batch,
     slice_rows,
+    unbatch,
 )
+from estimatorkit.data.randomness import RandomStream
+
+BlockCall: TypeAlias = Callable[[Columns, int, int, int], Columns]
+"""A function on a block: (columns, rows, number of the first row in the pass, number of the pass).
+"""
+
+StartFunction: TypeAlias = Callable[[str], BlockCall]
+"""Makes a function ready; random operations without a seed draw from the key it is given."""
 
 
 class RangeIterator(BlockIterator):
@@ -234,77 +243,146 @@ class ShardIterator(UnaryIterator):
 
 
 class BatchIterator(UnaryIterator):
-    """Rows of `batch_size` input rows each; the last may be shorter, unless it is dropped."""
+    """Rows of `batch_size` input rows each; the last may be shorter, unless it is dropped.
 
-    def __init__(self, source: BlockIterator, batch_size: int, drop_remainder: bool) -> None:
+    Args:
+        source: the input.
+        batch_size: input rows a row.
+        drop_remainder: leave out a last row of fewer.
+        names: of the components, for messages.
+    """
+
+    def __init__(
+        self, source: BlockIterator, batch_size: int, drop_remainder: bool, names: Sequence[str]
+    ) -> None:
         super().__init__(source)
         self._size = batch_size
         self._drop_remainder = drop_remainder
+        self._names = names
 
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block(n * self._size)
-        count = count_rows(rows)
-        full, rest = divmod(count, self._size)
-        if rest and full:
+        full, rest = divmod(count_rows(rows), self._size)
+        if rest and full:  # the rest comes with the next call
             self._input.unread(rows, full * self._size)
             rows = slice_rows(rows, 0, full * self._size)
-        elif rest:
-            # Fewer rows than asked for: the input ends here, or its rows change shape within a
-            # batch.
-            self._check_end(rows)
-            if self._drop_remainder:
-                raise end_of_sequence()
-            return [column[np.newaxis] for column in rows]
-        return [column.reshape(full, self._size, *column.shape[1:]) for column in rows]
+        elif rest and self._drop_remainder:
+            raise end_of_sequence()
+        return self._join(rows, self._size if full else rest)
 
-    def _check_end(self, rows: Columns) -> None:
-        try:
-            other = self._input.next_block(1)
-        except OutOfRangeError:
-            return
-        index = next(
-            i
-            for i, (a, b) in enumerate(zip(rows, other, strict=True))
-            if a.shape[1:] != b.shape[1:]
-        )
-        raise InvalidArgumentError(
-            None,
-            None,
-            explain(
-                f"Cannot batch tensors with different shapes in component {index}. First element "
-                f"had shape {list(rows[index].shape[1:])} and element {count_rows(rows)} had shape "
-                f"{list(other[index].shape[1:])}",
-                hint="pad the elements to one shape before batch()",
-            ),
-        )
+    def _join(self, rows: Columns, size: int) -> Columns:
+        return [batch(column, size, name) for column, name in zip(rows, self._names, strict=True)]
 
     def _skip(self, n: int) -> int:
         count = self._input.skip(n * self._size)
         return count // self._size if self._drop_remainder else -(-count // self._size)
 
 
+class PaddedBatchIterator(BatchIterator):
+    """Batches of rows padded to one shape.
+
+    Args:
+        source, batch_size, drop_remainder, names: as for `BatchIterator`.
+        shapes: of a padded row of each component; None in a place: as long as the longest.
+        paddings: what fills up each component.
+    """
+
+    def __init__(
+        self,
+        source: BlockIterator,
+        batch_size: int,
+        drop_remainder: bool,
+        names: Sequence[str],
+        shapes: Sequence[Sequence[int | None]],
+        paddings: Sequence[Any],
+    ) -> None:
+        super().__init__(source, batch_size, drop_remainder, names)
+        self._shapes = shapes
+        self._paddings = paddings
+
+    def _join(self, rows: Columns, size: int) -> Columns:
+        return [
+            padded_batch(column, size, shape, padding, name)
+            for column, shape, padding, name in zip(
+                rows, self._shapes, self._paddings, self._names, strict=True
+            )
+        ]
+
+
+class UnbatchIterator(UnaryIterator):
+    """The rows along the first dimension of the input's rows."""
+
+    def __init__(self, source: BlockIterator, names: Sequence[str]) -> None:
+        super().__init__(source)
+        self._names = names
+        self._ratio = 1.0  # rows that an input row gave last
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            rows = self._input.next_block(max(1, round(n / self._ratio)))
+            parts = [unbatch(column, name) for column, name in zip(rows, self._names, strict=True)]
+            counts = parts[0][1]
+            for (_, other), name in zip(parts, self._names, strict=True):
+                if not np.array_equal(counts, other):
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        explain(
+                            "unbatch(): input shapes are inconsistent on the 0th dimension",
+                            expected=f"{counts.tolist()[:10]}, as {self._names[0]} has",
+                            received=f"{other.tolist()[:10]} in {name}",
+                        ),
+                    )
+            self._ratio = max(1.0, float(counts.mean()))
+            if counts.sum():
+                return [column for column, _ in parts]
+
+
 class MapIterator(UnaryIterator):
     """A function of whole blocks, applied to each."""
 
-    def __init__(self, source: BlockIterator, function: Callable[[Columns, int], Columns]) -> None:
+    def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
         super().__init__(source)
-        self._function = function
+        self._start = start
+        self._stream = stream
+        self._function = start(stream.key)
+        self._epoch = 0
+        self._position = 0  # input rows since the start of the pass
 
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block(n)
-        return self._function(rows, count_rows(rows))
+        return self._apply(rows)
+
+    def _apply(self, rows: Columns) -> Columns:
+        first, count = self._position, count_rows(rows)
+        self._position += count
+        return self._function(rows, count, first, self._epoch)
 
     def _skip(self, n: int) -> int:
-        return self._input.skip(n)
+        count = self._input.skip(n)
+        self._position += count
+        return count
+
+    def _save(self) -> State:
+        place = {"epoch": self._epoch, "passed": self._position, "key": self._stream.key}
+        return {**place, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._epoch, self._position = state["epoch"], state["passed"]
+        if state["key"] != self._stream.key:
+            self._stream = RandomStream(state["key"])
+            self._function = self._start(state["key"])
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._epoch, self._position = epoch, 0
+        super()._restart(epoch)
 
 
-class FilterIterator(UnaryIterator):
+class FilterIterator(MapIterator):
     """The rows for which a predicate holds."""
 
-    def __init__(self, source: BlockIterator, predicate: Callable[[Columns, int], Columns]) -> None:
-        super().__init__(source)
-        self._predicate = predicate
-        self._size = 0
+    _size = 0
 
     def _produce(self, n: int) -> Columns:
         # One size for all calls, the largest asked for: what is too much is held, and a compiled
@@ -313,11 +391,46 @@ class FilterIterator(UnaryIterator):
         self._size = max(self._size, n)
         while True:
             rows = self._input.next_block(self._size)
-            kept = np.flatnonzero(self._predicate(rows, count_rows(rows))[0])
+            kept = np.flatnonzero(self._apply(rows)[0])
             if len(kept) == count_rows(rows):
                 return rows
             if len(kept):
                 return gather(rows, kept)
+
+    def _skip(self, n: int) -> int:
+        return BlockIterator._skip(self, n)
+
+
+class TakeWhileIterator(MapIterator):
+    """The rows before the first for which a predicate does not hold."""
+
+    _ended = False
+
+    def _produce(self, n: int) -> Columns:
+        if self._ended:
+            raise end_of_sequence()
+        rows = self._input.next_block(n)
+        failing = np.flatnonzero(~self._apply(rows)[0])
+        if not len(failing):
+            return rows
+        self._ended = True
+        if not failing[0]:
+            raise end_of_sequence()
+        return slice_rows(rows, 0, int(failing[0]))
+
+    def _skip(self, n: int) -> int:
+        return BlockIterator._skip(self, n)
+
+    def _save(self) -> State:
+        return {"ended": self._ended, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._ended = state["ended"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._ended = False
+        super()._restart(epoch)
 
 
 class ConcatenateIterator(BlockIterator):
@@ -397,78 +510,3 @@ def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) ->
         )
     for each, state in zip(iterators, states, strict=True):
         each.set_state(state)
-
-
-class CacheIterator(UnaryIterator):
-    """Keeps the rows of the first pass in memory and serves every later pass from there.
-
-    Its position holds the input's at the start; restoring reads the input again from there.
-    """
-
-    def __init__(self, source: BlockIterator) -> None:
-        super().__init__(source)
-        self._start = source.get_state()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._blocks: list[Columns] = []
-        self._starts: list[int] = []
-        self._cached = 0
-        self._complete = False
-        self._position = 0
-
-    def _produce(self, n: int) -> Columns:
-        self._read_until(self._position + n)
-        if self._position == self._cached:
-            raise end_of_sequence()
-        index = bisect_right(self._starts, self._position) - 1
-        first = self._position - self._starts[index]
-        # A copy: what the caller does to its rows must not reach the cache.
-        rows = concatenate([slice_rows(self._blocks[index], first, first + n)])
-        self._position += count_rows(rows)
-        return rows
-
-    def _skip(self, n: int) -> int:
-        self._read_until(self._position + n)
-        count = min(n, self._cached - self._position)
-        self._position += count
-        return count
-
-    def _read_until(self, count: int) -> None:
-        while self._cached < count and not self._complete:
-            try:
-                rows = self._input.next_block(count - self._cached)
-            except OutOfRangeError:
-                self._complete = True
-                self._join()
-            else:
-                self._add(rows)
-
-    def _add(self, rows: Columns) -> None:
-        self._blocks.append(rows)
-        self._starts.append(self._cached)
-        self._cached += count_rows(rows)
-
-    def _join(self) -> None:
-        """Joins neighbours of equal row shapes, so that later passes take large slices."""
-        runs: list[list[Columns]] = []
-        for block in self._blocks:
-            if runs and same_row_shapes(runs[-1][0], block):
-                runs[-1].append(block)
-            else:
-                runs.append([block])
-        self._blocks, self._starts, self._cached = [], [], 0
-        for run in runs:
-            self._add(run[0] if len(run) == 1 else concatenate(run))
-
-    def _save(self) -> State:
-        return {"position": self._position, "start": self._start}
-
-    def _restore(self, state: State) -> None:
-        self._start = state["start"]
-        self._input.set_state(self._start)
-        self._forget()
-        self._skip(state["position"])
-
-    def _restart(self, epoch: int) -> None:
-        self._position = 0

@@ -16,34 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.spec import to_array
 
 
 @dataclass(frozen=True, eq=False)
 class Pending:
-    """A parameter whose value a tensor gives.
+    """A parameter whose value follows from those of tensors.
 
     Attributes:
-        tensor: the tensor.
-        finish: makes the parameter of the tensor's value, and checks it.
+        tensors: the tensors.
+        finish: makes the parameter of the tensors' values, and checks it.
     """
 
-    tensor: Tensor
-    finish: Callable[[Any], Any]
-
-    @property
-    def dtype(self) -> DType:
-        """The tensor's dtype."""
-        return self.tensor.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The tensor's static shape."""
-        return self.tensor.shape
+    tensors: tuple[Tensor, ...]
+    finish: Callable[..., Any]
 
 
 def parameter(value: Any, dtype: Any, what: str) -> Any:
@@ -110,7 +99,7 @@ def integer(what: str, value: Any, *, least: int | None = None) -> Any:
     return number
 
 
-def choice(what: str, value: Any) -> Any:
+def choice(value: Any) -> Any:
     """A boolean parameter of a plan: a bool, or a `Pending` one."""
     if isinstance(value, Tensor):
         return _known_or_pending(value, bool)
@@ -120,7 +109,7 @@ def choice(what: str, value: Any) -> Any:
 def then(value: Any, finish: Callable[[Any], Any]) -> Any:
     """`finish` of a parameter, now or when its value is there."""
     if isinstance(value, Pending):
-        return Pending(value.tensor, lambda found: finish(value.finish(found)))
+        return Pending(value.tensors, lambda *found: finish(value.finish(*found)))
     return finish(value)
 
 
@@ -128,4 +117,4 @@ def _known_or_pending(tensor: Tensor, finish: Callable[[Any], Any]) -> Any:
     from estimatorkit.core.registry import constant_value
 
     known: NDArray[Any] | None = constant_value(tensor)
-    return Pending(tensor, finish) if known is None else finish(known)
+    return Pending((tensor,), finish) if known is None else finish(known)

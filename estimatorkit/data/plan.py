@@ -1,53 +1,57 @@
 """Dataset plans: what is to be done, as frozen values, and how each part becomes an iterator.
 
 A plan knows what its elements are (`element_spec`), how many there are (`cardinality`), and makes
-the iterators that execute it. Plans that only reorder or select rows (`Reordering`), over arrays in
+the iterators that execute it. Parameters that a graph computes stand in it as `Pending` values
+until `bind` puts theirs in. Plans that only reorder or select rows (`Reordering`), over arrays in
 memory, are rewritten: `T(slices(x))` runs as `gather(x, T(range(n)))`. So a shuffle moves 8-byte
 indices, and the rows are copied once, a batch or many at a time.
+
+Other plans are in `nesting` (datasets within datasets), `grouping`, `mixing` and `caching`, those
+that read files in modules of their own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol
 
 from estimatorkit.core import dtypes, nest
-from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data import iterators
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import Columns
 from estimatorkit.data.generators import GeneratorIterator
+from estimatorkit.data.parameters import Pending
 from estimatorkit.data.prefetching import PrefetchIterator
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.shuffling import ShuffleIterator
-from estimatorkit.data.spec import TensorSpec, pack
+from estimatorkit.data.spec import TensorSpec, either, flatten, leaf_names, pack, with_leading
+
+if TYPE_CHECKING:
+    from estimatorkit.core.tensor import Tensor
 
 INFINITE = -1  # the cardinality of a dataset that never ends
 UNKNOWN = -2  # the cardinality where only a run can tell
 
 
 class TracedFunction(Protocol):
-    """A function of elements, made ready to run on blocks."""
+    """A function of elements, ready for blocks but for what it captured."""
 
     @property
     def output_spec(self) -> Any:
-        """The nested `TensorSpec` of what the function returns for one element."""
+        """The nested spec of what the function returns for one element."""
 
-    def __call__(self, columns: Columns, count: int) -> Columns:
-        """Applies the function to `count` elements.
+    def tensors(self) -> list[Tensor]:
+        """The tensors of the graph around it whose values it needs."""
 
-        Args:
-            columns: the leaves of the elements, each `(count, ...)`.
-            count: the number of elements.
+    def bind(self, values: Mapping[Tensor, Any]) -> TracedFunction:
+        """The function with the values of these tensors."""
 
-        Returns:
-            The leaves of the results, each `(count, ...)`.
-        """
+    def start(self, seeds: Seeds) -> iterators.StartFunction:
+        """What makes it ready to run."""
 
 
 class Plan(ABC):
@@ -56,7 +60,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def element_spec(self) -> Any:
-        """The nested `TensorSpec` of an element."""
+        """The nested spec of an element."""
 
     @property
     @abstractmethod
@@ -65,36 +69,89 @@ class Plan(ABC):
 
     @abstractmethod
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        """Makes an iterator that stands before the first element."""
+        """Makes an iterator that stands before the first element; nothing may be pending."""
 
     def as_gather(self) -> tuple[Columns, Plan] | None:
-        """Arrays and a plan of row indices that together give the same rows; or None."""
+        """Columns and a plan of row indices that together give the same rows; or None."""
         return None
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors whose values it waits for."""
+        return list(dict.fromkeys(tensor for part in self._parts() for tensor in _tensors(part)))
+
+    def bind(self, values: Mapping[Tensor, Any]) -> Plan:
+        """The plan with the values of pending parameters.
+
+        Raises:
+            InvalidArgumentError: a value is out of its range.
+        """
+        if not self.tensors():
+            return self
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        bound = {name: _bind(getattr(self, name), values) for name in names}
+        return replace(self, **bound)  # type: ignore[type-var]
+
+    def _parts(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+
+
+def _tensors(part: Any) -> Iterable[Tensor]:
+    if isinstance(part, Pending):
+        return part.tensors
+    if isinstance(part, tuple):
+        return [tensor for each in part for tensor in _tensors(each)]
+    if isinstance(part, Plan) or hasattr(part, "output_spec"):
+        return part.tensors()  # type: ignore[no-any-return]
+    return ()
+
+
+def _bind(part: Any, values: Mapping[Tensor, Any]) -> Any:
+    if isinstance(part, Pending):
+        return part.finish(*(values[tensor] for tensor in part.tensors))
+    if type(part) is tuple:
+        return tuple(_bind(each, values) for each in part)
+    if isinstance(part, Plan) or hasattr(part, "output_spec"):
+        return part.bind(values)
+    return part
 
 
 @dataclass(frozen=True, eq=False)
 class Slices(Plan):
-    """The rows of arrays: `columns` `(rows, ...)` each, C-contiguous, packed as `structure` is."""
+    """The rows of columns; `spec` describes one row."""
 
-    structure: Any
-    columns: tuple[NDArray[Any], ...]
+    spec: Any
+    columns: tuple[Any, ...]
 
-    @cached_property
+    def __post_init__(self) -> None:
+        known = [each for each in self.columns if not isinstance(each, Pending)]
+        names = leaf_names(self.spec)
+        for name, column in zip(names, self.columns, strict=True):
+            if not isinstance(column, Pending) and len(column) != len(known[0]):
+                raise ValueError(
+                    explain(
+                        "from_tensor_slices(): the first dimensions differ",
+                        expected=f"{len(known[0])} rows, as {names[0]} has",
+                        received=f"{len(column)} rows in {name}",
+                    )
+                )
+
+    @property
     def element_spec(self) -> Any:
-        return pack(
-            self.structure, [TensorSpec(each.shape[1:], each.dtype) for each in self.columns]
-        )
+        return self.spec
 
     @property
     def cardinality(self) -> int:
-        return len(self.columns[0])
+        known = [len(each) for each in self.columns if not isinstance(each, Pending)]
+        return known[0] if known else UNKNOWN
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
         return iterators.GatherIterator(
             list(self.columns), iterators.RangeIterator(range(self.cardinality))
         )
 
-    def as_gather(self) -> tuple[Columns, Plan]:
+    def as_gather(self) -> tuple[Columns, Plan] | None:
+        if any(isinstance(each, Pending) for each in self.columns):
+            return None
         return list(self.columns), Range(range(self.cardinality))
 
 
@@ -102,7 +159,7 @@ class Slices(Plan):
 class Range(Plan):
     """int64 numbers."""
 
-    numbers: range
+    numbers: Any  # a range, or pending
 
     @property
     def element_spec(self) -> TensorSpec:
@@ -110,7 +167,7 @@ class Range(Plan):
 
     @property
     def cardinality(self) -> int:
-        return len(self.numbers)
+        return UNKNOWN if isinstance(self.numbers, Pending) else len(self.numbers)
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
         return iterators.RangeIterator(self.numbers)
@@ -180,9 +237,9 @@ class Reordering(Unary):
 class Shuffle(Reordering):
     """See `ShuffleIterator`."""
 
-    buffer_size: int
-    seed: int | None
-    reshuffle: bool
+    buffer_size: Any
+    seed: Any
+    reshuffle: Any
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         return ShuffleIterator(source, self.buffer_size, seeds.stream(self.seed), self.reshuffle)
@@ -192,10 +249,12 @@ class Shuffle(Reordering):
 class Repeat(Reordering):
     """The source `count` times; None: for ever."""
 
-    count: int | None
+    count: Any
 
     @property
     def cardinality(self) -> int:
+        if isinstance(self.count, Pending):
+            return UNKNOWN
         source = self.source.cardinality
         if source == 0 or self.count == 0:
             return 0
@@ -209,33 +268,43 @@ class Repeat(Reordering):
 
 @dataclass(frozen=True, eq=False)
 class Take(Reordering):
-    """The first `count` elements."""
+    """The first `count` elements; all where it is negative."""
 
-    count: int
+    count: Any
 
     @property
     def cardinality(self) -> int:
+        if isinstance(self.count, Pending):
+            return UNKNOWN
         source = self.source.cardinality
+        if self.count < 0:
+            return source
         if source == UNKNOWN:
             return UNKNOWN if self.count else 0
-        return self.count if source == INFINITE else min(source, self.count)
+        return int(self.count) if source == INFINITE else min(source, int(self.count))
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return iterators.TakeIterator(source, self.count)
+        return source if self.count < 0 else iterators.TakeIterator(source, self.count)
 
 
 @dataclass(frozen=True, eq=False)
 class Skip(Reordering):
-    """All but the first `count` elements."""
+    """All but the first `count` elements; none where it is negative."""
 
-    count: int
+    count: Any
 
     @property
     def cardinality(self) -> int:
+        if isinstance(self.count, Pending):
+            return UNKNOWN
         source = self.source.cardinality
+        if self.count < 0:
+            return 0
         return source if source < 0 else max(0, source - self.count)
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        if self.count < 0:
+            return iterators.TakeIterator(source, 0)
         return iterators.SkipIterator(source, self.count)
 
 
@@ -243,11 +312,26 @@ class Skip(Reordering):
 class Shard(Reordering):
     """The elements whose number, modulo `num_shards`, is `index`."""
 
-    num_shards: int
-    index: int
+    num_shards: Any
+    index: Any
+
+    def __post_init__(self) -> None:
+        known = not isinstance(self.num_shards, Pending) and not isinstance(self.index, Pending)
+        if known and self.index >= self.num_shards:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "shard(): index is out of range",
+                    expected=f"0 <= index < {self.num_shards}",
+                    received=self.index,
+                ),
+            )
 
     @property
     def cardinality(self) -> int:
+        if isinstance(self.num_shards, Pending) or isinstance(self.index, Pending):
+            return UNKNOWN
         source = self.source.cardinality
         return source if source < 0 else len(range(self.index, source, self.num_shards))
 
@@ -255,38 +339,102 @@ class Shard(Reordering):
         return iterators.ShardIterator(source, self.num_shards, self.index)
 
 
-@dataclass(frozen=True, eq=False)
-class Cache(Reordering):
-    """The elements of the first pass, kept in memory (of arrays in memory: their indices)."""
-
-    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return iterators.CacheIterator(source)
+def _components(element_spec: Any) -> list[str]:
+    """What messages call the components: by number, as TensorFlow does, and by name."""
+    names = leaf_names(element_spec)
+    if len(names) == 1:
+        return ["component 0"]
+    return [f"component {number} ({name})" for number, name in enumerate(names)]
 
 
 @dataclass(frozen=True, eq=False)
 class Batch(Unary):
     """Batches of `batch_size` consecutive elements."""
 
-    batch_size: int
-    drop_remainder: bool
+    batch_size: Any
+    drop_remainder: Any
 
     @cached_property
     def element_spec(self) -> Any:
-        outer = TensorShape([self.batch_size if self.drop_remainder else None])
+        full = self.drop_remainder is True and not isinstance(self.batch_size, Pending)
+        size = self.batch_size if full else None
         return nest.map_structure(
-            lambda spec: TensorSpec(outer + spec.shape, spec.dtype, spec.name),
-            self.source.element_spec,
+            lambda spec: with_leading(spec, size), self.source.element_spec, lists_are_leaves=True
         )
 
     @property
     def cardinality(self) -> int:
         source = self.source.cardinality
+        if isinstance(self.batch_size, Pending) or isinstance(self.drop_remainder, Pending):
+            return UNKNOWN
         if source < 0:
             return source
-        return source // self.batch_size if self.drop_remainder else -(-source // self.batch_size)
+        full, rest = divmod(source, int(self.batch_size))
+        return full if self.drop_remainder or not rest else full + 1
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return iterators.BatchIterator(source, self.batch_size, self.drop_remainder)
+        names = _components(self.source.element_spec)
+        return iterators.BatchIterator(source, self.batch_size, self.drop_remainder, names)
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedBatch(Batch):
+    """Batches padded to `shapes` (one for each component; None: to the longest) by `paddings`."""
+
+    shapes: Any
+    paddings: Any
+
+    @cached_property
+    def element_spec(self) -> Any:
+        full = self.drop_remainder is True and not isinstance(self.batch_size, Pending)
+        size = self.batch_size if full else None
+        specs = flatten(self.source.element_spec)
+        known = [
+            [None] * (spec.shape.rank or 0) if isinstance(shape, Pending) else shape
+            for spec, shape in zip(specs, self.shapes, strict=True)
+        ]
+        return pack(
+            self.source.element_spec,
+            [
+                with_leading(TensorSpec(shape, spec.dtype), size)
+                for spec, shape in zip(specs, known, strict=True)
+            ],
+        )
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        return iterators.PaddedBatchIterator(
+            source,
+            self.batch_size,
+            self.drop_remainder,
+            _components(self.source.element_spec),
+            self.shapes,
+            self.paddings,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Unbatch(Unary):
+    """The rows along the first dimension of each element; `spec` describes one."""
+
+    spec: Any
+
+    @property
+    def element_spec(self) -> Any:
+        return self.spec
+
+    @property
+    def cardinality(self) -> int:
+        source = self.source.cardinality
+        if source == 0:
+            return 0
+        counts = {spec.shape[0] for spec in flatten(self.source.element_spec) if spec.shape.rank}
+        counts.discard(None)
+        if len(counts) != 1:
+            return INFINITE if source == INFINITE else UNKNOWN
+        return source if source < 0 else source * counts.pop()
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        return iterators.UnbatchIterator(source, _components(self.source.element_spec))
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +448,7 @@ class Map(Unary):
         return self.function.output_spec
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return iterators.MapIterator(source, self.function)
+        return iterators.MapIterator(source, self.function.start(seeds), seeds.function_stream())
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,16 +462,28 @@ class Filter(Unary):
         return UNKNOWN if self.source.cardinality else 0
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return iterators.FilterIterator(source, self.predicate)
+        start = self.predicate.start(seeds)
+        return iterators.FilterIterator(source, start, seeds.function_stream())
+
+
+@dataclass(frozen=True, eq=False)
+class TakeWhile(Filter):
+    """The elements before the first for which a predicate is not true."""
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        start = self.predicate.start(seeds)
+        return iterators.TakeWhileIterator(source, start, seeds.function_stream())
 
 
 @dataclass(frozen=True, eq=False)
 class Prefetch(Unary):
     """The elements, read ahead by a thread: `buffer_size` of them."""
 
-    buffer_size: int
+    buffer_size: Any
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        if not self.buffer_size:
+            return source
         return PrefetchIterator(source, self.buffer_size)
 
 
@@ -336,7 +496,9 @@ class Concatenate(Plan):
 
     @cached_property
     def element_spec(self) -> Any:
-        return nest.map_structure(_either, self.first.element_spec, self.second.element_spec)
+        return nest.map_structure(
+            either, self.first.element_spec, self.second.element_spec, lists_are_leaves=True
+        )
 
     @property
     def cardinality(self) -> int:
@@ -347,14 +509,6 @@ class Concatenate(Plan):
         return iterators.ConcatenateIterator(
             [self.first.iterator(seeds), self.second.iterator(seeds)]
         )
-
-
-def _either(one: TensorSpec, two: TensorSpec) -> TensorSpec:
-    """The narrowest spec that values of both fit."""
-    if one.shape.rank is None or one.shape.rank != two.shape.rank:
-        return TensorSpec(None, one.dtype)
-    dims = [a if a == b else None for a, b in zip(one.shape, two.shape, strict=True)]
-    return TensorSpec(dims, one.dtype)
 
 
 @dataclass(frozen=True, eq=False)

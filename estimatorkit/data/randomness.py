@@ -2,7 +2,7 @@
 
 A `RandomStream` belongs to one shuffle. It reads Philox's raw 64-bit words, whose sequence NumPy
 guarantees from version to version (that of `Generator.integers` may change), so a position saved
-today is found again later. `Seeds` gives each shuffle of a pipeline its stream.
+today is found again later. `Seeds` gives each shuffle and function of a pipeline its stream.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RandomStream:
 
 
 class Seeds:
-    """Where the shuffles of one iterator get their streams.
+    """What the iterators of one pipeline share: where they get their streams, and the session.
 
     As in TensorFlow, an order repeats from run to run when the operation or the graph has a seed.
     Shuffles without a seed of their own get different streams (by their number in the pipeline);
@@ -78,12 +78,18 @@ class Seeds:
 
     Args:
         graph_seed: the seed of the whole graph, or None.
+        state: the state of the session whose tables functions use; None without a session.
+        entropy: hexadecimal digits from which unseeded streams follow; random ones by default.
     """
 
-    def __init__(self, graph_seed: int | None) -> None:
+    def __init__(
+        self, graph_seed: int | None, state: Any = None, entropy: str | None = None
+    ) -> None:
+        self.state = state
         self._graph_seed = graph_seed
-        self._entropy = os.urandom(16).hex()
+        self._entropy = entropy or os.urandom(16).hex()
         self._shuffles = 0
+        self._functions = 0
 
     def stream(self, seed: int | None) -> RandomStream:
         """Returns the stream of the next shuffle, whose own seed is `seed`."""
@@ -94,4 +100,18 @@ class Seeds:
             text = f"graph {self._graph_seed}, shuffle {number}"
         else:
             text = f"entropy {self._entropy}, shuffle {number}"
-        return RandomStream(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+        return RandomStream(_digest(text))
+
+    def function_stream(self) -> RandomStream:
+        """Returns the stream of the next function."""
+        number, self._functions = self._functions, self._functions + 1
+        source = self._entropy if self._graph_seed is None else f"graph {self._graph_seed}"
+        return RandomStream(_digest(f"{source}, function {number}"))
+
+    def within(self, stream: RandomStream, number: int) -> Seeds:
+        """The seeds of a pipeline that is element `number` of another, which drew `stream`."""
+        return Seeds(self._graph_seed, self.state, _digest(f"{stream.key}, element {number}"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -19,9 +19,6 @@ from estimatorkit.data.buffers import (
     concatenate,
     count_rows,
     gather,
-    same_row_shapes,
-    slice_rows,
-    stack_rows,
 )
 from estimatorkit.data.randomness import RandomStream
 
@@ -55,18 +52,16 @@ class ShuffleIterator(UnaryIterator):
         self._start = self._input.get_state()
         self._position = 0  # rows handed out in this epoch
         self._buffer: Columns | None = None  # filled at the first draw
-        self._boxed = False  # the rows differ in shape: each is a Python object in the buffer
+        self._pool: Columns | None = None  # see _pool_rows
         self._order: NDArray[np.int64] | None = None  # of the rows left, once the input has ended
 
     def _produce(self, n: int) -> Columns:
         buffer = self._fill() if self._buffer is None else self._buffer
-        if self._boxed:
-            n = 1
         rows = self._exchange(buffer, n) if self._order is None else None
         if rows is None:  # the input has ended
             rows = self._drain(buffer, n)
         self._position += count_rows(rows)
-        return self._unbox(rows) if self._boxed else rows
+        return rows
 
     @property
     def _random_epoch(self) -> int:
@@ -84,13 +79,17 @@ class ShuffleIterator(UnaryIterator):
                 break
             blocks.append(rows)
             missing -= count_rows(rows)
-        if not all(same_row_shapes(blocks[0], block) for block in blocks):
-            self._dtypes = [column.dtype for column in blocks[0]]
-            self._boxed = True
-            blocks = [_box(block) for block in blocks]
         # A single block may be shared with others, and draws write into the buffer.
         self._buffer = concatenate(blocks)
+        if not all(isinstance(column, np.ndarray) for column in self._buffer):
+            self._pool_rows()
         return self._buffer
+
+    def _pool_rows(self) -> None:
+        """Lets the buffer hold numbers of rows, which stand in a pool: rows of other shapes cannot
+        take each other's places."""
+        self._pool = self._buffer
+        self._buffer = [np.arange(count_rows(self._pool or []))]
 
     def _exchange(self, buffer: Columns, n: int) -> Columns | None:
         """Hands out rows of random slots, refilled from the input; None once that has ended."""
@@ -98,14 +97,11 @@ class ShuffleIterator(UnaryIterator):
             fresh = self._input.next_block(n)
         except OutOfRangeError:
             return None
-        if not self._boxed and not same_row_shapes(buffer, fresh):
-            self._dtypes = [column.dtype for column in buffer]
-            self._boxed = True
-            buffer[:] = _box(buffer)
-            self._input.unread(fresh, 1)
-            fresh = slice_rows(fresh, 0, 1)
-        if self._boxed:
-            fresh = _box(fresh)
+        if self._pool is None and not _alike(buffer, fresh):
+            self._pool_rows()
+            buffer = self._buffer or []
+        if self._pool is not None:
+            fresh = self._into_pool(buffer, fresh)
         count = count_rows(fresh)
         slots = self._stream.slots(self._random_epoch, self._position, count, count_rows(buffer))
         # A draw gets the fresh row of the draw before it on the same slot, or, if there is none,
@@ -118,7 +114,20 @@ class ShuffleIterator(UnaryIterator):
         for out, column, new in zip(rows, buffer, fresh, strict=True):
             out[later] = new[earlier]
             column[slots[last]] = new[last]
-        return rows
+        return self._from_pool(rows)
+
+    def _into_pool(self, buffer: Columns, fresh: Columns) -> Columns:
+        """Adds rows to the pool and returns their numbers."""
+        pool = self._pool or []
+        if count_rows(pool) > 2 * count_rows(buffer) + _FILL_ROWS:  # most have been handed out
+            pool = gather(pool, buffer[0])
+            buffer[0][:] = np.arange(count_rows(pool))
+        first = count_rows(pool)
+        self._pool = concatenate([pool, fresh])
+        return [np.arange(first, first + count_rows(fresh))]
+
+    def _from_pool(self, rows: Columns) -> Columns:
+        return rows if self._pool is None else gather(self._pool, rows[0])
 
     def _drain(self, buffer: Columns, n: int) -> Columns:
         if self._order is None:
@@ -126,10 +135,7 @@ class ShuffleIterator(UnaryIterator):
         if not len(self._order):
             raise end_of_sequence()
         chosen, self._order = self._order[:n], self._order[n:]
-        return gather(buffer, chosen)
-
-    def _unbox(self, rows: Columns) -> Columns:
-        return stack_rows([[column[0] for column in rows]], self._dtypes)
+        return self._from_pool(gather(buffer, chosen))
 
     def _save(self) -> State:
         return {
@@ -150,12 +156,9 @@ class ShuffleIterator(UnaryIterator):
         self._begin(epoch)
 
 
-def _box(block: Columns) -> Columns:
-    """Makes each row one Python object: rows of different shapes then fit one column."""
-    boxed = []
-    for column in block:
-        objects = np.empty(len(column), object)
-        for index, row in enumerate(column):
-            objects[index] = row
-        boxed.append(objects)
-    return boxed
+def _alike(buffer: Columns, fresh: Columns) -> bool:
+    """Whether rows of one can take the places of rows of the other."""
+    return all(
+        isinstance(new, np.ndarray) and old.shape[1:] == new.shape[1:]
+        for old, new in zip(buffer, fresh, strict=True)
+    )

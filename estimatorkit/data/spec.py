@@ -1,14 +1,15 @@
-"""What an element is (`TensorSpec` structures), and how values become columns.
+"""What an element is (structures of `TensorSpec`s), and how values become columns.
 
-An element is a nested structure of dicts, tuples and named tuples; its leaves are arrays. A list is
-a value and becomes an array, as in `tf.data`. A DataFrame counts as the dict of its columns.
+An element is a nested structure of dicts, tuples and named tuples; its leaves are arrays, sparse
+tensors, or datasets (windows). A list is a value and becomes an array, as in `tf.data`. A DataFrame
+counts as the dict of its columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,133 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype.name}{named})"
 
 
+@dataclass(frozen=True)
+class SparseTensorSpec:
+    """The static shape and dtype of a leaf that is a sparse tensor (`tf.SparseTensorSpec`).
+
+    Args:
+        shape: the dense shape.
+        dtype: of the values; default float32.
+    """
+
+    shape: TensorShape
+    dtype: DType
+
+    def __init__(self, shape: ShapeLike = None, dtype: Any = dtypes.float32):
+        object.__setattr__(self, "shape", as_shape(shape))
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+
+    @property
+    def parts(self) -> tuple[TensorSpec, ...]:
+        """The specs of the indices, of the values and of the dense shape."""
+        rank = self.shape.rank
+        return (
+            TensorSpec((None, rank), dtypes.int64),
+            TensorSpec((None,), self.dtype),
+            TensorSpec((rank,), dtypes.int64),
+        )
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a value may fit both."""
+        return (
+            isinstance(other, SparseTensorSpec)
+            and self.dtype is other.dtype
+            and self.shape.is_compatible_with(other.shape)
+        )
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape}, {self.dtype!r})"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A leaf that is a dataset itself, as `window` makes them (`tf.data.DatasetSpec`).
+
+    Args:
+        element_spec: the nest of specs of its elements.
+        dataset_shape: the leaf's own shape: `()`, or that of a batch of datasets.
+    """
+
+    element_spec: Any
+    shape: TensorShape
+
+    def __init__(self, element_spec: Any, dataset_shape: ShapeLike = ()):
+        object.__setattr__(self, "element_spec", element_spec)
+        object.__setattr__(self, "shape", as_shape(dataset_shape))
+
+    @property
+    def dtype(self) -> DType:
+        """`variant`."""
+        return dtypes.variant
+
+    @property
+    def parts(self) -> tuple[TensorSpec, ...]:
+        """The spec of the handle that stands for it."""
+        return (TensorSpec(self.shape, dtypes.variant),)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a value may fit both."""
+        return isinstance(other, DatasetSpec) and compatible(self.element_spec, other.element_spec)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, {self.shape})"
+
+
+LeafSpec: TypeAlias = TensorSpec | SparseTensorSpec | DatasetSpec
+"""What a leaf is."""
+
+
+def compatible(one: Any, two: Any) -> bool:
+    """Whether elements of two specs have one structure, with leaves of one kind and dtype."""
+    try:
+        nest.assert_same_structure(one, two, lists_are_leaves=True)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(flatten(one), flatten(two), strict=True)
+    return all(type(a) is type(b) and a.dtype is b.dtype for a, b in pairs)
+
+
+def either(one: Any, two: Any) -> Any:
+    """The narrowest spec that the values of two leaves of one kind and dtype fit."""
+    if isinstance(one, DatasetSpec):
+        return one
+    if one.shape.rank is None or one.shape.rank != two.shape.rank:
+        return type(one)(None, one.dtype)
+    dims = [a if a == b else None for a, b in zip(one.shape, two.shape, strict=True)]
+    return type(one)(dims, one.dtype)
+
+
+def with_leading(spec: Any, dim: int | None) -> Any:
+    """The spec of a leaf with one more dimension in front: that of a batch."""
+    shape = TensorShape([dim]) + spec.shape
+    if isinstance(spec, DatasetSpec):
+        return DatasetSpec(spec.element_spec, shape)
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensorSpec(shape, spec.dtype)
+    return TensorSpec(shape, spec.dtype, spec.name)
+
+
 def flatten(structure: Any) -> list[Any]:
     """The leaves of an element structure (lists are leaves)."""
     return nest.flatten(structure, lists_are_leaves=True)
+
+
+def flatten_as(spec: Any, value: Any) -> list[Any]:
+    """The leaves of `value`, taken apart as far as `spec` is: a leaf may be a tuple of its own.
+
+    Raises:
+        ValueError: `value` is nested in another way.
+    """
+    if isinstance(spec, Mapping):
+        if not isinstance(value, Mapping) or value.keys() != spec.keys():
+            raise ValueError(f"expected a dict with the keys {sorted(spec)}, received {value!r}")
+        return [leaf for key in sorted(spec) for leaf in flatten_as(spec[key], value[key])]
+    if isinstance(spec, tuple):
+        if not isinstance(value, (tuple, list)) or len(value) != len(spec):
+            raise ValueError(f"expected {len(spec)} components, received {value!r}")
+        pairs = zip(spec, value, strict=True)
+        return [leaf for part, each in pairs for leaf in flatten_as(part, each)]
+    return [value]
 
 
 def pack(structure: Any, leaves: list[Any]) -> Any:
@@ -78,33 +203,9 @@ def leaf_names(structure: Any) -> list[str]:
     return names
 
 
-def to_columns(structure: Any, what: str) -> tuple[Any, list[NDArray[Any]]]:
-    """Converts the leaves of a structure to arrays.
-
-    Args:
-        structure: nested arrays, lists, scalars, Series, DataFrames.
-        what: the function that was called, for messages.
-
-    Returns:
-        The structure (DataFrames opened into dicts), whose leaves are arrays, and these leaves.
-
-    Raises:
-        ValueError: the structure has no leaf, or a list is ragged, or a value is None.
-        TypeError: a leaf cannot become a tensor.
-    """
-    structure = nest.map_structure(_open_dataframe, structure, lists_are_leaves=True)
-    leaves = flatten(structure)
-    if not leaves:
-        raise ValueError(
-            explain(
-                f"{what} got an empty structure",
-                expected="an array, or a dict or tuple with at least one array",
-                received=repr(structure),
-            )
-        )
-    names = leaf_names(structure)
-    columns = [to_array(leaf, f"{what}: {name}") for leaf, name in zip(leaves, names, strict=True)]
-    return pack(structure, columns), columns
+def open_frames(structure: Any) -> Any:
+    """`structure` with DataFrames opened into dicts of their columns."""
+    return nest.map_structure(_open_dataframe, structure, lists_are_leaves=True)
 
 
 def _open_dataframe(leaf: Any) -> Any:

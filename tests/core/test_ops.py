@@ -61,7 +61,16 @@ ELSEWHERE = {
     **{type_: "test_accumulators.py" for type_ in registry.registered_types() if "Accum" in type_},
     **dict.fromkeys(("RFFT", "RFFT2D", "RFFT3D"), "test_signal.py"),  # complex numbers of real
     **dict.fromkeys(("SparseToBoxes", "BoxesToSparse"), "../train/test_input_producers.py"),
-    **dict.fromkeys(("Iterator", "MakeIterator", "IteratorGetNext"), "../data/test_dataset.py"),
+    **{
+        type_: "../data/test_iterators.py"
+        for type_ in registry.registered_types()
+        if "Iterator" in type_
+    },
+    **{
+        type_: "../data/test_dataset_functions.py"
+        for type_ in registry.registered_types()
+        if "Dataset" in type_
+    },
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.columns import stack
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data import BlockIterator, Dataset, TensorSpec
 from estimatorkit.data.buffers import Columns
@@ -39,8 +40,25 @@ class BlockFunction:
         ]
         return pack(result, specs)
 
-    def __call__(self, columns: Columns, count: int) -> Columns:
+    def tensors(self) -> list[Any]:
+        return []
+
+    def bind(self, values: Any) -> BlockFunction:
+        return self
+
+    def start(self, seeds: Any) -> Callable[[str], Callable[..., Columns]]:
+        return lambda key: self
+
+    def __call__(self, columns: Columns, count: int, first: int, epoch: int) -> Columns:
         assert all(len(column) == count for column in columns)
+        if not all(isinstance(column, np.ndarray) for column in columns):  # row by row
+            rows = [
+                self([column[i : i + 1][0][None] for column in columns], 1, first + i, epoch)
+                for i in range(count)
+            ]
+            return [
+                stack([row[c][0] for row in rows], rows[0][c].dtype) for c in range(len(rows[0]))
+            ]
         result = flatten(self.function(pack(self.element_spec, columns)))
         assert all(len(column) == count for column in result)
         return result
@@ -49,7 +67,7 @@ class BlockFunction:
 def read(iterator: BlockIterator, sizes: list[int], limit: int = 10**9) -> list[list[np.ndarray]]:
     """Reads rows in blocks of the given sizes in turn, checking the contract."""
     rows: list[list[np.ndarray]] = []
-    short = None  # the shapes of the last block, if it had fewer rows than asked for
+    short = False  # the last block had fewer rows than asked for
     turn = 0
     while len(rows) < limit:
         size = min(sizes[turn % len(sizes)], limit - len(rows))
@@ -59,9 +77,8 @@ def read(iterator: BlockIterator, sizes: list[int], limit: int = 10**9) -> list[
         except OutOfRangeError:
             break
         assert 1 <= len(block[0]) <= size
-        shapes = [column.shape[1:] for column in block]
-        assert short != shapes, "a block was short, though the next rows have the same shape"
-        short = shapes if len(block[0]) < size else None
+        assert not short, "a block was short, though there are more rows"
+        short = len(block[0]) < size
         rows.extend([column[i] for column in block] for i in range(len(block[0])))
     return rows
 

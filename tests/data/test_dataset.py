@@ -18,8 +18,8 @@ from estimatorkit.data import (
     UNKNOWN_CARDINALITY,
     Dataset,
     TensorSpec,
-    dataset,
 )
+from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 
 Point = namedtuple("Point", ["x", "y"])
@@ -27,7 +27,7 @@ Point = namedtuple("Point", ["x", "y"])
 
 @pytest.fixture
 def _tracer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset, "function_tracer", BlockFunction)
+    monkeypatch.setattr(DatasetFunction, "of", BlockFunction)
 
 
 def _spec(value: Any) -> TensorSpec:
@@ -252,7 +252,7 @@ def test_arguments_of_other_types() -> None:
         Dataset.range(3).repeat("a")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="batch_size is no integer"):
         Dataset.range(3).batch(2.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="take a function"):
+    with pytest.raises(ValueError, match="take functions"):
         Dataset.range(3).map(3)  # type: ignore[arg-type]
     assert len(Dataset.range(3).repeat(np.int64(2))) == 6  # type: ignore[arg-type]
 
@@ -321,10 +321,10 @@ def test_batching_rows_of_different_shapes_says_which() -> None:
     assert len(list(ragged.batch(1))) == 2
 
 
-def test_the_last_batch_is_a_block_of_its_own() -> None:
+def test_the_last_batch_may_be_shorter_than_the_others_of_its_block() -> None:
     iterator = Dataset.range(10).batch(4).make_block_iterator()
-    assert [column.tolist() for column in iterator.next_block(5)] == [[[0, 1, 2, 3], [4, 5, 6, 7]]]
-    assert [column.tolist() for column in iterator.next_block(5)] == [[[8, 9]]]
+    (column,) = iterator.next_block(5)
+    assert [row.tolist() for row in column] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     with pytest.raises(OutOfRangeError):
         iterator.next_block(5)
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimatorkit.data import Dataset, dataset
+from estimatorkit.data import Dataset
 from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import (
     BlockFunction,
     Cached,
@@ -37,7 +38,7 @@ LIMIT = 45  # rows compared, of pipelines that may be endless
 @pytest.fixture(autouse=True, scope="module")
 def _tracer() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dataset, "function_tracer", BlockFunction)
+        patch.setattr(DatasetFunction, "of", BlockFunction)
         yield
 
 

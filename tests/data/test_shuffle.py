@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from estimatorkit.data import BlockIterator, Dataset, dataset
+from estimatorkit.data import BlockIterator, Dataset
 from estimatorkit.data.randomness import RandomStream, Seeds
+from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 
 
@@ -165,5 +166,5 @@ def test_rows_that_may_not_be_written_to_can_be_shuffled(monkeypatch: pytest.Mon
         block.flags.writeable = False
         return block
 
-    monkeypatch.setattr(dataset, "function_tracer", BlockFunction)
+    monkeypatch.setattr(DatasetFunction, "of", BlockFunction)
     assert sorted(Dataset.range(9).map(read_only).shuffle(4)) == list(range(9))

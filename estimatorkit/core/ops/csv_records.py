@@ -171,6 +171,7 @@ register_string_op(
         )
     ],
     _infer_csv,
+    elementwise=True,
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.attr_values import tensor_proto, tensor_value
+from estimatorkit.core.columns import RaggedColumn
 from estimatorkit.core.conversion import constant, make
 from estimatorkit.core.dtypes import DType, as_dtype, string
 from estimatorkit.core.errors import InvalidArgumentError, explain
@@ -51,6 +52,18 @@ def _decode_raw(value: Any, out_type: DType, little_endian: bool) -> NDArray[Any
     return ordered.reshape(*array.shape, size // native.itemsize).copy()
 
 
+def _decode_raw_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    """A row of numbers for each string, which need not be equally long."""
+    texts = inputs[0].tolist()
+    sizes = np.array([len(text) for text in texts], np.int64)
+    item = attrs["out_type"].numpy_dtype.itemsize
+    if (sizes == sizes[0]).all() or (sizes % item).any():
+        return [_decode_raw(inputs[0], **attrs)]
+    whole = np.empty(1, object)
+    whole[0] = b"".join(texts)
+    return [RaggedColumn(_decode_raw(whole, **attrs)[0], (sizes // item)[:, None])]
+
+
 def _infer_decode_raw(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     return [Spec(attrs["out_type"], inputs[0].shape.concatenate([None]))]
 
@@ -67,6 +80,7 @@ register_string_op(
         for little, expected in ((True, [1, 2]), (False, [256, 512]))
     ],
     _infer_decode_raw,
+    on_block=_decode_raw_block,
 )
 
 

@@ -67,7 +67,8 @@ class KeyValueTensorInitializer:
         name: str | None = None,
     ) -> None:
         self._name = name or "key_value_init"
-        with get_default_graph().name_scope(self._name):
+        graph = get_default_graph()
+        with graph.init_scope(), graph.outermost.name_scope(self._name):
             self._keys = convert_to_tensor(_listed(keys), _optional_dtype(key_dtype), "keys")
             self._values = convert_to_tensor(
                 _listed(values), _optional_dtype(value_dtype), "values"
@@ -94,7 +95,8 @@ class KeyValueTensorInitializer:
     def initialize(self, table: LookupInterface) -> Operation:
         """Makes the operation that fills `table`, in the collection TABLE_INITIALIZERS."""
         inputs = [self._keys, self._values]
-        return _collected(apply("InitializeTableV2", inputs, table.table_attrs, self._name))
+        with get_default_graph().init_scope():
+            return _collected(apply("InitializeTableV2", inputs, table.table_attrs, self._name))
 
 
 def _optional_dtype(value: Any) -> DType | None:
@@ -161,7 +163,8 @@ class TextFileInitializer:
         self._name = name or "text_file_init"
         self._given = filename
         given = os.fspath(filename) if isinstance(filename, os.PathLike) else filename
-        with get_default_graph().name_scope(self._name):
+        graph = get_default_graph()
+        with graph.init_scope(), graph.outermost.name_scope(self._name):
             self._filename = convert_to_tensor(given, string, "asset_filepath")
         get_default_graph().add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
 
@@ -194,8 +197,9 @@ class TextFileInitializer:
             "delimiter": self._delimiter,
             "offset": self._offset,
         }
-        made = apply("InitializeTableFromTextFileV2", [self._filename], attrs, self._name)
-        return _collected(made)
+        with get_default_graph().init_scope():
+            made = apply("InitializeTableFromTextFileV2", [self._filename], attrs, self._name)
+            return _collected(made)
 
 
 def _check_column(what: str, column: Column) -> None:

@@ -62,6 +62,7 @@ register_string_op(
         Case((np.array(b"-7", object),), {"out_type": int64}, np.array(-7)),
     ],
     _like_input_out_type,
+    elementwise=True,
 )
 
 
@@ -118,6 +119,7 @@ register(
             np.array([b"1.50", b"0.00"], object),
         ),
     ],
+    elementwise=True,
 )
 
 
@@ -182,6 +184,7 @@ def _bucket_row(op_type: str, hashes: Callable[..., Any], attrs: Any, expected: 
         kernel,
         lambda: [Case((np.array([b"a", b"Hello"], object),), attrs, np.array(expected))],
         like_input(int64),
+        elementwise=True,
     )
 
 

@@ -259,6 +259,7 @@ register_string_op(
         )
     ],
     _infer_join,
+    elementwise=True,
 )
 
 

@@ -64,8 +64,11 @@ def register_string_op(
     kernel: Callable[..., Any],
     cases: Callable[[], Sequence[Case]],
     infer: Infer | None = None,
+    *,
+    elementwise: bool = False,
+    on_block: Callable[..., Any] | None = None,
 ) -> None:
-    """A row of a host operation whose first input holds strings."""
+    """A row of a host operation whose first input holds strings (see `OpDef` for the last two)."""
     register(
         op_type,
         kernel,
@@ -74,6 +77,8 @@ def register_string_op(
         where="host",
         accepts="s",
         cases=cases,
+        elementwise=elementwise,
+        on_block=on_block,
     )
 
 
@@ -107,6 +112,7 @@ register_string_op(
     "StringStrip",
     lambda value: mapped(bytes.strip, value),
     lambda: [Case((_WORDS,), {}, np.array([b"Ab", "é!".encode(), b""], object))],
+    elementwise=True,
 )
 
 
@@ -133,6 +139,7 @@ register_string_op(
         Case((_WORDS,), {"encoding": ""}, np.array([b" ab ", "é!".encode(), b""], object)),
         Case((np.array("É".encode(), object),), {"encoding": "utf-8"}, np.array("é".encode(), "O")),
     ],
+    elementwise=True,
 )
 register_string_op(
     "StringUpper",
@@ -141,6 +148,7 @@ register_string_op(
         Case((_WORDS,), {"encoding": ""}, np.array([b" AB ", "é!".encode(), b""], object)),
         Case((np.array("é".encode(), object),), {"encoding": "utf-8"}, np.array("É".encode(), "O")),
     ],
+    elementwise=True,
 )
 
 
@@ -181,6 +189,7 @@ register_string_op(
         Case((_WORDS,), {"unit": "UTF8_CHAR"}, np.array([4, 2, 0], np.int32)),
     ],
     like_input(int32),
+    elementwise=True,
 )
 
 
@@ -238,6 +247,7 @@ register_string_op(
         ),
     ],
     broadcast(string),
+    elementwise=True,
 )
 
 
@@ -279,6 +289,7 @@ register_string_op(
         )
         for every, expected in ((True, b"<a>-<a>"), (False, b"<a>-ab"))
     ],
+    elementwise=True,
 )
 
 
@@ -325,6 +336,7 @@ register_string_op(
         )
     ],
     like_input(bool_),
+    elementwise=True,
 )
 
 
@@ -378,11 +390,13 @@ register_string_op(
         Case((np.array(b"\xfb\xff", object),), {"pad": pad}, np.array(expected, object))
         for pad, expected in ((True, b"-_8="), (False, b"-_8"))
     ],
+    elementwise=True,
 )
 register_string_op(
     "DecodeBase64",
     lambda value: mapped(_decode_base64, value),
     lambda: [Case((np.array([b"-_8", b"-_8="], object),), {}, np.array([b"\xfb\xff"] * 2, object))],
+    elementwise=True,
 )
 
 

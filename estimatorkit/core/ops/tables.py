@@ -133,7 +133,16 @@ for _type, _kernel, _infer in (
     ("LookupTableInsertV2", _insert, no_outputs),
     ("LookupTableRemoveV2", _remove, no_outputs),
 ):
-    register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        elementwise=_type == "LookupTableFindV2",
+    )
 
 
 # -- what tables have in common
@@ -154,7 +163,8 @@ class LookupInterface:
         kind = "MutableHashTableV2" if spec.mutable else "HashTableV2"
         shared = shared_name or ""
         note = {"key_dtype": spec.key_dtype, "value_dtype": spec.value_dtype, "shared_name": shared}
-        self.resource_handle: Operation = apply(kind, (), note, spec.name)
+        with get_default_graph().init_scope():  # also where a function makes it
+            self.resource_handle: Operation = apply(kind, (), note, spec.name)
         self._spec = spec._replace(name=self.resource_handle.name)
         self._shared_name = shared_name
 

@@ -156,6 +156,7 @@ register_string_op(
             np.array([b"\0a\xff\xfd"], object),
         )
     ],
+    elementwise=True,
 )
 
 

@@ -115,6 +115,7 @@ register(
     where="host",
     context=True,
     pure=False,
+    elementwise=True,
 )
 
 

@@ -1,0 +1,131 @@
+"""Tensors that follow from whole datasets: `Dataset.reduce` and `get_single_element`.
+
+Each is one host operation, which goes through the dataset when a session runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.data.buffers import Columns, count_rows, slice_rows
+from estimatorkit.data.plan import Plan
+from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.spec import TensorSpec, flatten, pack
+from estimatorkit.data.traced_functions import (
+    DatasetFunction,
+    expand_columns,
+    leaf_parts,
+    of_tensors,
+)
+from estimatorkit.data.tracing import trace_function
+from estimatorkit.data.transformations import merged_states
+
+if TYPE_CHECKING:
+    from estimatorkit.data.dataset import Dataset
+
+
+def _iterate(plan: Plan, context: Any) -> Any:
+    return plan.iterator(Seeds(context.graph.seed, context))
+
+
+def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -> list[Any]:
+    tensors = list(dict.fromkeys([*plan.tensors(), *function.tensors()]))
+    known = dict(zip(tensors, inputs, strict=False))
+    seeds = Seeds(context.graph.seed, context)
+    state: Columns = [np.asarray(value)[np.newaxis] for value in inputs[len(tensors) :]]
+    call = function.bind(known).start(seeds)(seeds.function_stream().key)
+    iterator = plan.bind(known).iterator(seeds)
+    number = 0
+    try:
+        while True:
+            try:
+                rows = iterator.next_block(64)
+            except OutOfRangeError:
+                return [column[0] for column in state]
+            for row in range(count_rows(rows)):
+                state = call([*state, *slice_rows(rows, row, row + 1)], 1, number, 0)
+                number += 1
+    finally:
+        iterator.close()
+
+
+register(
+    "ReduceDataset",
+    _reduce,
+    infer=lambda inputs, attrs: attrs["_specs"],
+    gradient=None,
+    where="host",
+    context=True,
+    pure=False,
+)
+
+
+def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    """See `Dataset.reduce`.
+
+    Raises:
+        TypeError: the function returns a state of another structure or dtype.
+    """
+    plan = dataset._plan
+    leaves = [convert_to_tensor(leaf) for leaf in flatten(initial_state)]
+    specs = [TensorSpec(leaf.shape, leaf.dtype) for leaf in leaves]
+    for _ in range(2):  # the second time with the shapes that all states fit
+        state_spec = pack(initial_state, specs)
+        traced = trace_function(reduce_func, (state_spec, plan.element_spec), unpack=False)
+        specs, wider = merged_states("reduce()", state_spec, traced.output_spec)
+        if not wider:
+            break
+    tensors = list(dict.fromkeys([*plan.tensors(), *traced.tensors()]))
+    attrs = {
+        "_specs": tuple(Spec(spec.dtype, spec.shape) for spec in specs),
+        "plan": plan,
+        "function": traced,
+    }
+    op = apply("ReduceDataset", [*tensors, *leaves], attrs, "ReduceDataset")
+    return pack(initial_state, list(op.outputs))
+
+
+def _single(*inputs: Any, plan: Plan, context: Any) -> list[Any]:
+    plan = plan.bind(dict(zip(plan.tensors(), inputs, strict=True)))
+    iterator = _iterate(plan, context)
+    try:
+        try:
+            rows = iterator.next_block(2)
+        except OutOfRangeError as error:
+            raise InvalidArgumentError(
+                None, None, explain("Dataset was empty.", expected="one element")
+            ) from error
+        if count_rows(rows) > 1:
+            raise InvalidArgumentError(
+                None, None, explain("Dataset had more than one element.", expected="one element")
+            )
+        return [column[0] for column in expand_columns(plan.element_spec, rows)]
+    finally:
+        iterator.close()
+
+
+register(
+    "DatasetToSingleElement",
+    _single,
+    infer=lambda inputs, attrs: attrs["_specs"],
+    gradient=None,
+    where="host",
+    context=True,
+    pure=False,
+)
+
+
+def single_element(dataset: Dataset) -> Any:
+    """See `Dataset.get_single_element`."""
+    plan = dataset._plan
+    parts = [part for leaf in flatten(plan.element_spec) for part in leaf_parts(leaf)]
+    specs = tuple(Spec(part.dtype, part.shape) for part in parts)
+    attrs = {"_specs": specs, "plan": plan}
+    op = apply("DatasetToSingleElement", plan.tensors(), attrs, "DatasetToSingleElement")
+    return of_tensors(plan.element_spec, op.outputs)

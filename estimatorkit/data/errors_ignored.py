@@ -1,0 +1,85 @@
+"""`ignore_errors`: elements that cannot be made are left out, and counted."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.buffers import Columns
+from estimatorkit.data.plan import UNKNOWN, Unary
+from estimatorkit.data.randomness import Seeds
+
+_LOGGER = logging.getLogger("estimatorkit")
+
+
+@dataclass(frozen=True, eq=False)
+class IgnoreErrors(Unary):
+    """The elements of the source that can be made."""
+
+    log_warning: bool
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN if self.source.cardinality else 0
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        return IgnoreErrorsIterator(source, self.log_warning)
+
+
+class IgnoreErrorsIterator(UnaryIterator):
+    """See `IgnoreErrors`. A block that fails is read again row by row, without the bad ones.
+
+    Attributes:
+        ignored: how many elements were left out.
+    """
+
+    def __init__(self, source: BlockIterator, log_warning: bool) -> None:
+        super().__init__(source)
+        self._log_warning = log_warning
+        self._careful = 0  # rows still to be read one by one
+        self.ignored = 0
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            if not self._careful:
+                before = self._input.get_state()
+                try:
+                    return self._input.next_block(n)
+                except OutOfRangeError:
+                    self._report()
+                    raise
+                except OpError:
+                    self._input.set_state(before)
+                    self._careful = n
+            before = self._input.get_state()
+            try:
+                self._careful -= 1
+                return self._input.next_block(1)
+            except OutOfRangeError:
+                self._report()
+                raise
+            except OpError as error:
+                if self._input.get_state() == before:  # what cannot be passed over ends the input
+                    raise
+                self.ignored += 1
+                if self._log_warning:
+                    _LOGGER.warning("An element is left out: %s", error.message)
+
+    def _report(self) -> None:
+        if self.ignored:
+            _LOGGER.warning("ignore_errors() left out %d elements.", self.ignored)
+
+    def _save(self) -> State:
+        return {"ignored": self.ignored, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._careful = 0
+        self.ignored = state["ignored"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._careful = 0
+        self.ignored = 0
+        super()._restart(epoch)

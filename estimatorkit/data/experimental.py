@@ -1,0 +1,326 @@
+"""`tf.data.experimental`: transformations as functions to `apply`, and several datasets in one.
+
+A transformation here is a function of arguments that returns a function of a dataset:
+`dataset.apply(shuffle_and_repeat(1000))`. Most are methods of `Dataset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from estimatorkit.core.dtypes import as_dtype, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
+from estimatorkit.data.dataset import AUTOTUNE, Dataset
+from estimatorkit.data.example_datasets import (
+    make_batched_features_dataset,
+    parse_example_dataset,
+)
+from estimatorkit.data.mixing import Choices, Choose
+from estimatorkit.data.options import (
+    DistributeOptions,
+    OptimizationOptions,
+    Options,
+    ThreadingOptions,
+)
+from estimatorkit.data.parameters import parameter
+from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, Range
+from estimatorkit.data.spec import TensorSpec, compatible
+from estimatorkit.lazy import listing
+
+Transformation: TypeAlias = Callable[[Dataset], Dataset]
+"""What `Dataset.apply` takes."""
+
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+
+
+def _method(name: str, doc: str) -> Callable[..., Transformation]:
+    """The function that makes `dataset.<name>(...)` a transformation."""
+
+    def made(*args: Any, **kwargs: Any) -> Transformation:
+        def apply(dataset: Dataset) -> Dataset:
+            result: Dataset = getattr(dataset, name)(*args, **kwargs)
+            return result
+
+        return apply
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"{doc}, for `Dataset.apply`; see `Dataset.{name}`."
+    return made
+
+
+bucket_by_sequence_length = _method(
+    "bucket_by_sequence_length", "Batches of elements of similar length"
+)
+group_by_window = _method("group_by_window", "Datasets of elements with one key")
+ignore_errors = _method("ignore_errors", "Leaves out elements that cannot be made")
+scan = _method("scan", "Carries a state from element to element")
+take_while = _method("take_while", "Ends where a predicate fails")
+unbatch = _method("unbatch", "The rows of each element")
+
+
+def enumerate_dataset(start: int = 0) -> Transformation:
+    """Pairs (number, element); see `Dataset.enumerate`."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def shuffle_and_repeat(
+    buffer_size: Any, count: int | None = None, seed: int | None = None
+) -> Transformation:
+    """Each pass in an order of its own, `count` times; see `Dataset.shuffle` and `repeat`."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: int | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: int | None = None,
+) -> Transformation:
+    """`map`, then `batch`: here two steps on one block.
+
+    Args:
+        map_func: a function of an element.
+        batch_size: elements a batch.
+        num_parallel_batches, num_parallel_calls: have no effect.
+        drop_remainder: leave out a last batch of fewer elements.
+    """
+    return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
+
+
+map_and_batch_with_legacy_function = map_and_batch
+
+
+def parallel_interleave(
+    map_func: Callable[..., Dataset],
+    cycle_length: Any,
+    block_length: int = 1,
+    sloppy: bool = False,
+    buffer_output_elements: int | None = None,
+    prefetch_input_elements: int | None = None,
+) -> Transformation:
+    """`Dataset.interleave`; the order is that of the turns, also where `sloppy` is True."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def prefetch_to_device(device: str, buffer_size: int | None = None) -> Transformation:
+    """Reads ahead; JAX takes each block to the device as a whole.
+
+    Args:
+        device: has no effect.
+        buffer_size: elements to hold ready.
+    """
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transformation:
+    """The dataset as it is: JAX takes each block to the device as a whole."""
+    return lambda dataset: dataset
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Batches of elements of different shapes as sparse tensors.
+
+    Args:
+        batch_size: elements a batch.
+        row_shape: the dense shape of an element in a batch, into which each must fit; None or -1
+            for a dimension: as long as the longest of the batch.
+    """
+    from estimatorkit.core.ops.sparse import from_dense
+    from estimatorkit.core.shapes import as_shape
+    from estimatorkit.core.sparse_tensor import SparseTensor
+
+    known = as_shape([None if dim in (None, -1) else dim for dim in row_shape])
+
+    def to_sparse(element: Any) -> Any:
+        from estimatorkit.core.ops.array import shape
+        from estimatorkit.core.ops.filling import ones_like
+        from estimatorkit.core.ops.gather_nd import gather_nd
+
+        places = from_dense(ones_like(element)).indices
+        wanted = list(known)
+        if all(dim is not None for dim in wanted):
+            size: Any = np.array(wanted, np.int64)
+        else:
+            size = shape(element, out_type=int64)
+        return SparseTensor(places, gather_nd(element, places), size)
+
+    return lambda dataset: dataset.map(to_sparse).batch(batch_size)
+
+
+def cardinality(dataset: Dataset) -> Any:
+    """The number of elements, an int64; INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2)."""
+    return np.int64(dataset.cardinality())
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """The element of a dataset that has exactly one: tensors."""
+    return dataset.get_single_element()
+
+
+def sample_from_datasets(
+    datasets: Sequence[Dataset],
+    weights: Any = None,
+    seed: int | None = None,
+    stop_on_empty_dataset: bool = False,
+) -> Dataset:
+    """At each step an element of a random one of several datasets.
+
+    Args:
+        datasets: datasets of elements of one kind.
+        weights: the probability of each (or numbers in their proportion); default: equal ones.
+        seed: with it, or with a seed of the graph, the choices are the same in each run.
+        stop_on_empty_dataset: end where one has ended; otherwise the others go on.
+
+    Raises:
+        ValueError: there are no datasets, or their number is not that of the weights.
+        TypeError: their elements are of different kinds.
+    """
+    plans = _plans(datasets, "sample_from_datasets()")
+    given = np.ones(len(plans)) if weights is None else parameter(weights, None, "weights")
+    if not isinstance(given, np.ndarray):
+        raise TypeError(
+            explain(
+                "sample_from_datasets(): weights that a graph computes are not supported",
+                expected="numbers",
+                received=weights,
+            )
+        )
+    if given.shape != (len(plans),) or (given < 0).any() or not given.sum() > 0:
+        raise ValueError(
+            explain(
+                "sample_from_datasets(): `weights` must have the same length as `datasets`, and no "
+                "negative numbers",
+                expected=f"{len(plans)} numbers, not all 0",
+                received=weights,
+            )
+        )
+    return Dataset(Choose(Choices(given, seed), plans, stop_on_empty_dataset))
+
+
+def choose_from_datasets(
+    datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """At each step an element of the dataset whose number another dataset gives.
+
+    Args:
+        datasets: datasets of elements of one kind.
+        choice_dataset: of scalar int64 numbers, from 0 on.
+        stop_on_empty_dataset: end where one has ended; otherwise its numbers are passed over.
+
+    Raises:
+        ValueError: there are no datasets.
+        TypeError: their elements are of different kinds, or the choices are no int64 scalars.
+    """
+    plans = _plans(datasets, "choose_from_datasets()")
+    if not compatible(choice_dataset.element_spec, TensorSpec((), int64)):
+        raise TypeError(
+            explain(
+                "choose_from_datasets(): `choice_dataset` must be a dataset of scalar int64s",
+                expected=TensorSpec((), int64),
+                received=choice_dataset.element_spec,
+            )
+        )
+    return Dataset(Choose(choice_dataset._plan, plans, stop_on_empty_dataset))
+
+
+def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
+    if not datasets:
+        raise ValueError(explain(f"{what}: there are no datasets", received=datasets))
+    for dataset in datasets:
+        if not compatible(dataset.element_spec, datasets[0].element_spec):
+            raise TypeError(
+                explain(
+                    f"{what}: the datasets' elements are of different kinds",
+                    expected=datasets[0].element_spec,
+                    received=dataset.element_spec,
+                )
+            )
+    return tuple(dataset._plan for dataset in datasets)
+
+
+def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
+    """Numbers without end: `start`, `start + step`, ... of `dtype`."""
+    from estimatorkit.core.ops.elementwise import cast
+
+    end = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
+    numbers = Dataset(Range(range(start, int(end), step)))
+    return numbers if as_dtype(dtype) is int64 else numbers.map(lambda x: cast(x, dtype))
+
+
+def assert_cardinality(expected_cardinality: int) -> Transformation:
+    """The dataset, which must have so many elements.
+
+    Raises:
+        InvalidArgumentError: it is known to have another number.
+    """
+
+    def check(dataset: Dataset) -> Dataset:
+        found = dataset.cardinality()
+        if found not in (UNKNOWN, expected_cardinality):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "assert_cardinality(): the dataset has another number of elements",
+                    expected=expected_cardinality,
+                    received=found,
+                ),
+            )
+        return dataset
+
+    return check
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The nest of specs of an element."""
+    return dataset_or_iterator.element_spec
+
+
+class AutoShardPolicy:
+    """How data is divided among workers (`tf.data.experimental.AutoShardPolicy`)."""
+
+    OFF, AUTO, FILE, DATA, HINT = -1, 0, 1, 2, 3
+
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
+    "Counter",
+    "CsvDataset",
+    "DistributeOptions",
+    "OptimizationOptions",
+    "Options",
+    "ThreadingOptions",
+    "assert_cardinality",
+    "bucket_by_sequence_length",
+    "cardinality",
+    "choose_from_datasets",
+    "copy_to_device",
+    "dense_to_sparse_batch",
+    "enumerate_dataset",
+    "get_single_element",
+    "get_structure",
+    "group_by_window",
+    "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
+    "map_and_batch",
+    "map_and_batch_with_legacy_function",
+    "parallel_interleave",
+    "parse_example_dataset",
+    "prefetch_to_device",
+    "sample_from_datasets",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
+    "unbatch",
+]
+__dir__ = listing(__name__)

@@ -1,0 +1,70 @@
+"""`Options` of datasets (`tf.data.Options`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OptionGroup:
+    """Options by name. Any may be set and read; one that was not set is None.
+
+    They are accepted so that programs run; none changes what a dataset gives, nor its order, which
+    is the same every time unless a shuffle asks for another.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._values.get(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self._values[name] = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in sorted(self._values.items()))
+        return f"{type(self).__name__}({given})"
+
+
+class ThreadingOptions(OptionGroup):
+    """Options of threads (`tf.data.ThreadingOptions`)."""
+
+
+class OptimizationOptions(OptionGroup):
+    """Options of rewriting (`tf.data.experimental.OptimizationOptions`)."""
+
+
+class DistributeOptions(OptionGroup):
+    """Options of dividing data among workers (`tf.data.experimental.DistributeOptions`)."""
+
+
+class Options(OptionGroup):
+    """What `Dataset.with_options` takes; see `OptionGroup`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values.update(
+            threading=ThreadingOptions(),
+            experimental_threading=ThreadingOptions(),
+            experimental_optimization=OptimizationOptions(),
+            experimental_distribute=DistributeOptions(),
+        )
+
+    def merge(self, options: Options) -> Options:
+        """These options, with those of `options` that were set in their place."""
+        merged = Options()
+        merged._values.update(self._values)
+        merged._values.update(
+            {name: value for name, value in options._values.items() if value is not None}
+        )
+        return merged

@@ -1,0 +1,82 @@
+"""`ReplayIterator`: the base of iterators that hold rows, or what follows from all rows before.
+
+Their position is the number of rows handed out since the pass began, and the input's position
+there; it is restored by going through the pass again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.buffers import Columns, count_rows
+from estimatorkit.data.iterators import StartFunction
+from estimatorkit.data.randomness import RandomStream
+
+
+class ReplayIterator(UnaryIterator):
+    """An iterator whose position is a number of rows."""
+
+    def __init__(self, source: BlockIterator) -> None:
+        super().__init__(source)
+        self._mark_start(0)
+
+    def _mark_start(self, epoch: int) -> None:
+        self._epoch = epoch
+        self._start = self._input.get_state()
+        self._position = 0
+        self._forget()
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Drops what is held: the input stands where the pass begins."""
+
+    @abstractmethod
+    def _make(self, n: int) -> Columns:
+        """Returns at least one row, at best `n`; or raises OutOfRangeError."""
+
+    def _produce(self, n: int) -> Columns:
+        rows = self._make(n)
+        self._position += count_rows(rows)
+        return rows
+
+    def _save(self) -> State:
+        return {"epoch": self._epoch, "position": self._position, "start": self._start}
+
+    def _restore(self, state: State) -> None:
+        self._input.set_state(state["start"])
+        self._mark_start(state["epoch"])
+        self._skip(state["position"])
+
+    def _restart(self, epoch: int) -> None:
+        self._input.restart(epoch)
+        self._mark_start(epoch)
+
+
+class ReplayWithFunction(ReplayIterator):
+    """A `ReplayIterator` that runs functions, which may draw random numbers.
+
+    Args:
+        source: the input.
+        starts: what makes the functions ready.
+        stream: the random draws.
+    """
+
+    def __init__(
+        self, source: BlockIterator, starts: list[StartFunction], stream: RandomStream
+    ) -> None:
+        self._starts = starts
+        self._set_stream(stream)
+        super().__init__(source)
+
+    def _set_stream(self, stream: RandomStream) -> None:
+        self._stream = stream
+        self._functions = [start(stream.key) for start in self._starts]
+
+    def _save(self) -> State:
+        return {"key": self._stream.key, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        if state["key"] != self._stream.key:
+            self._set_stream(RandomStream(state["key"]))
+        super()._restore(state)

@@ -1,0 +1,171 @@
+"""Values given to `from_tensor_slices` and `from_tensors`, as specs and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.columns import SparseColumn
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.buffers import Columns, unbatch_sparse
+from estimatorkit.data.parameters import Pending, parameter
+from estimatorkit.data.spec import (
+    LeafSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    leaf_names,
+    open_frames,
+    pack,
+    to_array,
+)
+
+
+def columns_of_slices(tensors: Any) -> tuple[Any, Columns]:
+    """The spec of one row of `tensors`, and a column for each leaf.
+
+    Raises:
+        ValueError: an empty structure, a scalar, ragged lists, or missing values.
+        TypeError: a leaf cannot become a tensor.
+    """
+    what = "from_tensor_slices()"
+    structure, leaves, names = _leaves(tensors, what)
+    pairs = [_sliced(leaf, f"{what}: {name}") for leaf, name in zip(leaves, names, strict=True)]
+    return pack(structure, [spec for spec, _ in pairs]), [column for _, column in pairs]
+
+
+def columns_of_one(tensors: Any) -> tuple[Any, Columns]:
+    """The spec of `tensors` as one element, and a column of one row for each leaf."""
+    what = "from_tensors()"
+    structure, leaves, names = _leaves(tensors, what)
+    pairs = [_whole(leaf, f"{what}: {name}") for leaf, name in zip(leaves, names, strict=True)]
+    return pack(structure, [spec for spec, _ in pairs]), [column for _, column in pairs]
+
+
+def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
+    structure = open_frames(tensors)
+    leaves: list[Any] = []
+
+    def visit(part: Any) -> Any:
+        """The structure with its leaves numbered; sparse values are leaves, though tuples."""
+        if isinstance(part, Mapping):
+            numbered = {key: visit(part[key]) for key in sorted(part)}
+            return {key: numbered[key] for key in part}
+        if isinstance(part, tuple) and not _is_sparse(part):
+            parts = [visit(each) for each in part]
+            return type(part)(*parts) if nest.is_namedtuple(part) else tuple(parts)
+        leaves.append(part)
+        return len(leaves) - 1
+
+    numbered = visit(structure)
+    if not leaves:
+        raise ValueError(
+            explain(
+                f"{what} got an empty structure",
+                expected="an array, or a dict or tuple with at least one array",
+                received=repr(tensors),
+            )
+        )
+    return numbered, leaves, leaf_names(numbered)
+
+
+def _is_sparse(value: Any) -> bool:
+    return all(hasattr(value, name) for name in ("indices", "values", "dense_shape"))
+
+
+def _sliced(leaf: Any, where: str) -> tuple[LeafSpec, Any]:
+    if _is_sparse(leaf):
+        return _sparse(leaf, slices=True)
+    column = parameter(leaf, None, where)
+    shape, dtype = _shape_and_dtype(leaf, column)
+    if shape.rank == 0:
+        raise ValueError(
+            explain(
+                f"{where} is a scalar",
+                expected="arrays of rank 1 or more, to be cut along the first dimension",
+                received=repr(leaf),
+                hint="from_tensors() makes a dataset of one element",
+            )
+        )
+    return TensorSpec(None if shape.rank is None else shape[1:], dtype), column
+
+
+def _whole(leaf: Any, where: str) -> tuple[LeafSpec, Any]:
+    if _is_sparse(leaf):
+        return _sparse(leaf, slices=False)
+    value = parameter(leaf, None, where)
+    shape, dtype = _shape_and_dtype(leaf, value)
+    if isinstance(value, Pending):
+        finish = value.finish
+        return TensorSpec(shape, dtype), Pending(value.tensors, lambda found: finish(found)[None])
+    return TensorSpec(shape, dtype), value[np.newaxis]
+
+
+def _shape_and_dtype(leaf: Any, value: Any) -> tuple[TensorShape, Any]:
+    if isinstance(value, Pending):
+        return leaf.shape, leaf.dtype
+    return TensorShape(value.shape), value.dtype
+
+
+def _sparse(leaf: Any, *, slices: bool) -> tuple[LeafSpec, Any]:
+    """A sparse tensor, or the value of one."""
+
+    def column(indices: Any, values: Any, shape: Any) -> SparseColumn:
+        counts = np.array([0, len(values)], np.int64)
+        whole = np.asarray(shape, np.int64)[np.newaxis]
+        one = SparseColumn(
+            np.asarray(indices, np.int64).reshape(-1, whole.shape[1]), values, whole, counts
+        )
+        return unbatch_sparse(one) if slices else one
+
+    if isinstance(leaf.values, Tensor):
+        parts = (leaf.indices, leaf.values, leaf.dense_shape)
+        static, dtype = leaf.shape, leaf.dtype
+        made: Any = Pending(parts, column)
+    else:
+        values = to_array(leaf.values, "the values of a sparse tensor")
+        static, dtype = TensorShape(np.asarray(leaf.dense_shape).tolist()), values.dtype
+        made = column(leaf.indices, values, leaf.dense_shape)
+    shape = static[1:] if slices and static.rank is not None else static
+    return SparseTensorSpec(shape, dtype), made
+
+
+def range_of(given: Sequence[int]) -> range:
+    """Python's range.
+
+    Raises:
+        InvalidArgumentError: the step is zero.
+    """
+    try:
+        return range(*given)
+    except ValueError as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain("range(): the step is zero", expected="a non-zero step", received=given),
+        ) from error
+
+
+def collect(parts: Sequence[Any], finish: Callable[[list[Any]], Any]) -> Any:
+    """`finish` of a list of parameters, now or when the values of all are there."""
+    if not any(isinstance(part, Pending) for part in parts):
+        return finish(list(parts))
+    pending = [part for part in parts if isinstance(part, Pending)]
+    tensors = tuple(tensor for part in pending for tensor in part.tensors)
+
+    def complete(*values: Any) -> Any:
+        rest = iter(values)
+        return finish(
+            [
+                part.finish(*(next(rest) for _ in part.tensors))
+                if isinstance(part, Pending)
+                else part
+                for part in parts
+            ]
+        )
+
+    return Pending(tensors, complete)

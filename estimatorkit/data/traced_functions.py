@@ -1,0 +1,229 @@
+"""Functions given to datasets, traced to graphs: what `map`, `filter`, `flat_map` and `reduce` run.
+
+A function sees an element as tensors, sparse tensors and datasets, and may use tensors, tables and
+variables of the graph around it. It returns such values; a dataset becomes a scalar `variant` that
+holds its plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import nest, registry
+from estimatorkit.core.block_functions import BlockRunner, trace
+from estimatorkit.core.columns import SparseColumn
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import resource, variant
+from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.registry import Spec, register
+from estimatorkit.core.shapes import SCALAR
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.buffers import Columns
+from estimatorkit.data.iterators import BlockCall, StartFunction
+from estimatorkit.data.parameters import Pending
+from estimatorkit.data.plan import Plan
+from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec, flatten, pack
+
+
+def leaf_parts(spec: Any) -> list[TensorSpec]:
+    """The tensors that a leaf is made of in a graph: one, or the three of a sparse tensor."""
+    return [spec] if isinstance(spec, TensorSpec) else list(spec.parts)
+
+
+def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
+    """An element as a graph sees it, of the tensors of all its leaves."""
+    from estimatorkit.data.dataset import Dataset
+    from estimatorkit.data.nesting import Nested
+
+    rest = iter(tensors)
+    leaves: list[Any] = []
+    for spec in flatten(element_spec):
+        if isinstance(spec, SparseTensorSpec):
+            sparse = SparseTensor(next(rest), next(rest), next(rest))
+            sparse.set_shape(spec.shape)
+            leaves.append(sparse)
+        elif isinstance(spec, DatasetSpec) and spec.shape.rank == 0:
+            handle = Pending((next(rest),), lambda value: np.asarray(value, object).item())
+            leaves.append(Dataset(Nested(handle, spec.element_spec)))
+        else:
+            leaves.append(next(rest))
+    return pack(element_spec, leaves)
+
+
+def expand_columns(element_spec: Any, columns: Columns) -> Columns:
+    """The columns of the tensors of all leaves: those of sparse tensors as their parts."""
+    expanded: Columns = []
+    for column in columns:
+        expanded.extend(column.parts() if isinstance(column, SparseColumn) else [column])
+    return expanded
+
+
+def join_columns(element_spec: Any, columns: Columns) -> Columns:
+    """The columns of leaves, made of those of their tensors."""
+    rest = iter(columns)
+    return [
+        SparseColumn.of_parts(next(rest), next(rest), next(rest))
+        if isinstance(spec, SparseTensorSpec)
+        else next(rest)
+        for spec in flatten(element_spec)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _DatasetValue:
+    """A dataset that a function returned, as the tensor that holds its plan."""
+
+    tensor: Tensor
+    element_spec: Any
+
+    def _components(self) -> tuple[Tensor, ...]:
+        return (self.tensor,)
+
+    def _with_components(self, tensors: Sequence[Tensor]) -> _DatasetValue:
+        return _DatasetValue(tensors[0], self.element_spec)
+
+
+def _hold_plan(*values: Any, plan: Plan) -> Any:
+    held = np.empty((), object)
+    held[()] = plan.bind(dict(zip(plan.tensors(), values, strict=True)))
+    return held
+
+
+register(
+    "DatasetVariant",
+    _hold_plan,
+    infer=lambda inputs, attrs: [Spec(variant, SCALAR)],
+    gradient=None,
+    where="host",
+    pure=False,
+)
+
+
+def _to_leaf(value: Any) -> Any:
+    from estimatorkit.data.dataset import Dataset
+
+    if isinstance(value, Dataset):
+        plan = value._plan
+        tensor = registry.output("DatasetVariant", plan.tensors(), {"plan": plan}, "Dataset")
+        return _DatasetValue(tensor, plan.element_spec)
+    if isinstance(value, SparseTensor):
+        return value
+    return convert_to_tensor(value)
+
+
+def _to_leaves(returned: Any) -> Any:
+    if isinstance(returned, SparseTensorValue):
+        return SparseTensor.from_value(returned)
+    if isinstance(returned, Mapping):
+        return type(returned)((key, _to_leaves(each)) for key, each in returned.items())  # type: ignore[call-arg]
+    if nest.is_namedtuple(returned):
+        return type(returned)(*map(_to_leaves, returned))
+    if isinstance(returned, tuple):
+        return tuple(map(_to_leaves, returned))
+    return _to_leaf(returned)
+
+
+def _spec_of(leaf: Any) -> Any:
+    if isinstance(leaf, _DatasetValue):
+        return DatasetSpec(leaf.element_spec)
+    if isinstance(leaf, SparseTensor):
+        return SparseTensorSpec(leaf.shape, leaf.dtype)
+    return TensorSpec(leaf.shape, leaf.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetFunction:
+    """A traced function of an element (`data.plan.TracedFunction`).
+
+    Attributes:
+        function: its graph.
+        input_spec: what an element is.
+        output_spec: what it returns.
+        captured: the values of `function.captured`, as far as they are known.
+    """
+
+    function: GraphFunction
+    input_spec: Any
+    output_spec: Any
+    captured: tuple[Any, ...] | None = None
+
+    @staticmethod
+    def of(function: Callable[[Any], Any], element_spec: Any) -> DatasetFunction:
+        """Traces `function`, which takes one argument: the element."""
+        parts = [part for leaf in flatten(element_spec) for part in leaf_parts(leaf)]
+
+        def of_inputs(inputs: Sequence[Tensor]) -> Any:
+            returned = function(of_tensors(element_spec, inputs))
+            # Operations with several outputs return lists: several values, as in tf.data.
+            return tuple(returned) if isinstance(returned, list) else returned
+
+        traced = trace(of_inputs, [Spec(part.dtype, part.shape) for part in parts], _to_leaves)
+        spec = nest.map_structure(_spec_of, traced.structure, lists_are_leaves=True)
+        return DatasetFunction(traced, element_spec, spec)
+
+    def tensors(self) -> list[Tensor]:
+        """The captured tensors whose values are not known."""
+        if self.captured is not None:
+            return []
+        return [
+            tensor
+            for tensor in self.function.captured
+            if tensor.dtype is resource or registry.constant_value(tensor) is None
+        ]
+
+    def bind(self, values: Mapping[Tensor, Any]) -> DatasetFunction:
+        """The function with the values of captured tensors."""
+        if self.captured is not None:
+            return self
+        captured = tuple(
+            values[tensor] if tensor in values else registry.constant_value(tensor)
+            for tensor in self.function.captured
+        )
+        return replace(self, captured=captured)
+
+    def start(self, seeds: Seeds) -> StartFunction:
+        """What makes the function ready to run on blocks of columns."""
+        captured = self.bind({}).captured or ()
+
+        def start(key: str) -> BlockCall:
+            runner = BlockRunner(self.function, captured, seeds.state, key)
+
+            def call(columns: Columns, count: int, first: int, epoch: int) -> Columns:
+                expanded = expand_columns(self.input_spec, columns)
+                return join_columns(self.output_spec, runner(expanded, count, first, epoch))
+
+            return call
+
+        return start
+
+
+def value_of(tensor: Tensor, state: Any) -> Any:
+    """The value that a captured tensor has where a dataset is iterated without an initializer.
+
+    Raises:
+        FailedPreconditionError: there is no session to compute it.
+    """
+    if state is None:
+        raise FailedPreconditionError(
+            None,
+            tensor.op,
+            explain(
+                "the dataset depends on a tensor whose value is not known",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="iterate within `with Session():`, or with make_initializable_iterator()",
+            ),
+        )
+    if tensor.dtype is resource:
+        return state.take([tensor.op.name])[0]
+    from estimatorkit.core.executor import PlanRunner
+    from estimatorkit.core.plan import make_plan
+
+    return PlanRunner(make_plan(state.graph, [tensor], [], []), state).run([])[0]

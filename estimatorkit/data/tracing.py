@@ -1,0 +1,41 @@
+"""`trace_function`: a user's function, as a transformation of a dataset takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.errors import explain
+
+
+def trace_function(function: Callable[..., Any], element_spec: Any, *, unpack: bool = True) -> Any:
+    """Traces a function given to a transformation.
+
+    Args:
+        function: the user's function.
+        element_spec: what it takes.
+        unpack: whether an element that is a plain tuple becomes several arguments, as in tf.data
+            (a dict or a named tuple never does); otherwise the components always do.
+
+    Returns:
+        A `DatasetFunction`.
+
+    Raises:
+        ValueError: `function` is not callable.
+    """
+    if not callable(function):
+        raise ValueError(
+            explain(
+                "datasets take functions of an element",
+                expected="a callable",
+                received=repr(function),
+            )
+        )
+    # Brings in the graph core, which readers of data alone do not need.
+    from estimatorkit.data.traced_functions import DatasetFunction
+
+    def of_element(element: Any) -> Any:
+        several = type(element) is tuple if unpack else True
+        return function(*element) if several else function(element)
+
+    return DatasetFunction.of(of_element, element_spec)

@@ -1,0 +1,358 @@
+"""What the methods of `Dataset` that take more than a number check and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.dtypes import int64, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.grouping import GroupByWindow, Scan
+from estimatorkit.data.parameters import Pending, integer, parameter, then
+from estimatorkit.data.plan import Plan
+from estimatorkit.data.spec import (
+    DatasetSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    either,
+    flatten,
+    flatten_as,
+    leaf_names,
+    pack,
+)
+from estimatorkit.data.tracing import trace_function
+
+if TYPE_CHECKING:
+    from estimatorkit.data.dataset import Dataset
+
+
+def check_dataset(what: str, spec: Any) -> None:
+    """Raises TypeError where a function's result, described by `spec`, is no dataset."""
+    if not isinstance(spec, DatasetSpec):
+        raise TypeError(
+            explain(
+                f"{what}(): the function must return a `Dataset` object",
+                expected="a Dataset",
+                received=spec,
+                hint="map() takes functions that return tensors",
+            )
+        )
+
+
+def value_class(spec: Any) -> type:
+    """The class of a leaf's values in a graph."""
+    from estimatorkit.core.sparse_tensor import SparseTensor
+    from estimatorkit.data.dataset import Dataset
+
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensor
+    return Dataset if isinstance(spec, DatasetSpec) else Tensor
+
+
+def unbatched(spec: Any) -> Any:
+    """The spec of a leaf's rows.
+
+    Raises:
+        ValueError: it is a scalar.
+    """
+    if isinstance(spec, DatasetSpec) or spec.shape.rank == 0:
+        raise ValueError(
+            explain(
+                "Cannot unbatch an input with scalar components.",
+                expected="components of rank 1 or more",
+                received=spec,
+            )
+        )
+    return type(spec)(None if spec.shape.rank is None else spec.shape[1:], spec.dtype)
+
+
+def padding(element_spec: Any, padded_shapes: Any, padding_values: Any) -> tuple[Any, Any]:
+    """The shapes and the values of `padded_batch`, one for each component.
+
+    Raises:
+        ValueError: a rank is not known, or a shape does not fit a component.
+        TypeError: a component cannot be padded, or a value has another dtype.
+    """
+    specs = flatten(element_spec)
+    names = leaf_names(element_spec)
+    for spec, name in zip(specs, names, strict=True):
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(
+                explain(
+                    f"Batching of padded sparse tensors is not currently supported ({name})",
+                    received=spec,
+                    hint="use batch(), or sparse.to_dense() before",
+                )
+            )
+    shapes = [spec.shape for spec in specs]
+    if padded_shapes is not None:
+        shapes = _as_nested(element_spec, padded_shapes, "padded_shapes")
+    values = [None] * len(specs)
+    if padding_values is not None:
+        if len(specs) > 1 and not nest.is_nested(padding_values):
+            values = [padding_values] * len(specs)  # one for all components, as in TensorFlow
+        else:
+            values = flatten_as(element_spec, padding_values)
+    chosen = [
+        _padded_shape(shape, spec, name)
+        for shape, spec, name in zip(shapes, specs, names, strict=True)
+    ]
+    filled = [
+        _padding_value(value, spec, name)
+        for value, spec, name in zip(values, specs, names, strict=True)
+    ]
+    return tuple(chosen), tuple(filled)
+
+
+def _as_nested(element_spec: Any, value: Any, what: str) -> list[Any]:
+    try:
+        return flatten_as(element_spec, value)
+    except ValueError as error:
+        raise ValueError(
+            explain(
+                f"padded_batch(): {what} are nested in another way than the elements",
+                expected=f"one for each leaf of {element_spec}",
+                received=repr(value),
+            )
+        ) from error
+
+
+def _padded_shape(shape: Any, spec: TensorSpec, name: str) -> Any:
+    if isinstance(shape, Tensor):
+        pending = parameter(shape, None, "padded_batch(): padded_shapes")
+        return then(
+            pending,
+            lambda found: tuple(None if dim < 0 else int(dim) for dim in np.atleast_1d(found)),
+        )
+    wanted = _shape_of(shape)
+    if wanted.rank is None:
+        raise ValueError(
+            explain(
+                f"padded_batch(): the rank of {name} is unknown",
+                received=spec,
+                hint="give padded_shapes=",
+            )
+        )
+    if not spec.shape.is_compatible_with([None] * wanted.rank):
+        raise ValueError(
+            explain(
+                f"The padded shape {wanted} is not compatible with the corresponding input "
+                f"component shape {spec.shape} ({name}).",
+                expected=f"rank {spec.shape.rank}",
+            )
+        )
+    for dim, known in zip(wanted, spec.shape if spec.shape.rank else wanted, strict=True):
+        if dim is not None and known is not None and dim < known:
+            raise ValueError(
+                f"The padded shape {wanted} is not compatible with the corresponding input "
+                f"component shape {spec.shape} ({name})."
+            )
+    return tuple(wanted)
+
+
+def _shape_of(shape: Any) -> TensorShape:
+    if isinstance(shape, TensorShape):
+        return shape
+    dims = np.atleast_1d(np.asarray(shape, object)).tolist() if shape is not None else None
+    if dims is None:
+        return as_shape(None)
+    return TensorShape([None if dim is None or int(dim) < 0 else int(dim) for dim in dims])
+
+
+def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
+    what = f"padded_batch(): padding_values: {name}"
+    if value is None:
+        return b"" if spec.dtype is string else spec.dtype.numpy_dtype.type(0)
+    if isinstance(value, Tensor):
+        return then(parameter(value, spec.dtype, what), lambda found: found[()])
+    given = np.asarray(value.encode() if isinstance(value, str) else value)
+    fits = (given.dtype.kind in "SO") == (spec.dtype is string)
+    fits = fits and (
+        spec.dtype is string or np.can_cast(given.dtype, spec.dtype.numpy_dtype, "same_kind")
+    )
+    if given.ndim or not fits:
+        raise TypeError(
+            explain(
+                f"{what} has another dtype than the component",
+                expected=f"a scalar {spec.dtype.name}",
+                received=repr(value),
+            )
+        )
+    return given.item() if spec.dtype is string else given.astype(spec.dtype.numpy_dtype)[()]
+
+
+def group_plan(
+    source: Plan,
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any,
+    window_size_func: Callable[[Any], Any] | None,
+) -> Plan:
+    """The plan of `group_by_window`; see there."""
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError("Either `window_size` or `window_size_func` must be specified.")
+    if window_size_func is None:
+        size = integer("group_by_window(): window_size", window_size, least=1)
+
+        def window_size_func(key: Any) -> Any:
+            return np.int64(size) if not isinstance(size, Pending) else window_size
+
+    from estimatorkit.core.ops.elementwise import cast
+
+    of_size = window_size_func
+    keys = trace_function(key_func, source.element_spec)
+    _check_scalar("group_by_window(): key_func", keys.output_spec)
+    key_spec = TensorSpec((), int64)
+    sizes = trace_function(lambda key: cast(of_size(key), int64), key_spec)
+    _check_scalar("group_by_window(): window_size_func", sizes.output_spec)
+    elements = DatasetSpec(source.element_spec)
+    reduced = trace_function(reduce_func, (key_spec, elements), unpack=False)
+    check_dataset("group_by_window", reduced.output_spec)
+    return GroupByWindow(source, keys, reduced, sizes)
+
+
+def _check_scalar(what: str, spec: Any) -> None:
+    if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), int64)):
+        raise ValueError(
+            explain(
+                f"{what} must return a single int64 scalar tensor",
+                expected=TensorSpec((), int64),
+                received=spec,
+                hint="cast(x, int64)",
+            )
+        )
+
+
+def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -> Plan:
+    """The plan of `scan`; see there."""
+    structure, initial, specs = initial_values(initial_state, "scan()")
+    for _ in range(2):  # the second time with the shapes that all states fit
+        state_spec = pack(structure, specs)
+        traced = trace_function(scan_func, (state_spec, source.element_spec), unpack=False)
+        spec = traced.output_spec
+        if type(spec) is not tuple or len(spec) != 2:
+            raise TypeError(
+                explain(
+                    "The scan function must return a pair comprising the new state and the output "
+                    "value.",
+                    received=spec,
+                )
+            )
+        specs, grown = merged_states("scan()", state_spec, spec[0])
+        if not grown:
+            break
+    return Scan(source, traced, tuple(initial))
+
+
+def initial_values(initial_state: Any, what: str) -> tuple[Any, list[Any], list[TensorSpec]]:
+    """A first state: its structure, the parameters of its leaves, and what they are."""
+    leaves = flatten(initial_state)
+    parameters = [parameter(leaf, None, f"{what}: initial_state") for leaf in leaves]
+    specs = [
+        TensorSpec(leaf.shape, leaf.dtype)
+        if isinstance(made, Pending)
+        else TensorSpec(made.shape, made.dtype)
+        for leaf, made in zip(leaves, parameters, strict=True)
+    ]
+    return pack(initial_state, list(range(len(leaves)))), parameters, specs
+
+
+def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], bool]:
+    """The specs that both the states taken and those returned fit, and whether these are wider.
+
+    Raises:
+        TypeError: they differ in structure or dtypes.
+    """
+    before = flatten(state_spec)
+    try:
+        nest.assert_same_structure(state_spec, result, lists_are_leaves=True)
+        after = flatten(result)
+        alike = all(one.dtype is two.dtype for one, two in zip(before, after, strict=True))
+    except (TypeError, ValueError):
+        alike = False
+    if not alike:
+        raise TypeError(
+            explain(
+                f"{what}: the function returns a state of another kind than it takes",
+                expected=state_spec,
+                received=result,
+            )
+        )
+    wider = [either(one, two) for one, two in zip(before, after, strict=True)]
+    return wider, wider != before
+
+
+def bucketed(
+    dataset: Dataset,
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any,
+    padding_values: Any,
+    pad_to_bucket_boundary: bool,
+    no_padding: bool,
+    drop_remainder: bool,
+) -> Dataset:
+    """`bucket_by_sequence_length`; see there."""
+    from estimatorkit.core.conversion import constant
+    from estimatorkit.core.ops.elementwise import cast, greater_equal
+    from estimatorkit.core.ops.indexing import gather
+    from estimatorkit.core.ops.reduce import reduce_sum
+
+    bounds, sizes = [int(each) for each in bucket_boundaries], list(bucket_batch_sizes)
+    if len(sizes) != len(bounds) + 1:
+        raise ValueError(
+            explain(
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1`",
+                expected=len(bounds) + 1,
+                received=len(sizes),
+            )
+        )
+    by_bucket = np.array(sizes, np.int64)
+
+    def key(*element: Any) -> Any:
+        length = cast(element_length_func(*element), int64)
+        return reduce_sum(cast(greater_equal(length, constant(np.array(bounds, np.int64))), int64))
+
+    def size_of(bucket: Any) -> Any:
+        return gather(constant(by_bucket), bucket)
+
+    def batched(bucket: Any, window: Dataset) -> Dataset:
+        size = size_of(bucket)
+        if no_padding:
+            return window.batch(size, drop_remainder=drop_remainder)
+        shapes = padded_shapes
+        if shapes is None:
+            shapes = window.output_shapes
+        if pad_to_bucket_boundary:
+            limits = constant(np.array([*bounds, 0], np.int64))
+            shapes = pack(
+                dataset.element_spec,
+                [
+                    _to_boundary(shape, gather(limits, bucket) - 1)
+                    for shape in flatten_as(dataset.element_spec, shapes)
+                ],
+            )
+        return window.padded_batch(size, shapes, padding_values, drop_remainder=drop_remainder)
+
+    source = dataset
+    if pad_to_bucket_boundary:
+        source = dataset.filter(
+            lambda *element: cast(element_length_func(*element), int64) < bounds[-1]
+        )
+    return source.group_by_window(key, batched, window_size_func=size_of)
+
+
+def _to_boundary(shape: Any, boundary: Tensor) -> Any:
+    """A padded shape whose unknown dimensions are a bucket's boundary."""
+    from estimatorkit.core.ops.joining import stack
+
+    dims = _shape_of(shape)
+    if dims.is_fully_defined():
+        return dims
+    return stack([boundary if dim is None else np.int64(dim) for dim in dims])

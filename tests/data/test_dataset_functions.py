@@ -1,0 +1,247 @@
+"""Functions given to datasets: what they may use, and how they run on blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core import block_functions, lower
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def drain(session: Any, element: Any) -> list[Any]:
+    found = []
+    while True:
+        try:
+            found.append(session.run(element))
+        except OutOfRangeError:
+            return found
+
+
+def values(dataset: Any) -> list[Any]:
+    return [np.asarray(each).tolist() for each in dataset]
+
+
+def test_a_numeric_function_is_one_call_a_block_and_compiled_for_few_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states = []
+    make = block_functions.State
+
+    def remembered(*args: Any) -> Any:
+        states.append(make(*args))
+        return states[-1]
+
+    monkeypatch.setattr(block_functions, "State", remembered)
+    dataset = Dataset.range(1000).map(lambda x: tf.sqrt(tf.cast(x, tf.float32)))
+    iterator = dataset.make_block_iterator()
+    found = [iterator.next_block(size)[0] for size in (200, 250, 255, 195, 100)]
+    np.testing.assert_allclose(np.concatenate(found), np.sqrt(np.arange(1000)), rtol=1e-6)
+    (state,) = states
+    assert state.compilations["dataset function"] == 3  # for 224, 256 and 112 rows
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (tf.strings.upper, [b"A", b"BC", b""]),
+        (tf.strings.length, [1, 2, 0]),
+        (lambda s: tf.strings.join([s, "!"]), [b"a!", b"bc!", b"!"]),
+        (lambda s: tf.strings.substr(s, 0, 1), [b"a", b"b", b""]),
+        (lambda s: tf.strings.regex_replace(s, "b", "x"), [b"a", b"xc", b""]),
+        (lambda s: tf.equal(s, "bc"), [False, True, False]),
+        (lambda s: tf.string_split([s], "").values, [[b"a"], [b"b", b"c"], []]),
+    ],
+)
+def test_functions_of_strings(function: Any, expected: list[Any]) -> None:
+    assert values(Dataset.from_tensor_slices(["a", "bc", ""]).map(function)) == expected
+
+
+def test_elementwise_string_operations_are_called_once_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+    interpret = lower.interpret
+
+    def counting(ops: Any, *args: Any, **kwargs: Any) -> None:
+        calls.extend(op.type for op in ops)
+        interpret(ops, *args, **kwargs)
+
+    monkeypatch.setattr("estimatorkit.core.block_functions.interpret", counting)
+    lines = [f"{i},{i * 0.5}" for i in range(100)]
+    dataset = Dataset.from_tensor_slices(lines).map(lambda line: tf.decode_csv(line, [[0], [0.0]]))
+    iterator = dataset.make_block_iterator()
+    first, second = iterator.next_block(100)
+    assert first.tolist() == list(range(100))
+    assert second.tolist() == [i * 0.5 for i in range(100)]
+    assert calls.count("DecodeCSV") == 1
+
+
+def test_tables_of_the_graph() -> None:
+    table = tf.lookup.index_table_from_tensor(["a", "b"], num_oov_buckets=1)
+    words = Dataset.from_tensor_slices(["b a", "c", "a b b"]).map(
+        lambda line: table.lookup(tf.string_split([line]).values)
+    )
+    element = words.padded_batch(2, [None]).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        found = drain(session, element)
+    assert [each.tolist() for each in found] == [[[1, 0], [2, 0]], [[0, 1, 1]]]
+
+
+def test_tables_made_inside_of_a_function() -> None:
+    def ids(line: Any) -> Any:
+        table = tf.lookup.index_table_from_tensor(["a", "b"], default_value=9)
+        return table.lookup(line)
+
+    element = Dataset.from_tensor_slices(["b", "x"]).map(ids).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        assert drain(session, element) == [1, 9]
+
+
+def test_random_operations_draw_for_each_element_and_resume() -> None:
+    tf.set_random_seed(3)
+    dataset = Dataset.range(40).repeat(2).map(lambda x: (x, tf.random_uniform([2])))
+    whole = np.array([drawn for _, drawn in dataset])
+    assert len(np.unique(whole)) == 160
+    for position in (0, 13, 40, 79):
+        iterator = dataset.make_block_iterator(3)
+        iterator.skip(position)
+        other = dataset.make_block_iterator(4)
+        other.set_state(iterator.get_state())
+        expected = iterator.next_block(5)[1]
+        np.testing.assert_array_equal(other.next_block(5)[1], expected)
+        one_by_one = dataset.make_block_iterator(3)
+        rows = [one_by_one.next_block(1)[1] for _ in range(min(position + 5, 80))]
+        np.testing.assert_array_equal(np.concatenate(rows)[position:], expected)
+
+
+def test_each_pass_draws_other_numbers() -> None:
+    dataset = Dataset.range(5).map(
+        lambda x: tf.cast(x, tf.float32) * 0 + tf.random_uniform([], seed=1)
+    )
+    first, second = np.array(values(dataset.repeat(2))).reshape(2, 5)
+    assert len(set(first) | set(second)) == 10
+    np.testing.assert_array_equal(values(dataset), first)
+
+
+def test_functions_with_loops_and_conditions() -> None:
+    def power(x: Any) -> Any:
+        _, result = tf.while_loop(lambda i, _: i < x, lambda i, y: (i + 1, y * 2), [np.int64(0), 1])
+        return tf.cond(x > 2, lambda: result, lambda: -result)
+
+    assert values(Dataset.range(5).map(power)) == [-1, -2, -4, 8, 16]
+
+
+def test_a_python_function() -> None:
+    dataset = Dataset.range(4).map(lambda x: tf.py_func(lambda v: v * 2.5, [x], tf.float64))
+    assert values(dataset) == [0, 2.5, 5, 7.5]
+    assert dataset.output_shapes.rank is None
+
+
+def test_shapes_that_depend_on_values() -> None:
+    dataset = Dataset.range(4).map(lambda x: (tf.range(x), tf.ones([x, 2])))
+    assert [(a.tolist(), b.shape) for a, b in dataset] == [
+        ([], (0, 2)),
+        ([0], (1, 2)),
+        ([0, 1], (2, 2)),
+        ([0, 1, 2], (3, 2)),
+    ]
+    sums = dataset.map(lambda a, b: tf.reduce_sum(b) + tf.cast(tf.reduce_sum(a), tf.float32))
+    assert values(sums) == [0, 2, 5, 9]
+
+
+def test_sparse_tensors_in_and_out() -> None:
+    dataset = Dataset.range(1, 4).map(
+        lambda x: tf.SparseTensor([[0], [2]], tf.stack([x, x * 10]), [4])
+    )
+    assert dataset.element_spec == tf.SparseTensorSpec([4], tf.int64)
+    dense = dataset.map(tf.sparse.to_dense)
+    assert values(dense) == [[1, 0, 10, 0], [2, 0, 20, 0], [3, 0, 30, 0]]
+    batched = list(dataset.batch(2))
+    assert batched[0].dense_shape.tolist() == [2, 4]
+    assert batched[0].indices.tolist() == [[0, 0], [0, 2], [1, 0], [1, 2]]
+    assert values(dataset.batch(3).unbatch().map(tf.sparse.to_dense)) == values(dense)
+    assert values(dataset.shuffle(3, 1).map(lambda s: tf.sparse.reduce_sum(s))) != [11, 22, 33]
+
+
+def test_constants_and_inputs_may_be_returned_as_they_are() -> None:
+    dataset = Dataset.range(3).map(lambda x: {"x": x, "one": 1.0, "text": "t"})
+    assert list(dataset)[2] == {"x": 2, "one": 1.0, "text": b"t"}
+
+
+def test_a_dict_is_one_argument_and_a_tuple_several() -> None:
+    pairs = Dataset.from_tensor_slices(({"a": [1, 2]}, [3, 4]))
+    assert values(pairs.map(lambda features, label: features["a"] + label)) == [4, 6]
+
+
+def test_reduce_gives_tensors() -> None:
+    total = Dataset.range(10).reduce(np.int64(0), lambda state, x: state + x)
+    pair = Dataset.range(4).reduce((0.0, np.int64(1)), lambda s, x: (s[0] + 1, s[1] * (x + 1)))
+    limit = tf.placeholder(tf.int64, [])
+    fed = Dataset.range(limit).reduce(np.int64(0), lambda state, x: state + x)
+    with tf.Session() as session:
+        assert session.run(total) == 45
+        assert session.run(pair) == (4.0, 24)
+        assert session.run(fed, {limit: 4}) == 6
+    with pytest.raises(TypeError, match=r"reduce\(\): the function returns a state of another"):
+        Dataset.range(3).reduce(0.0, lambda state, x: x)
+
+
+def test_a_single_element() -> None:
+    one = tf.data.experimental.get_single_element(Dataset.range(5).batch(5))
+    with tf.Session() as session:
+        assert session.run(one).tolist() == [0, 1, 2, 3, 4]
+        with pytest.raises(InvalidArgumentError, match="Dataset was empty"):
+            session.run(Dataset.range(0).get_single_element())
+        with pytest.raises(InvalidArgumentError, match="more than one element"):
+            session.run(Dataset.range(2).get_single_element())
+
+
+def test_flat_map_of_datasets_that_depend_on_outer_tensors() -> None:
+    scale = tf.placeholder(tf.int64, [])
+    dataset = Dataset.range(3).flat_map(lambda x: Dataset.range(x).map(lambda y: x * scale + y))
+    iterator = dataset.make_initializable_iterator()
+    with tf.Session() as session:
+        session.run(iterator.initializer, {scale: 100})
+        assert drain(session, iterator.get_next()) == [100, 200, 201]
+
+
+def test_windows_of_windows() -> None:
+    dataset = (
+        Dataset.range(6)
+        .window(2)
+        .window(2)
+        .flat_map(lambda outer: outer.flat_map(lambda inner: inner.batch(2)))
+    )
+    assert values(dataset) == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_windows_of_pairs() -> None:
+    pairs = Dataset.from_tensor_slices((np.arange(4), np.arange(4.0) / 2))
+    zipped = pairs.window(2).flat_map(lambda a, b: Dataset.zip((a.batch(2), b.batch(2))))
+    assert [(a.tolist(), b.tolist()) for a, b in zipped] == [([0, 1], [0, 0.5]), ([2, 3], [1, 1.5])]
+
+
+def test_a_function_that_returns_no_dataset() -> None:
+    with pytest.raises(TypeError, match="must return a `Dataset` object"):
+        Dataset.range(3).flat_map(lambda x: x)
+
+
+def test_errors_name_the_line_of_the_user() -> None:
+    numbers = Dataset.from_tensor_slices(["1", "x"]).map(tf.string_to_number)  # here
+    with pytest.raises(InvalidArgumentError, match=r"(?s)StringToNumber.*test_dataset_functions"):
+        list(numbers)

@@ -1,0 +1,196 @@
+"""Iterators in graphs: one-shot, initializable, reinitializable, feedable; tensors in datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
+from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def drain(session: Any, element: Any) -> list[Any]:
+    found = []
+    while True:
+        try:
+            found.append(session.run(element))
+        except OutOfRangeError:
+            return found
+
+
+def test_a_placeholder_gives_the_rows_when_the_initializer_is_fed() -> None:
+    rows = tf.placeholder(tf.float32, [None, 2])
+    size = tf.placeholder(tf.int64, [])
+    dataset = Dataset.from_tensor_slices(rows).map(lambda row: row + 1).batch(size)
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    assert element.shape.as_list() == [None, 2]
+    with tf.Session() as session:
+        session.run(iterator.initializer, {rows: np.zeros((5, 2)), size: 3})
+        assert [each.shape for each in drain(session, element)] == [(3, 2), (2, 2)]
+        session.run(iterator.initializer, {rows: np.ones((2, 2)), size: 2})
+        assert drain(session, element)[0].tolist() == [[2, 2], [2, 2]]
+
+
+def test_numbers_of_transformations_may_be_fed() -> None:
+    n = tf.placeholder(tf.int64, [])
+    dataset = Dataset.range(n).skip(n // 5).take(n).shard(2, n % 2).repeat(2).shuffle(n, n)
+    iterator = tf.data.make_initializable_iterator(dataset)
+    with tf.Session() as session:
+        session.run(iterator.initializer, {n: 10})
+        assert sorted(drain(session, iterator.get_next())) == [2, 2, 4, 4, 6, 6, 8, 8]
+        with pytest.raises(InvalidArgumentError, match=r"buffer_size is too small"):
+            session.run(iterator.initializer, {n: 0})
+
+
+def test_a_placeholder_in_a_one_shot_iterator_is_refused() -> None:
+    rows = tf.placeholder(tf.float32, [None], name="rows")
+    with pytest.raises(ValueError, match=r"Cannot capture a placeholder \(name:rows\) by value"):
+        Dataset.from_tensor_slices(rows).make_one_shot_iterator()
+
+
+def test_a_computed_value_in_a_one_shot_iterator() -> None:
+    scale = tf.cumsum(tf.constant([1.0, 2.0]))[1]
+    element = Dataset.range(2).map(lambda x: tf.cast(x, tf.float32) * scale)
+    with tf.Session() as session:
+        assert drain(session, element.make_one_shot_iterator().get_next()) == [0, 3]
+
+
+def test_a_variable_is_read_when_the_iterator_begins() -> None:
+    scale = tf.get_variable("scale", initializer=2.0)
+    iterator = (
+        Dataset.range(3).map(lambda x: tf.cast(x, tf.float32) * scale).make_initializable_iterator()
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(iterator.initializer)
+        assert drain(session, iterator.get_next()) == [0, 2, 4]
+        session.run(scale.assign(5.0))
+        session.run(iterator.initializer)
+        assert drain(session, iterator.get_next()) == [0, 5, 10]
+
+
+def test_assigning_a_variable_in_a_function_is_refused() -> None:
+    count = tf.get_variable("count", initializer=0.0)
+    with pytest.raises(ValueError, match="changes a variable"):
+        Dataset.range(3).map(lambda x: count.assign_add(1.0))
+
+
+def test_structure_and_initializers_of_several_datasets() -> None:
+    train, test = Dataset.range(3).map(lambda x: x * 10), Dataset.range(2)
+    iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+    begin_train, begin_test = iterator.make_initializer(train), iterator.make_initializer(test)
+    element = iterator.get_next()
+    with tf.Session() as session:
+        with pytest.raises(FailedPreconditionError, match="has not been initialized"):
+            session.run(element)
+        session.run(begin_train)
+        assert session.run(element) == 0
+        session.run(begin_test)
+        assert drain(session, element) == [0, 1]
+        session.run(begin_train)
+        assert drain(session, element) == [0, 10, 20]
+    with pytest.raises(TypeError, match="another kind"):
+        iterator.make_initializer(Dataset.from_tensors(1.0))
+    with pytest.raises(ValueError, match="does not have an initializer"):
+        _ = iterator.initializer
+
+
+def test_a_fed_handle_chooses_the_iterator() -> None:
+    training = Dataset.range(100).repeat().make_one_shot_iterator()
+    validation = Dataset.range(-2, 0).make_initializable_iterator()
+    handle = tf.placeholder(tf.string, [])
+    chosen = tf.data.Iterator.from_string_handle(
+        handle, training.output_types, training.output_shapes
+    )
+    element = chosen.get_next() + 1
+    with tf.Session() as session:
+        train, valid = session.run([training.string_handle(), validation.string_handle()])
+        assert [session.run(element, {handle: train}) for _ in range(3)] == [1, 2, 3]
+        session.run(validation.initializer)
+        assert session.run(element, {handle: valid}) == -1
+        assert session.run(element, {handle: train}) == 4
+        with pytest.raises(InvalidArgumentError, match="there is no iterator of this handle"):
+            session.run(element, {handle: "nobody"})
+        other = Dataset.from_tensors(0.5).make_one_shot_iterator()
+        with pytest.raises(InvalidArgumentError, match="another kind"):
+            session.run(element, {handle: session.run(other.string_handle())})
+
+
+def test_sparse_elements_come_as_sparse_tensors() -> None:
+    value = tf.SparseTensorValue([[0, 1], [2, 0]], [5, 6], [3, 2])
+    dataset = Dataset.from_tensor_slices({"s": value, "n": [1, 2, 3]}).batch(2)
+    assert dataset.output_classes == {"s": tf.SparseTensor, "n": tf.Tensor}
+    assert dataset.output_shapes["s"].as_list() == [None, 2]
+    element = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        first, second = drain(session, [tf.sparse.to_dense(element["s"]), element["n"]])
+        assert first[0].tolist() == [[0, 5], [0, 0]]
+        assert first[1].tolist() == [1, 2]
+        assert second[0].tolist() == [[6, 0]]
+
+
+def test_a_sparse_tensor_of_the_graph_as_rows() -> None:
+    whole = tf.sparse.from_dense(tf.placeholder_with_default([[1, 0], [0, 2]], [None, 2]))
+    iterator = Dataset.from_tensor_slices(whole).make_initializable_iterator()
+    element = tf.sparse.to_dense(iterator.get_next())
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert [row.tolist() for row in drain(session, element)] == [[1, 0], [0, 2]]
+
+
+def test_positions_are_restored_to_the_next_element() -> None:
+    def build() -> tuple[Any, Any]:
+        iterator = Dataset.range(50).shuffle(7).batch(3).make_initializable_iterator()
+        return iterator, iterator.get_next()
+
+    iterator, element = build()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        for _ in range(4):
+            session.run(element)
+        saved = iterator_states(session.state)
+        rest = drain(session, element)
+    for before in (True, False):  # the position may come before or after the initializer has run
+        with tf.Graph().as_default():
+            iterator, element = build()
+            with tf.Session() as session:
+                steps = [
+                    lambda session=session: restore_iterators(session.state, saved),
+                    lambda session=session, iterator=iterator: session.run(iterator.initializer),
+                ]
+                for step in steps if before else steps[::-1]:
+                    step()
+                found = drain(session, element)
+        assert [each.tolist() for each in found] == [each.tolist() for each in rest]
+
+
+def test_rows_of_several_shapes_reach_the_session_one_by_one() -> None:
+    dataset = Dataset.range(6).map(lambda x: tf.fill([x % 3], x))
+    element = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        found = [each.tolist() for each in drain(session, element)]
+    assert found == [[], [1], [2, 2], [], [4], [5, 5]]
+
+
+def test_a_dataset_of_a_placeholder_has_no_elements_without_a_session() -> None:
+    rows = tf.placeholder(tf.float32, [None])
+    dataset = Dataset.from_tensor_slices(rows)
+    with pytest.raises(FailedPreconditionError, match="depends on a tensor"):
+        list(dataset)
