@@ -110,14 +110,20 @@ class _Examples(NamedTuple):
     Attributes:
         lists: the values of a feature as a kind.
         name: what errors call an example.
+        place: its number in its batch.
         features: the names of the features of an example, for errors.
         total: how many examples there are.
     """
 
     lists: Mapping[tuple[bytes, int], Lists]
     name: Callable[[int], str]
+    place: Callable[[int], int]
     features: Callable[[int], list[str]]
     total: int
+
+    def about(self, key: str, row: int) -> str:
+        """The words for a feature of an example."""
+        return f"Name: {self.name(row)}, Key: {key}, Index: {self.place(row)}."
 
     def of(self, key: str, dtype: DType) -> Lists:
         """The values of a feature."""
@@ -153,11 +159,14 @@ def parse_rows(
     columns: Sequence[Column],
     defaults: Sequence[NDArray[Any]],
     names: Sequence[bytes] = (),
+    *,
+    places: NDArray[np.int64] | None = None,
 ) -> list[Part]:
     """The columns of examples that are parsed together, but have results of their own.
 
     Args:
         serialized, columns, defaults, names: as for `parse_examples`.
+        places: the number of each example in its batch, where there are several: errors name it.
 
     Returns:
         For dense columns `("dense", values (n, *shape))`; for padded ones `("ragged", values
@@ -169,14 +178,19 @@ def parse_rows(
         InvalidArgumentError: as `parse_examples`.
     """
     wanted = _wanted(columns)
+
+    def place(row: int) -> int:
+        return row if places is None else int(places[row])
+
     if len(serialized) < _FEW:
         messages = [_decoded(_messages()[0], text, _NO_EXAMPLE) for text in serialized]
         features = [each.features.feature for each in messages]
-        return _read(_from_messages(features, wanted, names), columns, defaults)
+        return _read(_from_messages(features, wanted, names, place), columns, defaults)
     found = read_features(serialized, wanted, lambda row, keys: _common_form(serialized[row], keys))
     examples = _Examples(
         dict(zip(wanted, found, strict=True)),
-        functools.partial(_name, names),
+        lambda row: _name(names, place(row)),
+        place,
         lambda row: sorted(_messages()[0].FromString(serialized[row]).features.feature),
         len(serialized),
     )
@@ -206,6 +220,7 @@ def _from_messages(
     features: Sequence[Mapping[str, Any]],
     wanted: Sequence[tuple[bytes, int]],
     names: Sequence[bytes],
+    place: Callable[[int], int] = int,
 ) -> _Examples:
     """What `read_features` finds, from messages: better for few of them."""
     lists = {}
@@ -227,7 +242,11 @@ def _from_messages(
             all(each == kind for each in kinds),
         )
     return _Examples(
-        lists, functools.partial(_name, names), lambda row: sorted(features[row]), len(features)
+        lists,
+        lambda row: _name(names, place(row)),
+        place,
+        lambda row: sorted(features[row]),
+        len(features),
     )
 
 
@@ -263,8 +282,8 @@ def _check_kinds(examples: _Examples, key: str, dtype: DType, upto: int) -> None
         return
     kind = _NAMES[_FIELDS[kinds[row]]]
     raise _error(
-        f"Name: {examples.name(row)}, Key: {key}, Index: {row}.  Data types don't match. Expected "
-        f"type: {_NAMES[LISTS[dtype]]}, Actual type: {kind}",
+        f"{examples.about(key, row)}  Data types don't match. Expected type: "
+        f"{_NAMES[LISTS[dtype]]}, Actual type: {kind}",
         hint=f"ask for {kind}, or write a {LISTS[dtype]}",
     )
 
@@ -290,9 +309,8 @@ def _dense(examples: _Examples, column: Column, default: NDArray[Any] | None) ->
         )
     if row >= 0:
         raise _error(
-            f"Name: {examples.name(row)}, Key: {column.key}, Index: {row}.  Number of "
-            f"{column.dtype.name} values != expected.  Values size: {lists.counts[row]} but output "
-            f"shape: {list(column.shape)}",
+            f"{examples.about(column.key, row)}  Number of {column.dtype.name} values != expected. "
+            f" Values size: {lists.counts[row]} but output shape: {list(column.shape)}",
             hint="VarLenFeature and FixedLenSequenceFeature take any number of values",
         )
     values = lists.values
@@ -309,9 +327,8 @@ def _padded(examples: _Examples, column: Column, default: NDArray[Any] | None) -
     _check_kinds(examples, column.key, column.dtype, row + 1 if row >= 0 else -1)
     if row >= 0:
         raise _error(
-            f"Name: {examples.name(row)}, Key: {column.key}, Index: {row}.  Number of "
-            f"{column.dtype.name} values is not a multiple of stride length. Saw "
-            f"{lists.counts[row]} values but output shape is: "
+            f"{examples.about(column.key, row)}  Number of {column.dtype.name} values is not a "
+            f"multiple of stride length. Saw {lists.counts[row]} values but output shape is: "
             f"[{','.join(map(str, ('?', *column.shape)))}]"
         )
     return "ragged", lists.values.reshape(-1, *column.shape), lists.counts // column.size

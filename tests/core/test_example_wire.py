@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from collections.abc import Callable, Mapping
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core import example_parsing, example_wire
+from estimatorkit.core.columns import RaggedColumn
 from estimatorkit.core.dtypes import float32, int64, string
-from estimatorkit.core.example_parsing import Column, parse_examples, parse_rows
+from estimatorkit.core.example_blocks import parse_block
+from estimatorkit.core.example_parsing import Column, parse_examples, parse_rows, without_batch
 from estimatorkit.core.example_proto import Example
 from estimatorkit.core.wire import encoded_varint
 from estimatorkit.core.wire import message as fields
@@ -340,3 +343,64 @@ def test_strings_among_unknown_fields(strange: bytes, monkeypatch: pytest.Monkey
         for each in (common, strange, common)
     ]
     assert_alike(texts, monkeypatch)
+
+
+# -- blocks
+
+
+def rows_of(outputs: list[Any], row: int) -> list[Any]:
+    return [np.asarray(column[row]).tolist() for column in outputs]
+
+
+@pytest.mark.parametrize("sizes", [None, [4, 4, 4], [4, 4, 1], [1, 0, 5], []])
+def test_a_block_gives_what_its_elements_give(sizes: list[int] | None) -> None:
+    """One parsing of a block is as many parsings of its elements."""
+    draw = random.Random(3)
+    rows = [
+        {
+            "n": [number],
+            "p": [draw.randrange(300) for _ in range(2 * draw.randrange(4))] or None,
+            "s": [b"s%d" % each for each in range(draw.randrange(4))] or None,
+            "i": [4, 0],
+            "v": [1.0, 2.0],
+        }
+        for number in range(12)
+    ]
+    texts = made([{key: values for key, values in row.items() if values} for row in rows])
+    columns = (
+        Column("dense", "n", int64, (1,)),
+        Column("padded", "p", int64, (2,), True),
+        Column("lists", "s", string),
+        Column("sparse", "v", float32, (5,), False, ("i",)),
+        Column("padded", "s", string),
+        Column("dense", "none", string, (), True),
+    )
+    defaults = [np.array(-1), np.array(b"nothing", object)]
+    block: Any
+    if sizes is None:
+        elements: list[Any] = [np.array(text, object) for text in texts]
+        block = np.array(texts, object)
+    else:
+        starts = np.cumsum([0, *sizes])
+        elements = [np.array(texts[a:b], object) for a, b in itertools.pairwise(starts.tolist())]
+        shapes = np.array(sizes, np.int64).reshape(-1, 1)
+        block = RaggedColumn(np.array(texts[: sum(sizes)], object), shapes)
+        if len(set(sizes)) == 1:
+            block = block.flat.reshape(len(sizes), -1)
+    attrs = {"columns": tuple(map(tuple, columns))}
+    found = parse_block([block, np.array([], object), *defaults], attrs)
+    for row, element in enumerate(elements):
+        expected = parse_examples(element.reshape(-1).tolist(), [], columns, defaults)
+        if sizes is None:
+            expected = without_batch(expected, columns)
+        assert rows_of(found, row) == [np.asarray(each).tolist() for each in expected]
+    assert all(len(column) == len(elements) for column in found)
+
+
+def test_errors_in_blocks_name_the_place_in_the_batch() -> None:
+    good, bad = made([{"n": [1]}, {"n": [1, 2]}])
+    block = np.array([[good] * 10, [good] * 6 + [bad] + [good] * 3], object)
+    attrs = {"columns": (tuple(Column("dense", "n", int64)),)}
+    names = np.array([b"name %d" % each for each in range(10)], object)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Name: name 6, Key: n, Index: 6"):
+        parse_block([block, names], attrs)
