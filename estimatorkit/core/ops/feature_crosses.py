@@ -10,13 +10,39 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import farmhash
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.ops.feature_ids import ABSENT, fingerprints
+from estimatorkit.core.ops.feature_ids import ABSENT, KnownHashes
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
 
 HASH_KEY = 0xDECAFCAFFE
 """What the hash begins with by default, as in TensorFlow."""
+
+
+_MURMUR = np.uint64(0xC6A4A7935BD1E995)
+_47 = np.uint64(47)
+
+
+def _mixed(fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """What FingerprintCat64 makes of its second argument alone, so that it can be kept by word."""
+    first = fingerprints * _MURMUR
+    first ^= first >> _47
+    first *= _MURMUR
+    first ^= _MURMUR
+    return first
+
+
+_mixed_words = KnownHashes(lambda words: _mixed(farmhash.fingerprint64(words)))
+
+
+def _joined(before: Any, mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """FingerprintCat64 of `before` and what has been `_mixed`: 5 us for 128."""
+    result: NDArray[np.uint64] = before ^ mixed
+    result *= _MURMUR
+    result ^= result >> _47
+    result *= _MURMUR
+    result ^= result >> _47
+    return result
 
 
 def _crossed(
@@ -27,11 +53,11 @@ def _crossed(
     for parent, widen in zip(parents, expand, strict=True):
         missing = None
         if parent.dtype == object:
-            feature = fingerprints(parent.ravel().tolist()).reshape(parent.shape)
+            feature = _mixed_words(parent.ravel().tolist()).reshape(parent.shape)
         else:
             ids = parent.astype(np.int64, copy=False)
-            feature = ids.view(np.uint64)
-            if (ids == ABSENT).any():
+            feature = _mixed(ids.view(np.uint64))
+            if ids.min(initial=0) == ABSENT:
                 missing = ids == ABSENT
         if widen:
             feature = feature[..., None]
@@ -40,8 +66,9 @@ def _crossed(
             before = np.zeros(np.shape(hashes), np.bool_) if absent is None else absent
             here = np.zeros(feature.shape, np.bool_) if missing is None else missing
             absent = _each_with_each(before, here, np.logical_or)
-        hashes = _each_with_each(hashes, feature, farmhash.fingerprint_cat64)
-    ids = farmhash.buckets(hashes, num_buckets)
+        hashes = _each_with_each(hashes, feature, _joined)
+    hashes %= np.uint64(num_buckets)
+    ids = hashes.view(np.int64)
     return ids if absent is None else np.where(absent, ABSENT, ids)
 
 

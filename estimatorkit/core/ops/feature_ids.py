@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from itertools import repeat
 from typing import Any
 
 import jax.numpy as jnp
@@ -38,28 +37,40 @@ _KNOWN_HASHES = 1 << 17
 # -- hashes of words
 
 
-_hashes: dict[bytes, int] = {}
+class KnownHashes:
+    """Hashes of words, kept: those seen before are looked up, the others hashed at once.
 
+    128 words take 5 us where all are known, and 60 to 150 us where none is. Equal words have equal
+    hashes whoever asks, so threads may share it.
 
-def fingerprints(words: Sequence[bytes]) -> NDArray[np.uint64]:
-    """FarmHash's Fingerprint64 of each word: those seen before from memory, the others at once.
-
-    128 words take 5 us where all are known, and 60 to 150 us where none is.
+    Args:
+        function: hashes words: uint64, one for each.
     """
-    try:
-        return np.fromiter(map(_hashes.__getitem__, words), np.uint64, len(words))
-    except KeyError:
-        pass
-    found = list(map(_hashes.get, words))
-    new = list({word for word, value in zip(words, found, strict=True) if value is None})
-    known = dict(zip(new, farmhash.fingerprint64(new).tolist(), strict=True))
-    if len(_hashes) + len(known) > _KNOWN_HASHES:
-        _hashes.clear()
-    _hashes.update(known)
-    return np.array(
-        [known[word] if value is None else value for word, value in zip(words, found, strict=True)],
-        np.uint64,
-    )
+
+    def __init__(self, function: Callable[[Sequence[bytes]], NDArray[np.uint64]]) -> None:
+        self._function = function
+        self._known: dict[bytes, bytes] = {}  # eight bytes each: joined faster than numbers
+
+    def __call__(self, words: Sequence[bytes]) -> NDArray[np.uint64]:
+        """uint64 `(len(words),)`."""
+        known = self._known
+        try:
+            return np.frombuffer(b"".join([known[word] for word in words]), np.uint64)
+        except KeyError:
+            pass
+        new = [word for word in set(words) if word not in known]
+        hashes = self._function(new).tobytes()
+        found = {word: hashes[8 * at : 8 * at + 8] for at, word in enumerate(new)}
+        eights = [found.get(word) or known[word] for word in words]
+        if len(known) + len(found) > _KNOWN_HASHES:
+            self._known = found
+        else:
+            known.update(found)
+        return np.frombuffer(b"".join(eights), np.uint64)
+
+
+fingerprints = KnownHashes(farmhash.fingerprint64)
+"""FarmHash's Fingerprint64 of each word."""
 
 
 # -- kinds: functions from values to ids, and the positions of absent values
@@ -129,17 +140,30 @@ def _plain(values: NDArray[Any], words: Sequence[Any]) -> Ids:
     return values.astype(np.int64)
 
 
+class _Places(dict[Any, bytes]):
+    """Each word's place in a vocabulary, eight bytes; `other` for words that are not in it."""
+
+    other = (-1).to_bytes(8, "little", signed=True)
+
+    def __missing__(self, word: Any) -> bytes:
+        return self.other
+
+
 _OUTSIDE = ABSENT + 1
-_places: dict[int, dict[Any, int]] = {}
+_places: dict[tuple[int, int], _Places] = {}
 
 
-def _places_of(vocabulary: NDArray[Any]) -> dict[Any, int]:
-    """Each word's place, made once for as long as the array lives."""
-    held = _places.get(id(vocabulary))
+def _places_of(vocabulary: NDArray[Any], other: int) -> _Places:
+    """The places, made once for as long as the array lives."""
+    key = (id(vocabulary), other)
+    held = _places.get(key)
     if held is None:
-        held = {word: place for place, word in enumerate(vocabulary.tolist())}
-        weakref.finalize(vocabulary, _places.pop, id(vocabulary), None)
-        _places[id(vocabulary)] = held
+        numbers = np.arange(len(vocabulary)).astype("<i8").tobytes()
+        eights = [numbers[8 * at : 8 * at + 8] for at in range(len(vocabulary))]
+        held = _Places(zip(vocabulary.tolist(), eights, strict=True))
+        held.other = other.to_bytes(8, "little", signed=True)
+        weakref.finalize(vocabulary, _places.pop, key, None)
+        _places[key] = held
     return held
 
 
@@ -151,15 +175,15 @@ def _looked_up(
     default_value: int,
     source: tuple[str, ...],
 ) -> Ids:
-    other = _OUTSIDE if num_oov_buckets else default_value
-    found = map(_places_of(vocabulary).get, words, repeat(other))
-    ids = np.fromiter(found, np.int64, len(words))
+    places = _places_of(vocabulary, _OUTSIDE if num_oov_buckets else default_value)
+    ids = np.frombuffer(b"".join([places[word] for word in words]), np.int64)
     if num_oov_buckets:
         outside = np.flatnonzero(ids == _OUTSIDE)
         if len(outside):
             new = [words[place] for place in outside]
             if values.dtype != object:
                 new = [b"%d" % number for number in new]
+            ids = ids.copy()
             ids[outside] = farmhash.buckets(fingerprints(new), num_oov_buckets) + len(vocabulary)
     return ids.reshape(values.shape)
 
