@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import itertools
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes as types
-from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import NotFoundError, did_you_mean, explain
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.filesystem import file_errors, open_file
+from estimatorkit.data.csv_layout import Cells, CsvColumn, CsvLayout, column_values
+from estimatorkit.data.csv_parsing import Parser, wrong_cell
+from estimatorkit.data.csv_records import (
+    BYTE_ORDER_MARK,
+    LINE_END,
+    Ints,
+    end_of_records,
+    records,
+)
 
-Record: TypeAlias = tuple[int, list[str]]  # the line on which it begins, counted from 1; its cells
-
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_CHUNK_BYTES = 1 << 24
 
 
 def read_csv(
@@ -42,7 +47,7 @@ def read_csv(
     order mark and blank lines are passed over.
 
     Args:
-        path: the file.
+        path: the file; may be a URL (`gs://...`).
         columns: names of all columns, in the file's order; default: those of the header.
         dtypes: dtypes by column name; a column without one becomes int64 or float32, if all its
             cells are numbers, else string.
@@ -66,14 +71,36 @@ def read_csv(
             a bad row where rows are not to be skipped.
     """
     name = os.fspath(path)
-    dialect = {"delimiter": delimiter, "skipinitialspace": skip_initial_space}
-    records = _records(name, skip_rows, encoding, dialect)
-    if header is True or (header == "infer" and columns is None):
-        first = next(records, None)
-        if first is not None and columns is None:
-            columns = first[1]
-    rows = list(records)
-    if not rows:
+    text = _text(name, encoding)
+    layout = CsvLayout(
+        (),
+        None,
+        delimiter.encode(),
+        na_values=frozenset(),
+        skip_initial_space=skip_initial_space,
+        encoding="utf-8",
+    )
+    start = 0
+    for found, _ in zip(LINE_END.finditer(text), range(skip_rows), strict=False):
+        start = found.end()
+    first = next(records(text, layout, start), None)
+    if first is not None:
+        if header is True or (header == "infer" and columns is None):
+            start = first.end
+        if columns is None:
+            cells = [cell.decode("utf-8", "replace") for cell in first.cells]
+            columns = cells if header else [f"column_{index}" for index in range(len(cells))]
+    names = list(columns or ())
+    _check_names(name, names, dtypes or {})
+    layout = replace(
+        layout,
+        columns=tuple(
+            CsvColumn(index, types.string, b"", each) for index, each in enumerate(names)
+        ),
+        width=len(names),
+    )
+    texts, lines, bad = _parsed(name, text, start, layout)
+    if not len(lines) and not bad:
         raise ValueError(
             explain(
                 f"{name} holds no rows",
@@ -81,86 +108,82 @@ def read_csv(
                 hint="is this the right file, and header= as the file has it?",
             )
         )
-    if columns is None:
-        columns = [f"column_{index}" for index in range(len(rows[0][1]))]
-    _check_names(name, columns, dtypes or {})
-    bad: dict[int, str] = {}
-    complete = []
-    for line, cells in rows:
-        if len(cells) == len(columns):
-            complete.append((line, cells))
-        else:
-            bad[line] = _wrong_count(name, line, cells, columns)
-            if on_bad_rows == "error":
-                raise ValueError(bad[line])
-    by_column = list(zip(*(cells for _, cells in complete), strict=True))
+    layout = replace(
+        layout,
+        na_values=frozenset(each.encode() for each in na_values),
+        missing_hint="fill the cell, or read the column as float32: missing is NaN then",
+    )
     read = {}
-    for index, column in enumerate(columns):
-        wanted = (dtypes or {}).get(column)
-        texts = np.array(by_column[index] if complete else [], dtype=object)
-        read[column] = _convert(texts, None if wanted is None else as_dtype(wanted), na_values)
-        for row, reason in read[column].bad.items():
-            line = complete[row][0]
-            text = explain(
-                f"{name}:{line}: column {column!r} ({index + 1} of {len(columns)}) {reason}",
-                expected=as_dtype(wanted).name,
-                received=repr(texts[row]),
-            )
-            if on_bad_rows == "error":
-                raise ValueError(text)
-            bad.setdefault(line, text)
+    for each, column, values in zip(names, layout.columns, texts, strict=True):
+        read[each], wrong = _converted(layout, column, values, (dtypes or {}).get(each))
+        for row, (typed, cell) in wrong.items():
+            line = int(lines[row])
+            bad.setdefault(line, wrong_cell(name, line, layout, typed, cell))
     if bad:
-        first_reason = bad[min(bad)]
-        warnings.warn(
-            f"{name}: {len(bad)} bad rows skipped; the first: {first_reason}", stacklevel=2
-        )
-    kept = [row for row, (line, _) in enumerate(complete) if line not in bad]
-    return {
-        column: converted.values if len(kept) == len(complete) else converted.values[kept]
-        for column, converted in read.items()
-    }
+        reason = bad[min(bad)]
+        if on_bad_rows == "error":
+            raise ValueError(reason)
+        warnings.warn(f"{name}: {len(bad)} bad rows skipped; the first: {reason}", stacklevel=2)
+    kept = ~np.isin(lines, list(bad))
+    return {each: values if kept.all() else values[kept] for each, values in read.items()}
 
 
-def _records(name: str, skip_rows: int, encoding: str, dialect: dict[str, Any]) -> Iterator[Record]:
-    if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-        encoding = "utf-8-sig"
+def _text(name: str, encoding: str) -> bytes:
+    """A file's content as UTF-8."""
+    with file_errors("read", name), open_file(name) as file:
+        content: bytes = file.read()
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+        return content.removeprefix(BYTE_ORDER_MARK)  # parsing tells what cannot be decoded
     try:
-        with open(name, encoding=encoding, newline="") as file:
-            skipped = sum(1 for _ in itertools.islice(file, skip_rows))
-            reader = csv.reader(file, strict=True, **dialect)
-            line = skipped + 1
-            try:
-                for cells in reader:
-                    if cells:
-                        yield line, cells
-                    line = skipped + reader.line_num + 1
-            except csv.Error as error:
-                raise ValueError(
-                    explain(
-                        f"{name}:{line}: the row that begins here is no CSV",
-                        received=str(error),
-                        hint='a quote within a quoted cell is written twice: ""',
-                    )
-                ) from error
-    except FileNotFoundError as error:
-        raise NotFoundError(None, None, explain(f"there is no file {name}")) from error
+        return content.decode(encoding).encode().removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
-        raise ValueError(_undecodable(name, encoding, error)) from error
+        line = 1 + len(LINE_END.findall(content, 0, error.start))
+        raise ValueError(
+            explain(
+                f"{name}:{line}: byte {error.start} of the file is no {encoding} text",
+                received=repr(content[error.start : error.end]),
+                hint="give the file's encoding, for example encoding='latin-1'",
+            )
+        ) from error
 
 
-def _undecodable(name: str, encoding: str, error: UnicodeDecodeError) -> str:
-    # The decoder reads in chunks: where in the file it stopped must be found again.
-    with Path(name).open("rb") as file:
-        for line, content in enumerate(file, start=1):
-            try:
-                content.decode(encoding)
-            except UnicodeDecodeError as found:
-                return explain(
-                    f"{name}:{line}: byte {found.start + 1} of the line is no {encoding} text",
-                    received=repr(content[found.start : found.end]),
-                    hint="give the file's encoding, for example encoding='latin-1'",
-                )
-    return explain(f"{name} is no {encoding} text", received=str(error))
+def _parsed(
+    name: str, text: bytes, start: int, layout: CsvLayout
+) -> tuple[list[NDArray[Any]], Ints, dict[int, str]]:
+    """The cells of each column as UTF-8, the line of each row, and by line what is wrong."""
+    parser, line = Parser(layout, name), 1 + len(LINE_END.findall(text, 0, start))
+    parts: list[list[NDArray[Any]]] = [[np.empty(0, object)] * len(layout.columns)]
+    lines = [np.empty(0, np.int64)]
+    bad: dict[int, str] = {}
+    while start < len(text):
+        chunk = text[start : start + _CHUNK_BYTES]
+        if start + len(chunk) < len(text):
+            chunk = chunk[: end_of_records(layout, chunk)] or text[start:]
+        parsed = parser.parse(chunk, line)
+        parts.append(parsed.columns)
+        lines.append(parsed.row_lines)
+        bad.update((each.line, each.message) for each in parsed.bad)
+        start += len(chunk)
+        line += parsed.lines
+    return [np.concatenate(each) for each in zip(*parts, strict=True)], np.concatenate(lines), bad
+
+
+def _converted(
+    layout: CsvLayout, column: CsvColumn, texts: NDArray[Any], wanted: Any
+) -> tuple[NDArray[Any], dict[int, tuple[CsvColumn, bytes]]]:
+    """A column's values, and by row the cells that do not fit, with what they should be."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(texts)
+    cells = Cells(distinct.tolist(), codes)
+    candidates: list[Any] = [types.int64, types.float32, types.string]
+    for dtype in candidates if wanted is None else [as_dtype(wanted)]:
+        default = b"" if dtype is types.string else np.nan if dtype.is_floating else None
+        typed = replace(column, dtype=dtype, default=default)
+        values, wrong = column_values(layout, typed, cells)
+        if not wrong:
+            break
+    return values, {row: (typed, cell) for row, cell in wrong.items()}
 
 
 def _check_names(name: str, columns: Sequence[str], dtypes: Mapping[str, Any]) -> None:
@@ -184,66 +207,3 @@ def _check_names(name: str, columns: Sequence[str], dtypes: Mapping[str, Any]) -
                     hint=did_you_mean(column, columns),
                 )
             )
-
-
-def _wrong_count(name: str, line: int, cells: list[str], columns: Sequence[str]) -> str:
-    if len(cells) < len(columns):
-        where = f"column {columns[len(cells)]!r} ({len(cells) + 1} of {len(columns)}) is missing"
-    else:
-        where = f"cell {len(columns) + 1} is one too many"
-    return explain(
-        f"{name}:{line}: {where}",
-        expected=f"{len(columns)} cells",
-        received=f"{len(cells)}: {cells!r}"[:200],
-    )
-
-
-@dataclass
-class _Converted:
-    values: NDArray[Any]
-    bad: dict[int, str]  # row: what is wrong with its cell
-
-
-def _convert(cells: NDArray[Any], dtype: DType | None, na_values: Collection[str]) -> _Converted:
-    missing = np.isin(cells, list(na_values)) if len(cells) else np.zeros(0, bool)
-    if dtype is types.string:
-        return _strings(cells, missing)
-    if dtype is types.bool_:
-        return _booleans(cells)
-    import pandas as pd
-
-    numbers = np.asarray(pd.to_numeric(pd.Series(cells), errors="coerce"))
-    unread = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), bool)
-    unread &= ~missing
-    for row in np.flatnonzero(unread):
-        unread[row] = cells[row].strip().lower().lstrip("+-") != "nan"
-    if dtype is None:
-        if unread.any():
-            return _strings(cells, missing)
-        dtype = as_dtype(numbers.dtype) if numbers.dtype.kind in "iu" else types.float32
-    bad = {int(row): "is not a number" for row in np.flatnonzero(unread)}
-    if dtype.is_integer:
-        fits = numbers.dtype.kind in "iu" or np.isfinite(numbers) & (np.floor(numbers) == numbers)
-        fits = fits & (numbers >= dtype.min) & (numbers <= dtype.max)
-        for row in np.flatnonzero(~fits):
-            reason = "is missing" if missing[row] else f"does not fit {dtype.name}"
-            bad.setdefault(int(row), reason)
-        if not fits.all():
-            # Among floats (NaN for what is missing) large integers have lost their last digits.
-            exact = np.zeros(len(cells), object)
-            exact[fits] = np.asarray(pd.to_numeric(pd.Series(cells[fits])))
-            numbers = exact
-    return _Converted(numbers.astype(dtype.numpy_dtype), dict(sorted(bad.items())))
-
-
-def _strings(cells: NDArray[Any], missing: NDArray[np.bool_]) -> _Converted:
-    values = np.empty(len(cells), object)
-    for row, cell in enumerate(cells):
-        values[row] = b"" if missing[row] else cell.encode()
-    return _Converted(values, {})
-
-
-def _booleans(cells: NDArray[Any]) -> _Converted:
-    values = [_BOOLEANS.get(cell.strip().lower()) for cell in cells]
-    bad = {row: "is not true, false, 1 or 0" for row, value in enumerate(values) if value is None}
-    return _Converted(np.array([bool(value) for value in values]), bad)

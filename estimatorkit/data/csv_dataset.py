@@ -17,7 +17,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import plan as plans
 from estimatorkit.data.csv_files import CsvFormat, CsvRows, SkippedRows
 from estimatorkit.data.csv_inference import CsvText, infer_dtypes, infer_names
-from estimatorkit.data.csv_parsing import CsvColumn, CsvLayout
+from estimatorkit.data.csv_layout import CsvColumn, CsvLayout
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.list_files import matching
 from estimatorkit.data.parameters import Pending, parameter

@@ -7,7 +7,6 @@ A position is a file, the byte and the line at which a chunk begins, and a row i
 from __future__ import annotations
 
 import functools
-import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,9 @@ from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, expl
 from estimatorkit.data.block_iterator import BlockIterator, State
 from estimatorkit.data.buffers import Columns, slice_rows
 from estimatorkit.data.chunks import CHUNK_BYTES, Chunks
-from estimatorkit.data.csv_parsing import CsvLayout, Parsed, Parser, end_of_records, records
+from estimatorkit.data.csv_layout import CsvLayout
+from estimatorkit.data.csv_parsing import Parsed, Parser
+from estimatorkit.data.csv_records import BYTE_ORDER_MARK, LINE_END, end_of_records, records
 from estimatorkit.data.plan import UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.record_files import (
@@ -25,10 +26,6 @@ from estimatorkit.data.record_files import (
     RecordFilesIterator,
     names_iterator,
 )
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 @dataclass
@@ -168,9 +165,9 @@ class CsvFile:
                     received="an empty file",
                 ),
             )
-        end = _LINE_END.match(chunk, header.end)
+        end = LINE_END.match(chunk, header.end)
         body = chunk[end.end() if end else len(chunk) :]
-        return body, 1 + len(_LINE_END.findall(chunk, 0, len(chunk) - len(body)))
+        return body, 1 + len(LINE_END.findall(chunk, 0, len(chunk) - len(body)))
 
     def close(self) -> None:
         """Closes the file; may be called again."""

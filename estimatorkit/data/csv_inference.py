@@ -13,8 +13,8 @@ from estimatorkit.core import dtypes
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import explain
 from estimatorkit.data.chunks import Chunks
-from estimatorkit.data.csv_files import BYTE_ORDER_MARK
-from estimatorkit.data.csv_parsing import CsvLayout, end_of_records, records
+from estimatorkit.data.csv_layout import CsvLayout
+from estimatorkit.data.csv_records import BYTE_ORDER_MARK, end_of_records, records
 
 _CHUNK_BYTES = 1 << 16
 

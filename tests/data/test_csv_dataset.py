@@ -25,7 +25,8 @@ from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data import Dataset, csv_files, csv_parsing
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
-from estimatorkit.data.csv_parsing import CsvColumn, CsvLayout, Parser
+from estimatorkit.data.csv_layout import CsvColumn, CsvLayout
+from estimatorkit.data.csv_parsing import Parser
 from estimatorkit.data.spec import flatten
 from estimatorkit.data.text_lines import TextLineDataset
 from tests.golden.golden_files import FOLDER
@@ -424,7 +425,7 @@ iterator = dataset.make_block_iterator()
 rows = 0
 try:
     while True:
-        rows += iterator.next_block(4)[0].size
+        rows += sum(map(len, iterator.next_block(4)[0]))
 except OutOfRangeError:
     assert rows == 600_000, rows
 assert tracemalloc.get_traced_memory()[1] < 16 << 20, tracemalloc.get_traced_memory()
