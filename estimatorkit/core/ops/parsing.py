@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int64, string
 from estimatorkit.core.errors import explain
+from estimatorkit.core.example_blocks import parse_block
 from estimatorkit.core.example_parsing import (
     LISTS,
     Column,
@@ -260,6 +261,7 @@ register(
     gradient=None,
     where="host",
     accepts="s",
+    on_block=parse_block,
     cases=lambda: [
         Case(
             (
