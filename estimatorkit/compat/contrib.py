@@ -60,3 +60,36 @@ def index_to_string_table_from_tensor(
     """`lookup.index_to_string_table_from_tensor` with `contrib`'s name of the vocabulary."""
     words = vocabulary_list if mapping is None else mapping
     return lookup.index_to_string_table_from_tensor(words, default_value, name)
+
+
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: Any = lookup.FastHashSpec,
+    name: str | None = None,
+) -> Any:
+    """`lookup.index_table_from_file`."""
+    return lookup.index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, name=name
+    )
+
+
+string_to_index_table_from_tensor = index_table_from_tensor
+
+
+def string_to_index(
+    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+) -> Any:
+    """The places of strings in `mapping`, int64."""
+    table = lookup.index_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)
+
+
+def index_to_string(
+    tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None
+) -> Any:
+    """The strings at places of `mapping`."""
+    table = lookup.index_to_string_table_from_tensor(mapping, default_value, name)
+    return table.lookup(tensor)

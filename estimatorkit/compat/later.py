@@ -47,7 +47,6 @@ SENTENCES: dict[str, str] = {
     "contrib.tpu": _TPU,
     "estimator.tpu": _TPU,
     "contrib.learn": _CANNED,
-    "contrib.data": "use data.Dataset: contrib.data ended with TensorFlow 1",
     "contrib.estimator": "use estimator",
     "contrib.losses": "use losses",
     "contrib.metrics": "use metrics",
@@ -56,9 +55,6 @@ SENTENCES: dict[str, str] = {
     "contrib.legacy_seq2seq": "use nn.static_rnn",
     "contrib.cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
     "contrib.crf": "not part of this release",
-    "data.experimental": "it comes with a later release; data.Dataset has what there is",
-    "data.Iterator": "use data.Dataset.make_initializable_iterator",
-    "data.Options": "datasets have no options; `session.run` reads ahead by itself",
     **_later(
         "layers",
         "Conv1D Conv2D Conv3D Dense Layer Dropout Flatten BatchNormalization MaxPooling2D "
@@ -100,7 +96,7 @@ MODULES: dict[str, Table] = {
     **{
         name: Table()
         for name in (
-            *("contrib.cluster_resolver", "contrib.data", "contrib.distribute"),
+            *("contrib.cluster_resolver", "contrib.distribute"),
             *("contrib.estimator", "contrib.learn.python.learn", "contrib.losses"),
             *("contrib.metrics", "contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
             *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),

@@ -159,18 +159,37 @@ MODULES: dict[str, Table] = {
     ),
     "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
     "contrib.layers": Table(
-        behind=("estimatorkit.compat.contrib_layers",),
+        behind=("estimatorkit.compat.contrib_layers", "estimatorkit.compat.contrib_columns"),
+        names={
+            "safe_embedding_lookup_sparse": f"{_CORE}.ops.embedding:safe_embedding_lookup_sparse",
+            "feature_column": "estimatorkit.compat.contrib_columns",
+        },
+    ),
+    "contrib.data": Table(
+        behind=(
+            "estimatorkit.data.experimental",
+            "estimatorkit.compat.contrib_data",
+            "estimatorkit.data",
+        )
+    ),
+    "data.experimental": Table(
+        behind=("estimatorkit.data.experimental",),
+        names=names(
+            "estimatorkit.compat.contrib_data",
+            *("CheckpointInputPipelineHook", "make_saveable_from_iterator"),
+        ),
         instead={
-            "real_valued_column": "use feature_column.numeric_column",
-            "sparse_column_with_hash_bucket": "use "
-            "feature_column.categorical_column_with_hash_bucket",
+            "dense_to_ragged_batch": "use padded_batch or dense_to_sparse_batch",
+            "service": "data is divided among workers by Dataset.shard",
         },
     ),
     "contrib.lookup": Table(
         behind=("estimatorkit.lookup", "estimatorkit"),
         names=names(
             "estimatorkit.compat.contrib",
-            *("index_table_from_tensor", "index_to_string_table_from_tensor"),
+            *("index_table_from_tensor", "index_to_string", "index_to_string_table_from_tensor"),
+            *("string_to_index", "string_to_index_table_from_file"),
+            "string_to_index_table_from_tensor",
         ),
     ),
     "contrib.predictor": Table(behind=("estimatorkit.compat.predictor",)),

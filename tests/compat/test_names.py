@@ -211,8 +211,7 @@ def test_imports_of_what_is_absent_say_what_to_use(statement: str) -> None:
     ("name", "words"),
     [
         ("train.ClusterSpec", "later release"),
-        ("data.experimental", "later release"),
-        ("feature_column.embedding_column", "later release"),
+        ("estimator.TrainSpec", "later release"),
         ("RaggedTensor", "SparseTensor"),
         ("contrib.tpu.TPUEstimator", "estimator.Estimator"),
         ("distribute.MirroredStrategy", "later release"),
