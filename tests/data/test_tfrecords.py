@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -232,3 +233,87 @@ def test_fixed_length_arguments(tmp_path: Path) -> None:
             FixedLengthRecordDataset(tmp_path / "file", *arguments)
     with pytest.raises(tf.errors.NotFoundError):
         FixedLengthRecordDataset(tmp_path / "no", 1).make_block_iterator().next_block(1)
+
+
+# -- against TensorFlow
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/tfrecords.json").read_text("utf-8"))
+# What TensorFlow says of a file that ends within a header: nothing.
+STRICTER = {"cut in a header": (tf.errors.DataLossError, "truncated record at 16")}
+# The words in which both agree.
+WORDS = {
+    "cut in data": "truncated record at 33",
+    "another length": "corrupted record at 16",
+    "other data": "corrupted record at ",
+    "no records": "corrupted record at 0",
+    "not whole": "Excluding the header (2 bytes) and footer (0 bytes), input file",
+    "smaller than its header": "",
+}
+
+
+def check_golden(name: str, golden: Any, dataset: Dataset) -> None:
+    iterator = dataset.make_block_iterator()
+    elements = [bytes.fromhex(each) for each in golden["elements"]]
+    got: list[bytes] = []
+    while len(got) < len(elements):
+        got += iterator.next_block(2)[0].tolist()
+    assert got == elements
+    error = golden["error"]
+    with pytest.raises(tf.errors.OpError) as raised:
+        iterator.next_block(1)
+    if name in STRICTER:
+        assert error is None
+        kind, words = STRICTER[name]
+    elif error is None:
+        kind, words = tf.errors.OutOfRangeError, ""
+    else:
+        words = WORDS[name]
+        assert words in error["first_line"]
+        internal = error["class"] == "InternalError"  # "an implementation error", says TensorFlow
+        kind = getattr(tf.errors, "InvalidArgumentError" if internal else error["class"])
+    assert type(raised.value) is kind
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("name", GOLDEN["files"])
+def test_files_of_tensorflow(name: str, tmp_path: Path) -> None:
+    golden = GOLDEN["files"][name]
+    (tmp_path / name).write_bytes(bytes.fromhex(golden["bytes"]))
+    check_golden(name, golden, TFRecordDataset(tmp_path / name, golden["compression"]))
+
+
+@pytest.mark.parametrize("name", GOLDEN["fixed"])
+def test_records_of_fixed_length_as_tensorflow(name: str, tmp_path: Path) -> None:
+    golden = GOLDEN["fixed"][name]
+    (tmp_path / name).write_bytes(bytes.fromhex(golden["bytes"]))
+    check_golden(name, golden, FixedLengthRecordDataset(tmp_path / name, **golden["arguments"]))
+
+
+def test_examples_of_tensorflow(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes.fromhex(GOLDEN["examples"]["bytes"]))
+    features = {
+        "number": tf.FixedLenFeature([2], tf.int64),
+        "measure": tf.FixedLenFeature([], tf.float32),
+        "words": tf.VarLenFeature(tf.string),
+        "none": tf.FixedLenFeature([], tf.string, "nothing"),
+    }
+    records = tf.data.TFRecordDataset(tmp_path / "file")
+    batches = records.batch(5).map(lambda texts: tf.parse_example(texts, features))
+    singles = records.map(lambda text: tf.parse_single_example(text, features))
+    with tf.Graph().as_default(), tf.Session() as session:
+        batch = batches.make_one_shot_iterator().get_next()
+        single = singles.make_one_shot_iterator().get_next()
+        for golden in GOLDEN["examples"]["batches"]:
+            found = session.run(batch)
+            assert found["number"].tolist() == golden["number"]
+            assert found["measure"].tolist() == golden["measure"]
+            assert found["none"].tolist() == [each.encode() for each in golden["none"]]
+            assert found["words"].indices.tolist() == golden["indices"]
+            assert found["words"].values.tolist() == [each.encode() for each in golden["words"]]
+            assert found["words"].dense_shape.tolist() == golden["shape"]
+            for row, number in enumerate(golden["number"]):
+                one = session.run(single)
+                assert one["number"].tolist() == number
+                own = [each for place, each in golden["indices"] if place == row]
+                assert one["words"].indices.reshape(-1).tolist() == own
+                assert one["words"].dense_shape.tolist() == [len(own)]
