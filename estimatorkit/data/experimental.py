@@ -28,6 +28,7 @@ from estimatorkit.data.options import (
 )
 from estimatorkit.data.parameters import parameter
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, Range
+from estimatorkit.data.record_writing import TFRecordWriter
 from estimatorkit.data.spec import TensorSpec, compatible
 from estimatorkit.lazy import listing
 
@@ -298,6 +299,7 @@ __all__ = [
     "DistributeOptions",
     "OptimizationOptions",
     "Options",
+    "TFRecordWriter",
     "ThreadingOptions",
     "assert_cardinality",
     "bucket_by_sequence_length",

@@ -235,6 +235,49 @@ def test_fixed_length_arguments(tmp_path: Path) -> None:
         FixedLengthRecordDataset(tmp_path / "no", 1).make_block_iterator().next_block(1)
 
 
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+def test_a_dataset_is_written(compression: str | None, tmp_path: Path) -> None:
+    source = write(tmp_path / "source")
+    with tf.Graph().as_default(), tf.Session() as session:
+        name = tf.placeholder(tf.string, [])
+        writer = tf.data.experimental.TFRecordWriter(tmp_path / "target", compression)
+        written = writer.write(tf.data.TFRecordDataset(name).repeat(2))
+        assert written.outputs == ()
+        session.run(written, {name: source})
+    assert elements(TFRecordDataset(tmp_path / "target", compression)) == RECORDS * 2
+    assert open_files(tmp_path) == 0
+    with tf.Graph().as_default():
+        for wrong in (tf.data.Dataset.range(3), tf.data.TFRecordDataset(source).batch(2)):
+            with pytest.raises(TypeError, match="must produce scalar strings"):
+                tf.data.experimental.TFRecordWriter("file").write(wrong)
+        with pytest.raises(TypeError, match="must be a Dataset"):
+            tf.data.experimental.TFRecordWriter("file").write([b"a"])
+
+
+def test_names_that_a_graph_computes(tmp_path: Path) -> None:
+    """Of placeholders, and of the function given to interleave."""
+    names = [write(tmp_path / name, [name.encode() * 2, b"end"]) for name in "ab"]
+    (tmp_path / "fixed").write_bytes(b"012345")
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = tf.placeholder(tf.string, [None])
+        size = tf.placeholder(tf.int64, [])
+        mixed = tf.data.Dataset.from_tensor_slices(names).interleave(
+            lambda name: TFRecordDataset(name), cycle_length=2
+        )
+        fixed = FixedLengthRecordDataset(str(tmp_path / "fixed"), size)
+        for dataset, feed, expected in (
+            (TFRecordDataset(given), {given: names}, [b"aa", b"end", b"bb", b"end"]),
+            (mixed, {}, [b"aa", b"bb", b"end", b"end"]),
+            (fixed, {size: 2}, [b"01", b"23", b"45"]),
+        ):
+            iterator = dataset.make_initializable_iterator()
+            element = iterator.get_next()
+            session.run(iterator.initializer, feed)
+            assert [session.run(element) for _ in expected] == expected
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(element)
+
+
 # -- against TensorFlow
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/tfrecords.json").read_text("utf-8"))
