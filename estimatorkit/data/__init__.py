@@ -28,11 +28,13 @@ _lazy_getattr = attach(
         **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
         **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
         **names("estimatorkit.data.text_lines", "TextLineDataset"),
+        **names("estimatorkit.data.parquet", "ArrowDataset", "ParquetDataset"),
     },
 )[0]
 
 __all__ = [
     "AUTOTUNE",
+    "ArrowDataset",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "BlockIterator",
@@ -41,6 +43,7 @@ __all__ = [
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",
+    "ParquetDataset",
     "SparseTensorSpec",
     "TFRecordDataset",
     "TensorSpec",

@@ -80,8 +80,11 @@ class RecordFilesIterator(BlockIterator):
                 self._leave()
                 raise
             if records:
-                return [np.array(records, object)]
+                return self._columns(records)
             self._leave()
+
+    def _columns(self, records: list[Any]) -> Columns:
+        return [np.array(records, object)]
 
     def _skip(self, n: int) -> int:
         skipped = 0

@@ -1,0 +1,539 @@
+"""`ParquetDataset` and `ArrowDataset`: the rows of Parquet and of Arrow (Feather) files.
+
+A file is read one row group (or record batch) at a time, and of a row group some rows at a time, by
+pyarrow (the extra `arrow`). A position is a file, a row group and a row in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    UnimplementedError,
+    did_you_mean,
+    explain,
+)
+from estimatorkit.core.filesystem import file_errors, open_file
+from estimatorkit.data.block_iterator import BlockIterator, State
+from estimatorkit.data.buffers import Columns, slice_rows
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.parameters import Pending, integer
+from estimatorkit.data.plan import UNKNOWN, Plan
+from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.record_files import RecordFilesIterator, file_names, names_iterator
+from estimatorkit.data.spec import TensorSpec
+
+Missing: TypeAlias = Mapping[str, Any] | Literal["default"] | None
+"""What stands for nulls: by column; "default" is NaN for floats and b"" for strings; None: none."""
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"{what} needs pyarrow",
+                received=str(error),
+                hint="pip install 'estimatorkit[arrow]'",
+            ),
+        ) from error
+    return pyarrow
+
+
+# -- one open file
+
+
+class _Groups(ABC):
+    """An open file as groups of rows.
+
+    Args:
+        name: the file.
+    """
+
+    what: str
+
+    def __init__(self, name: str) -> None:
+        arrow = _pyarrow(self.what)
+        self._file = open_file(name)
+        self._finalizer = weakref.finalize(self, self._file.close)
+        try:
+            with file_errors("read", name):
+                self._table = self._opened(arrow)
+        except arrow.ArrowException as error:
+            self.close()
+            raise DataLossError(
+                None,
+                None,
+                explain(
+                    f"{name} is no file that {self.what} reads, or is damaged",
+                    received=str(error),
+                ),
+            ) from error
+
+    @abstractmethod
+    def _opened(self, arrow: Any) -> Any:
+        """Opens the table in `_file`."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any:
+        """The columns' names and Arrow types."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of groups."""
+
+    @abstractmethod
+    def rows(self, group: int) -> int:
+        """How many rows a group has."""
+
+    @abstractmethod
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        """A group's rows, as Arrow's record batches of at most `size` rows."""
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._finalizer()
+
+
+class _Parquet(_Groups):
+    what = "ParquetDataset()"
+
+    def _opened(self, arrow: Any) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(self._file)
+
+    @property
+    def schema(self) -> Any:
+        return self._table.schema_arrow
+
+    @property
+    def count(self) -> int:
+        return int(self._table.num_row_groups)
+
+    def rows(self, group: int) -> int:
+        return int(self._table.metadata.row_group(group).num_rows)
+
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        return iter(self._table.iter_batches(size, row_groups=[group], columns=columns))
+
+
+class _Arrow(_Groups):
+    what = "ArrowDataset()"
+
+    def _opened(self, arrow: Any) -> Any:
+        return arrow.ipc.open_file(self._file)
+
+    @property
+    def schema(self) -> Any:
+        return self._table.schema
+
+    @property
+    def count(self) -> int:
+        return int(self._table.num_record_batches)
+
+    def rows(self, group: int) -> int:
+        return int(self._table.get_batch(group).num_rows)
+
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        batch = self._table.get_batch(group).select(columns)
+        starts = range(0, batch.num_rows, size)
+        return (batch.slice(start, size) for start in starts)
+
+
+class TableFile:
+    """An open file of a table, as rows of columns (see `RecordFile`).
+
+    Args:
+        open_groups: opens a file.
+        layout: its columns.
+        name: the file.
+        offset: where to begin: 0, or what the property was.
+
+    Raises:
+        InvalidArgumentError: a column is not there, or has another type.
+    """
+
+    def __init__(
+        self, open_groups: Callable[[str], _Groups], layout: TableLayout, name: str, offset: Any = 0
+    ) -> None:
+        self._layout = layout
+        self._name = name
+        self._groups = open_groups(name)
+        _check_schema(name, self._groups, layout)
+        place = offset or {"group": 0, "row": 0}
+        self._group = place["group"]
+        self._begin(place["row"])
+
+    def _begin(self, row: int) -> None:
+        """Goes to a row of the group."""
+        self._row = row
+        self._batches: Iterator[Any] | None = None
+        self._block: Columns = []
+        self._used = 0  # rows of the block
+
+    @property
+    def offset(self) -> State:
+        """Where the next row is."""
+        return {"group": self._group, "row": self._row}
+
+    def read(self, n: int) -> Columns:
+        """The columns of the next 1 to `n` rows; none at the end."""
+        while self._group < self._groups.count:
+            if self._block and self._used < len(self._block[0]):
+                used = self._used
+                self._used = min(used + n, len(self._block[0]))
+                self._row += self._used - used
+                return slice_rows(self._block, used, self._used)
+            if not self._load():
+                self._group += 1
+                self._begin(0)
+        return []
+
+    def skip(self, n: int) -> int:
+        """Passes over up to `n` rows; returns how many: 0 at the end only."""
+        skipped = 0
+        while skipped < n and self._group < self._groups.count:
+            left = self._groups.rows(self._group) - self._row
+            count = min(left, n - skipped)
+            skipped += count
+            if count == left:
+                self._group += 1
+                self._begin(0)
+            else:
+                self._begin(self._row + count)
+        return skipped
+
+    def _load(self) -> bool:
+        """Converts the next rows of the group."""
+        layout, passed = self._layout, 0
+        with file_errors("read", self._name):
+            if self._batches is None:
+                self._batches = self._groups.batches(
+                    self._group, list(layout.names), layout.batch_rows
+                )
+                passed = self._row
+            for batch in self._batches:
+                if passed < batch.num_rows:
+                    rest = batch.slice(passed)
+                    self._block = [
+                        self._column(rest.column(name), name, spec) for name, spec in layout.pairs()
+                    ]
+                    self._used = 0
+                    return True
+                passed -= batch.num_rows
+        return False
+
+    def _column(self, values: Any, name: str, spec: TensorSpec) -> NDArray[Any]:
+        if values.null_count or (spec.shape.rank and values.flatten().null_count):
+            values = self._filled(values, name, spec)
+        return _to_numpy(values, spec)
+
+    def _filled(self, values: Any, name: str, spec: TensorSpec) -> Any:
+        missing = self._layout.missing
+        default: Any = None
+        if missing == "default" and not spec.shape.rank:
+            default = np.nan if spec.dtype.is_floating else None
+            default = b"" if spec.dtype is dtypes.string else default
+        elif isinstance(missing, Mapping):
+            default = missing.get(name)
+        if default is None or spec.shape.rank:
+            nulls = np.asarray(values.is_null())
+            if not nulls.any():
+                nulls = np.asarray(values.flatten().is_null()).reshape(len(values), -1).any(axis=1)
+            first = int(nulls.argmax())
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"{self._name}: column {name!r} holds a null in row {self._row + first} of row "
+                    f"group {self._group}",
+                    expected=spec.dtype.name,
+                    received="null",
+                    hint=f"say what stands for it: missing={{{name!r}: ...}}",
+                ),
+            )
+        import pyarrow as arrow
+
+        kind = values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
+        values = values.cast(kind)
+        if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
+            default = default.decode() if isinstance(default, bytes) else default
+        return values.fill_null(arrow.scalar(default, kind))
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._begin(self._row)
+        self._groups.close()
+
+
+# -- types
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What is read of each file.
+
+    Attributes:
+        names: of the columns, sorted.
+        specs: what a value of each is.
+        missing: what stands for nulls.
+        batch_rows: rows converted at a time.
+    """
+
+    names: tuple[str, ...]
+    specs: tuple[TensorSpec, ...]
+    missing: Missing
+    batch_rows: int
+
+    def pairs(self) -> Iterator[tuple[str, TensorSpec]]:
+        """Names and specs."""
+        return zip(self.names, self.specs, strict=True)
+
+
+def _spec_of(kind: Any, where: str) -> TensorSpec:
+    """What a value of an Arrow type is.
+
+    Raises:
+        InvalidArgumentError: nothing that a tensor holds.
+    """
+    import pyarrow as arrow
+
+    types, hint = arrow.types, "leave the column out with columns=[...]"
+    if types.is_dictionary(kind):
+        return _spec_of(kind.value_type, where)
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return TensorSpec((), as_dtype(kind.to_pandas_dtype()))
+    if any(
+        is_text(kind)
+        for is_text in (
+            *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
+            types.is_fixed_size_binary,
+        )
+    ):
+        return TensorSpec((), dtypes.string)
+    if types.is_fixed_size_list(kind):
+        inner = _spec_of(kind.value_type, where)
+        return TensorSpec([kind.list_size, *inner.shape.as_list()], inner.dtype)
+    if types.is_list(kind) or types.is_large_list(kind):
+        hint = (
+            "its rows differ in length: pad them to one length and write a fixed-size list "
+            f"(pyarrow.list_({kind.value_type}, n)), or leave the column out with columns=[...]"
+        )
+    elif types.is_temporal(kind):
+        hint = "write it as a number, for example table.column(name).cast('int64')"
+    elif types.is_decimal(kind):
+        hint = "write it as float64: table.column(name).cast('float64')"
+    raise InvalidArgumentError(
+        None,
+        None,
+        explain(
+            f"{where} holds values that no tensor holds",
+            expected="numbers, booleans, strings, or lists of them of one length",
+            received=str(kind),
+            hint=hint,
+        ),
+    )
+
+
+def _to_numpy(values: Any, spec: TensorSpec) -> NDArray[Any]:
+    import pyarrow as arrow
+
+    kind = values.type
+    if spec.shape.rank:
+        inner = TensorSpec(spec.shape.as_list()[1:], spec.dtype)
+        rows: NDArray[Any] = _to_numpy(values.flatten(), inner).reshape(-1, *spec.shape.as_list())
+        return rows
+    if arrow.types.is_dictionary(kind):
+        distinct = _to_numpy(values.dictionary, spec)
+        return distinct[values.indices.to_numpy(zero_copy_only=False)]
+    if spec.dtype is not dtypes.string:
+        return np.asarray(values.to_numpy(zero_copy_only=False), spec.dtype.numpy_dtype)
+    if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
+        values = values.cast(arrow.large_binary())
+    out = np.empty(len(values), object)
+    out[:] = values.to_numpy(zero_copy_only=False)
+    return out
+
+
+def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
+    schema = groups.schema
+    for column, spec in layout.pairs():
+        _check_column(name, schema, column)
+        found = _spec_of(schema.field(column).type, f"{name}: column {column!r}")
+        if found != spec:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"{name}: column {column!r} has another type than in the first file",
+                    expected=spec,
+                    received=f"{found} ({schema.field(column).type})",
+                    hint="write all files with one schema: table.cast(schema)",
+                ),
+            )
+
+
+def _check_column(name: str, schema: Any, column: str) -> None:
+    if column not in schema.names:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"{name}: there is no column {column!r}",
+                expected=f"one of {schema.names}",
+                received=repr(column),
+                hint=did_you_mean(column, schema.names),
+            ),
+        )
+
+
+# -- datasets
+
+
+class TableIterator(RecordFilesIterator):
+    """The rows of files of tables."""
+
+    def _columns(self, records: list[Any]) -> Columns:
+        return records
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows(Plan):
+    """The rows of files of tables, as dicts.
+
+    Args:
+        filenames: strings `(n,)`.
+        layout: their columns.
+        kind: how a file is opened.
+    """
+
+    filenames: Any
+    layout: TableLayout
+    kind: type[_Groups]
+
+    @property
+    def element_spec(self) -> dict[str, TensorSpec]:
+        return dict(self.layout.pairs())
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        open_file = functools.partial(TableFile, self.kind, self.layout)
+        return TableIterator(names_iterator(self.filenames, seeds), open_file)
+
+
+def _plan(
+    kind: type[_Groups],
+    filenames: Any,
+    columns: Sequence[str] | None,
+    batch_rows: int,
+    missing: Missing,
+) -> TableRows:
+    _pyarrow(kind.what)
+    names = file_names(filenames, kind.what)
+    if isinstance(names, (Pending, Plan)):
+        raise TypeError(
+            explain(
+                f"{kind.what} looks at the first file when it is called",
+                expected="file names as Python strings",
+                received=filenames,
+            )
+        )
+    if not len(names):
+        raise ValueError(explain(f"{kind.what} needs at least one file", received=filenames))
+    first = names[0].decode("utf-8", "surrogateescape")
+    groups = kind(first)
+    schema = groups.schema
+    groups.close()
+    chosen = list(schema.names if columns is None else columns)
+    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    if repeated or not chosen:
+        raise ValueError(
+            explain(f"{kind.what}: columns", expected="names that differ", received=chosen)
+        )
+    for name in chosen:
+        _check_column(first, schema, name)
+    if not isinstance(missing, Mapping) and missing not in (None, "default"):
+        raise ValueError(
+            explain(
+                f"{kind.what}: missing",
+                expected="None, 'default', or a dict by column name",
+                received=repr(missing),
+            )
+        )
+    for name in missing if isinstance(missing, Mapping) else ():
+        if name not in chosen:
+            raise ValueError(
+                explain(
+                    f"{kind.what}: missing names a column that is not read",
+                    expected=f"one of {chosen}",
+                    received=repr(name),
+                    hint=did_you_mean(name, chosen),
+                )
+            )
+    chosen.sort()
+    specs = [_spec_of(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]
+    size = integer(f"{kind.what}: batch_rows", batch_rows, least=1)
+    return TableRows(names, TableLayout(tuple(chosen), tuple(specs), missing, size), kind)
+
+
+class ParquetDataset(Dataset):
+    """The rows of Parquet files, dicts by column name, one file after the other.
+
+    Strings are `bytes`; fixed-size lists of numbers are vectors. Needs pyarrow (extra `arrow`).
+
+    Args:
+        filenames: a name or a list of names; may be URLs (`gs://...`).
+        columns: those that are read; None for all.
+        batch_rows: rows decoded at a time: bounds the memory, has no effect on what comes.
+        missing: what stands for nulls: a dict by column name, or "default": NaN for floats and b""
+            for strings. By default, and in other columns, a null is an error.
+
+    Raises:
+        NotFoundError: a file is not there.
+        InvalidArgumentError: a column is not there, has another type than in the first file, or a
+            null or a type that no tensor holds; file, column and row are named.
+        DataLossError: a file is damaged.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = 65536,
+        missing: Missing = None,
+    ) -> None:
+        super().__init__(_plan(_Parquet, filenames, columns, batch_rows, missing))
+
+
+class ArrowDataset(Dataset):
+    """The rows of Arrow files (IPC file format, Feather version 2): see `ParquetDataset`."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = 65536,
+        missing: Missing = None,
+    ) -> None:
+        super().__init__(_plan(_Arrow, filenames, columns, batch_rows, missing))
