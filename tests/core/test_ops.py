@@ -71,6 +71,7 @@ ELSEWHERE = {
         for type_ in registry.registered_types()
         if "Dataset" in type_
     },
+    "DatasetToTFRecord": "../data/test_tfrecords.py",
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
 }
 

@@ -242,6 +242,7 @@ def test_a_dataset_is_written(compression: str | None, tmp_path: Path) -> None:
         name = tf.placeholder(tf.string, [])
         writer = tf.data.experimental.TFRecordWriter(tmp_path / "target", compression)
         written = writer.write(tf.data.TFRecordDataset(name).repeat(2))
+        assert written.type == "DatasetToTFRecord"
         assert written.outputs == ()
         session.run(written, {name: source})
     assert elements(TFRecordDataset(tmp_path / "target", compression)) == RECORDS * 2
