@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import farmhash
 from estimatorkit.core.dtypes import int64
-from estimatorkit.core.ops.feature_ids import ABSENT, KnownHashes
+from estimatorkit.core.ops.feature_ids import ABSENT, KnownHashes, infer_dense
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
@@ -46,14 +46,20 @@ def _joined(before: Any, mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _crossed(
-    *parents: NDArray[Any], num_buckets: int, hash_key: int, expand: tuple[bool, ...]
+    *parents: NDArray[Any],
+    num_buckets: int,
+    hash_key: int,
+    expand: tuple[bool, ...],
+    mixed: tuple[bool, ...],
 ) -> NDArray[np.int64]:
     hashes: Any = np.uint64(hash_key)
     absent: Any = None
-    for parent, widen in zip(parents, expand, strict=True):
+    for parent, widen, is_mixed in zip(parents, expand, mixed, strict=True):
         missing = None
         if parent.dtype == object:
             feature = _mixed_words(parent.ravel().tolist()).reshape(parent.shape)
+        elif is_mixed:
+            feature = parent.view(np.uint64)
         else:
             ids = parent.astype(np.int64, copy=False)
             feature = _mixed(ids.view(np.uint64))
@@ -70,6 +76,27 @@ def _crossed(
     hashes %= np.uint64(num_buckets)
     ids = hashes.view(np.int64)
     return ids if absent is None else np.where(absent, ABSENT, ids)
+
+
+def _mixed_ids(words: Any, *, expand: int) -> NDArray[np.int64]:
+    mixed = _mixed_words(words.ravel().tolist()).view(np.int64)
+    return mixed.reshape(*words.shape, *[1] * expand)
+
+
+register(
+    "MixedIds",  # strings for several crosses: CrossedIds takes them where `mixed` says so
+    _mixed_ids,
+    where="host",
+    infer=infer_dense,
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (np.array([b"a", b""], object),),
+            {"expand": 1},
+            np.array([[-5046063932562413183], [8159297023016824184]]),
+        )
+    ],
+)
 
 
 def _each_with_each(first: Any, second: Any, function: Any) -> Any:
@@ -106,7 +133,12 @@ register(
                 np.array([[7, ABSENT], [1, 2]]),
                 np.array([b"x", b"y"], object),
             ),
-            {"num_buckets": 1000, "hash_key": HASH_KEY, "expand": (False, False, True)},
+            {
+                "num_buckets": 1000,
+                "hash_key": HASH_KEY,
+                "expand": (False, False, True),
+                "mixed": (False, False, False),
+            },
             np.array([[454, ABSENT, 995, ABSENT], [378, 614, 580, 244]]),
         )
     ],

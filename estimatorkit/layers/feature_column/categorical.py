@@ -7,6 +7,7 @@ TensorFlow; a sparse one says itself what is there.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import elementwise
 from estimatorkit.core.ops.parsing import VarLenFeature
-from estimatorkit.core.registry import output
+from estimatorkit.core.registry import lookup, output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
@@ -97,9 +98,25 @@ class KeyedColumn(CategoricalColumn):
         return Ids(self._ids(features, True))
 
     def _ids(self, features: Features, steps: bool) -> Tensor:
+        raw = self.checked_raw(features)
+        kind, attrs = self.kind
+        self.note(attrs)
+        return ids_of(raw, kind, attrs, steps=steps)
+
+    def checked_raw(self, features: Features) -> Raw:
+        """The raw feature, of the right dtype."""
         raw = features.raw(self.key, self.described())
         self.check(raw)
-        return ids_of(raw, *self.kind, steps=steps)
+        return raw
+
+    def note(self, attrs: Mapping[str, Any]) -> None:
+        """Called when an operation has been made with these attributes."""
+
+    def host_ids(self, features: Features) -> Tensor:
+        """The ids for operations on the host."""
+        ids = super().host_ids(features)
+        on_host = lookup(ids.op.type).where == "host"
+        return ids if on_host else self._ids(features, False)  # else a part of what is packed
 
 
 def ids_of(raw: Raw, kind: str, attrs: dict[str, Any], *, steps: bool = False) -> Tensor:

@@ -18,7 +18,7 @@ from estimatorkit.layers.feature_column.categorical import (
     ids_of,
 )
 from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, Ids
-from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.features import Features, Raw
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,44 @@ class CrossedColumn(CategoricalColumn):
         Raises:
             ValueError: a parent has weights, or a feature's dtype cannot be crossed.
         """
-        sparse: list[tuple[Tensor, bool]] = []
-        dense: list[tuple[Tensor, bool]] = []
+        tensors: list[Tensor] = []
+        expand: list[bool] = []
+        for key in self.ordered(features):
+            if not isinstance(key, str):
+                tensors.append(key.host_ids(features))
+            elif self.raw(features, key).is_sparse:
+                tensors.append(self._rows(features, key))
+            elif self.raw(features, key).value.shape.rank is None:
+                tensors.append(features.tensor(key, self.name))
+            else:
+                tensors.extend(self.raw(features, key).tensors)
+            expand.append(isinstance(key, str) and tensors[-1].shape.rank == 1)
+        ids = output("CrossedIds", tensors, self.attrs(tuple(expand)), "cross")
+        if ids.shape.rank is None:
+            ids.set_shape([None, None])
+        return Ids(ids)
+
+    def attrs(self, expand: tuple[bool, ...], mixed: tuple[bool, ...] | None = None) -> Any:
+        """The attributes of the operation that crosses.
+
+        Args:
+            expand: which inputs lack the second dimension.
+            mixed: which inputs are of `MixedIds`; none by default.
+        """
+        return {
+            "num_buckets": self.hash_bucket_size,
+            "hash_key": HASH_KEY if self.hash_key is None else self.hash_key,
+            "expand": expand,
+            "mixed": mixed or (False,) * len(expand),
+        }
+
+    def ordered(self, features: Features) -> list[CategoricalColumn | str]:
+        """The leaves as TensorFlow hashes them: sparse ones (columns are, to it), then dense ones.
+
+        Raises:
+            ValueError: a parent has weights, or a feature's dtype cannot be crossed.
+        """
         for key in self.leaves:
-            if isinstance(key, str):
-                given = self._raw(features, key)
-                (sparse if given is None else dense).append(
-                    given or (self._rows(features, key), False)
-                )
-                continue
             if isinstance(key, WeightedColumn):
                 raise ValueError(
                     explain(
@@ -88,21 +117,17 @@ class CrossedColumn(CategoricalColumn):
                         hint="cross the column without its weights",
                     )
                 )
-            sparse.append((key.host_ids(features), False))
-        # TensorFlow hashes sparse parents first (columns are sparse to it), then dense ones.
-        tensors, expand = zip(*sparse, *dense, strict=True)
-        attrs = {
-            "num_buckets": self.hash_bucket_size,
-            "hash_key": HASH_KEY if self.hash_key is None else self.hash_key,
-            "expand": tuple(expand),
-        }
-        ids = output("CrossedIds", tensors, attrs, "cross")
-        if ids.shape.rank is None:
-            ids.set_shape([None, None])
-        return Ids(ids)
+        return sorted(
+            self.leaves,
+            key=lambda leaf: isinstance(leaf, str) and not self.raw(features, leaf).is_sparse,
+        )
 
-    def _raw(self, features: Features, key: str) -> tuple[Tensor, bool] | None:
-        """A dense raw feature, and whether it lacks the second dimension; None where sparse."""
+    def raw(self, features: Features, key: str) -> Raw:
+        """The raw feature of a leaf.
+
+        Raises:
+            ValueError: its dtype cannot be crossed.
+        """
         raw = features.raw(key, f"crossed_column {self.name!r}")
         if not (raw.dtype is string or raw.dtype.is_integer):
             raise ValueError(
@@ -114,12 +139,7 @@ class CrossedColumn(CategoricalColumn):
                     hint="use bucketized_column for numbers, and give that in place of the key",
                 )
             )
-        if raw.is_sparse:
-            return None
-        (tensor,) = raw.tensors
-        if tensor.shape.rank is None:
-            return features.tensor(key, self.name), False
-        return tensor, tensor.shape.rank == 1
+        return raw
 
     def _rows(self, features: Features, key: str) -> Tensor:
         """A sparse raw feature in rows, hashed or as it is."""

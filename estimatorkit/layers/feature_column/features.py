@@ -8,12 +8,17 @@ from typing import Any, NamedTuple
 
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, raw_keys
+from estimatorkit.layers.feature_column.columns import (
+    CategoricalColumn,
+    FeatureColumn,
+    Ids,
+    raw_keys,
+)
+from estimatorkit.layers.feature_column.weights import shared_by_graph
 
 TRANSFORMED = "feature_column_ids"
 """The collection of a graph that holds one dict: the ids that its categorical columns have made."""
@@ -148,22 +153,26 @@ class Features:
 
         Ids are made once in a graph, however many layers ask for them.
         """
-        if column in self._transformed:
-            return self._transformed[column]
-        shared: dict[Any, Any] = {}
-        key: Any = None
-        if isinstance(column, CategoricalColumn):
-            who = f"column {column.name!r}"
-            key = (column, *(self.raw(each, who).tensors for each in raw_keys(column)))
-            held = get_default_graph().get_collection_ref(TRANSFORMED)
-            if not held:
-                held.append({})
-            shared = held[0]
-        found = shared.get(key)
-        if found is None:
-            found = shared[key] = column.transform(self)
-        self._transformed[column] = found
-        return found
+        if column not in self._transformed:
+            held = self.held(column)
+            self._transformed[column] = column.transform(self) if held is None else held
+            if held is None and isinstance(column, CategoricalColumn):
+                self.hold(column, self._transformed[column])
+        return self._transformed[column]
+
+    def held(self, column: FeatureColumn) -> Any:
+        """The ids of these features that a categorical column has made in this graph, or None."""
+        if not isinstance(column, CategoricalColumn):
+            return None
+        return shared_by_graph(TRANSFORMED, dict).get(self._key(column))
+
+    def hold(self, column: CategoricalColumn, ids: Ids) -> None:
+        """Keeps what `held` gives."""
+        shared_by_graph(TRANSFORMED, dict)[self._key(column)] = ids
+
+    def _key(self, column: FeatureColumn) -> Any:
+        who = f"column {column.name!r}"
+        return (column, *(self.raw(key, who).tensors for key in raw_keys(column)))
 
 
 def _is_op_name(key: str) -> bool:

@@ -23,6 +23,7 @@ from estimatorkit.layers.feature_column.columns import (
     normalize_columns,
 )
 from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
 
 Column = TypeVar("Column", bound=FeatureColumn)
@@ -131,6 +132,7 @@ def input_layer(
     weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     outputs = []
     with variable_scope(None, default_name="input_layer"):
+        pack(source, columns)
         for column in columns:
             with variable_scope(None, default_name=as_scope(column.scope_name)):
                 flat, made = made_variables(
@@ -266,6 +268,7 @@ class DenseFeatures(_FeaturesLayer):
             training: accepted for Keras's signature.
         """
         source = as_features(features)
+        pack(source, self._columns)
         outputs = self._each(lambda column, weights: flat_tensor(column, source, weights))
         if cols_to_output_tensors is not None:
             cols_to_output_tensors.update(zip(self._columns, outputs, strict=True))

@@ -27,6 +27,7 @@ from estimatorkit.layers.feature_column.input_layer import (
     flat_tensor,
     made_variables,
 )
+from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
@@ -85,6 +86,7 @@ def linear_model(
     scopes = dict(sorted((_unique_scope(column), column) for column in columns))
     columns = list(scopes.values())
     with variable_scope(name):
+        pack(source, columns)
         for inner, column in scopes.items():
             with variable_scope(inner):
                 summed, made = made_variables(

@@ -244,16 +244,21 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
     def host_ids(self, features: Features) -> Tensor:
         """The ids made on the host: from the raw numbers, where nothing normalizes them."""
+        numbers = self.from_raw(features)
+        if numbers is None:
+            numbers = self.source_column.dense_tensor(features, WeightMaker())
+        attrs = {"boundaries": self.boundaries, "expand": int(numbers.shape.rank == 1)}
+        return output("BucketIds", [numbers], attrs, "bucketize")
+
+    def from_raw(self, features: Features) -> Tensor | None:
+        """The raw numbers, `(batch,)` or `(batch, n)`; None where they are normalized or shaped."""
         source = self.source_column
-        attrs = {"boundaries": self.boundaries, "expand": 0}
-        if source.normalizer_fn is None:
-            raw = features.raw(source.key, f"column {self.name!r}")
-            if not raw.is_sparse and not raw.dtype.on_host and raw.dtype.kind in "fi":
-                (numbers,) = raw.tensors
-                if numbers.shape.rank == 1 or numbers.shape[1:] == source.shape:
-                    attrs["expand"] = int(numbers.shape.rank == 1)
-                    return output("BucketIds", [numbers], attrs, "bucketize")
-        return output("BucketIds", [source.dense_tensor(features, WeightMaker())], attrs)
+        raw = features.raw(source.key, f"column {self.name!r}")
+        if source.normalizer_fn is not None or raw.is_sparse or raw.dtype.kind not in "fi":
+            return None
+        (numbers,) = raw.tensors
+        fits = numbers.shape[1:] in ((), source.shape) if numbers.shape.rank else False
+        return numbers if fits else None
 
     def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
         """float32 `(batch, n, buckets)`: 1 at the bucket of each number."""

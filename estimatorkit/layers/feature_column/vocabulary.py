@@ -24,10 +24,8 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
 from estimatorkit.core.number_text import to_number
 from estimatorkit.core.records import read_records
-from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
 from estimatorkit.layers.feature_column.columns import check_key
-from estimatorkit.layers.feature_column.features import Features
 
 VOCABULARY_FILES = "vocabulary_files"
 """The collection of (feature key, path, SHA-256) of the files that a graph's columns have read."""
@@ -179,11 +177,9 @@ class VocabularyFileColumn(KeyedColumn):
         """The column and its file, for an error message."""
         return f"{self.factory}({self.key!r}, {self.vocabulary_file!r})"
 
-    def _ids(self, features: Features, steps: bool) -> Tensor:
-        ids = super()._ids(features, steps)
-        path, fingerprint = ids.op.attrs["source"]
-        get_default_graph().add_to_collection(VOCABULARY_FILES, (self.key, path, fingerprint))
-        return ids
+    def note(self, attrs: Mapping[str, Any]) -> None:
+        """Puts the file into the graph's collection."""
+        get_default_graph().add_to_collection(VOCABULARY_FILES, (self.key, *attrs["source"]))
 
 
 def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
