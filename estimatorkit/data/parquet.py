@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes
-from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -26,6 +25,7 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.filesystem import file_errors, open_file
+from estimatorkit.data.arrow_columns import arrow_spec, arrow_values, first_null
 from estimatorkit.data.block_iterator import BlockIterator, State
 from estimatorkit.data.buffers import Columns, slice_rows
 from estimatorkit.data.dataset import Dataset
@@ -242,11 +242,12 @@ class TableFile:
         return False
 
     def _column(self, values: Any, name: str, spec: TensorSpec) -> NDArray[Any]:
-        if values.null_count or (spec.shape.rank and values.flatten().null_count):
-            values = self._filled(values, name, spec)
-        return _to_numpy(values, spec)
+        row = first_null(values)
+        if row is not None:
+            values = self._filled(values, name, spec, self._row + row)
+        return arrow_values(values, spec)
 
-    def _filled(self, values: Any, name: str, spec: TensorSpec) -> Any:
+    def _filled(self, values: Any, name: str, spec: TensorSpec, row: int) -> Any:
         missing = self._layout.missing
         default: Any = None
         if missing == "default" and not spec.shape.rank:
@@ -255,15 +256,11 @@ class TableFile:
         elif isinstance(missing, Mapping):
             default = missing.get(name)
         if default is None or spec.shape.rank:
-            nulls = np.asarray(values.is_null())
-            if not nulls.any():
-                nulls = np.asarray(values.flatten().is_null()).reshape(len(values), -1).any(axis=1)
-            first = int(nulls.argmax())
             raise InvalidArgumentError(
                 None,
                 None,
                 explain(
-                    f"{self._name}: column {name!r} holds a null in row {self._row + first} of row "
+                    f"{self._name}: column {name!r} holds a null in row {row} of row "
                     f"group {self._group}",
                     expected=spec.dtype.name,
                     received="null",
@@ -282,9 +279,6 @@ class TableFile:
         """Closes the file; may be called again."""
         self._begin(self._row)
         self._groups.close()
-
-
-# -- types
 
 
 @dataclass(frozen=True)
@@ -308,76 +302,15 @@ class TableLayout:
         return zip(self.names, self.specs, strict=True)
 
 
-def _spec_of(kind: Any, where: str) -> TensorSpec:
-    """What a value of an Arrow type is.
-
-    Raises:
-        InvalidArgumentError: nothing that a tensor holds.
-    """
-    import pyarrow as arrow
-
-    types, hint = arrow.types, "leave the column out with columns=[...]"
-    if types.is_dictionary(kind):
-        return _spec_of(kind.value_type, where)
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
-        return TensorSpec((), as_dtype(kind.to_pandas_dtype()))
-    if any(
-        is_text(kind)
-        for is_text in (
-            *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
-            types.is_fixed_size_binary,
-        )
-    ):
-        return TensorSpec((), dtypes.string)
-    if types.is_fixed_size_list(kind):
-        inner = _spec_of(kind.value_type, where)
-        return TensorSpec([kind.list_size, *inner.shape.as_list()], inner.dtype)
-    if types.is_list(kind) or types.is_large_list(kind):
-        hint = (
-            "its rows differ in length: pad them to one length and write a fixed-size list "
-            f"(pyarrow.list_({kind.value_type}, n)), or leave the column out with columns=[...]"
-        )
-    elif types.is_temporal(kind):
-        hint = "write it as a number, for example table.column(name).cast('int64')"
-    elif types.is_decimal(kind):
-        hint = "write it as float64: table.column(name).cast('float64')"
-    raise InvalidArgumentError(
-        None,
-        None,
-        explain(
-            f"{where} holds values that no tensor holds",
-            expected="numbers, booleans, strings, or lists of them of one length",
-            received=str(kind),
-            hint=hint,
-        ),
-    )
-
-
-def _to_numpy(values: Any, spec: TensorSpec) -> NDArray[Any]:
-    import pyarrow as arrow
-
-    kind = values.type
-    if spec.shape.rank:
-        inner = TensorSpec(spec.shape.as_list()[1:], spec.dtype)
-        rows: NDArray[Any] = _to_numpy(values.flatten(), inner).reshape(-1, *spec.shape.as_list())
-        return rows
-    if arrow.types.is_dictionary(kind):
-        distinct = _to_numpy(values.dictionary, spec)
-        return distinct[values.indices.to_numpy(zero_copy_only=False)]
-    if spec.dtype is not dtypes.string:
-        return np.asarray(values.to_numpy(zero_copy_only=False), spec.dtype.numpy_dtype)
-    if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
-        values = values.cast(arrow.large_binary())
-    out = np.empty(len(values), object)
-    out[:] = values.to_numpy(zero_copy_only=False)
-    return out
-
-
 def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
     schema = groups.schema
     for column, spec in layout.pairs():
         _check_column(name, schema, column)
-        found = _spec_of(schema.field(column).type, f"{name}: column {column!r}")
+        kind = schema.field(column).type
+        try:
+            found = arrow_spec(kind, column)
+        except TypeError:
+            found = None
         if found != spec:
             raise InvalidArgumentError(
                 None,
@@ -385,7 +318,7 @@ def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
                 explain(
                     f"{name}: column {column!r} has another type than in the first file",
                     expected=spec,
-                    received=f"{found} ({schema.field(column).type})",
+                    received=f"{found or 'no tensor'} ({kind})",
                     hint="write all files with one schema: table.cast(schema)",
                 ),
             )
@@ -492,7 +425,7 @@ def _plan(
                 )
             )
     chosen.sort()
-    specs = [_spec_of(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]
+    specs = [arrow_spec(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]
     size = integer(f"{kind.what}: batch_rows", batch_rows, least=1)
     return TableRows(names, TableLayout(tuple(chosen), tuple(specs), missing, size), kind)
 
@@ -512,7 +445,8 @@ class ParquetDataset(Dataset):
     Raises:
         NotFoundError: a file is not there.
         InvalidArgumentError: a column is not there, has another type than in the first file, or a
-            null or a type that no tensor holds; file, column and row are named.
+            null; file, column and row are named.
+        TypeError: a column has a type that no tensor holds.
         DataLossError: a file is damaged.
     """
 

@@ -1,0 +1,97 @@
+"""What Arrow's columns are as tensors: for files of tables and for tables in memory (pyarrow)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.errors import explain
+from estimatorkit.data.spec import TensorSpec
+
+
+def arrow_spec(kind: Any, where: str) -> TensorSpec:
+    """What a value of an Arrow type is.
+
+    Args:
+        kind: the Arrow type.
+        where: the column, for messages.
+
+    Raises:
+        TypeError: nothing that a tensor holds.
+    """
+    import pyarrow as arrow
+
+    types, hint = arrow.types, "leave the column out with columns=[...]"
+    if types.is_dictionary(kind):
+        return arrow_spec(kind.value_type, where)
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return TensorSpec((), as_dtype(kind.to_pandas_dtype()))
+    if any(
+        is_text(kind)
+        for is_text in (
+            *(types.is_string, types.is_large_string, types.is_binary, types.is_large_binary),
+            types.is_fixed_size_binary,
+        )
+    ):
+        return TensorSpec((), dtypes.string)
+    if types.is_fixed_size_list(kind):
+        inner = arrow_spec(kind.value_type, where)
+        return TensorSpec([kind.list_size, *inner.shape.as_list()], inner.dtype)
+    if types.is_list(kind) or types.is_large_list(kind):
+        hint = (
+            "its rows differ in length: pad them to one length and write a fixed-size list "
+            f"(pyarrow.list_({kind.value_type}, n)), or leave the column out with columns=[...]"
+        )
+    elif types.is_temporal(kind):
+        hint = "write it as a number, for example table.column(name).cast('int64')"
+    elif types.is_decimal(kind):
+        hint = "write it as float64: table.column(name).cast('float64')"
+    raise TypeError(
+        explain(
+            f"{where} holds values that no tensor holds",
+            expected="numbers, booleans, strings, or lists of them of one length",
+            received=str(kind),
+            hint=hint,
+        )
+    )
+
+
+def first_null(values: Any) -> int | None:
+    """The row of the first null of a column, or of the first row that holds one; None for none."""
+    if values.null_count:
+        return int(np.argmax(np.asarray(values.is_null())))
+    if hasattr(values.type, "list_size") and (inner := first_null(values.flatten())) is not None:
+        return inner // int(values.type.list_size)
+    return None
+
+
+def arrow_values(values: Any, spec: TensorSpec) -> NDArray[Any]:
+    """The values of a column without nulls.
+
+    Args:
+        values: an Arrow array.
+        spec: what `arrow_spec` said of its type.
+    """
+    import pyarrow as arrow
+
+    kind = values.type
+    if spec.shape.rank:
+        inner = TensorSpec(spec.shape.as_list()[1:], spec.dtype)
+        rows: NDArray[Any] = arrow_values(values.flatten(), inner).reshape(
+            -1, *spec.shape.as_list()
+        )
+        return rows
+    if arrow.types.is_dictionary(kind):
+        distinct = arrow_values(values.dictionary, spec)
+        return distinct.take(np.asarray(values.indices))
+    if spec.dtype is not dtypes.string:
+        return np.asarray(values.to_numpy(zero_copy_only=False), spec.dtype.numpy_dtype)
+    if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
+        values = values.cast(arrow.large_binary())
+    out = np.empty(len(values), object)
+    out[:] = values.to_numpy(zero_copy_only=False)
+    return out
