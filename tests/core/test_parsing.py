@@ -35,6 +35,11 @@ WORDS = {
     "a feature that is none": "",
     "steps of another size": "",
     "missing single": "Feature: q (data type: string) is required but could not be found.",
+    "steps of another dtype": "Feature list: m, Index: 0.  Data types don't match. Expected type: ",
+    "steps of lists of different lengths": "i, Index: 1.  Number of ",
+    "steps of another size in a batch": "",
+    "a context without a feature": "",
+    "a context of another dtype": "Data types don't match. Expected type: float",
     "json that is none": "Error while parsing JSON: ",
 }
 

@@ -95,6 +95,44 @@ def _context(tf: Any) -> dict[str, Any]:
     return {"n": tf.FixedLenFeature([], tf.int64), "o": tf.FixedLenFeature([1], tf.float32, [0.5])}
 
 
+def _histories(tf: Any) -> list[bytes]:
+    """Sequences with contexts of every kind, and steps of every dtype."""
+    return [
+        sequence(
+            tf,
+            {"n": [7, -1], "w": [b"a"], "k": [1, 3], "v": [0.5, 1.5]},
+            m=[[1, 2, 3, 4], [5, 6, 7, 8]],
+            i=[[3], [], [1 << 40, -2]],
+            f=[[0.5, 0.25]],
+            t=[[b"one"], [b"two"]],
+        ),
+        sequence(tf, {}, m=[], i=[[9]], t=[[b""]]),
+        sequence(tf, {"n": [2], "k": [0], "v": [2.5]}, m=[[9, 9, 9, 9]]),
+    ]
+
+
+def _all_context(tf: Any) -> dict[str, Any]:
+    return {
+        "n": tf.VarLenFeature(tf.int64),
+        "w": tf.FixedLenFeature([], tf.string, "none"),
+    }
+
+
+def _all_steps(tf: Any) -> dict[str, Any]:
+    return {
+        "m": tf.FixedLenSequenceFeature([2, 2], tf.int64),
+        "i": tf.VarLenFeature(tf.int64),
+        "f": tf.VarLenFeature(tf.float32),
+        "t": tf.FixedLenSequenceFeature([], tf.string, allow_missing=True),
+    }
+
+
+def _one_history(steps: Callable[[Any], Any], at: int = 0) -> Callable[[Any], Any]:
+    return lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[at], sequence_features=steps(tf)
+    )
+
+
 EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "bytes of an example": lambda tf: tf.constant(_batch(tf)),
     "bytes of a sequence": lambda tf: tf.constant(_sequences(tf)),
@@ -127,6 +165,18 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
         _sequences(tf)[2], sequence_features=_steps(tf)
     ),
     "sequences": lambda tf: tf.io.parse_sequence_example(_sequences(tf), _context(tf), _steps(tf)),
+    "histories": lambda tf: tf.io.parse_sequence_example(
+        _histories(tf), _all_context(tf), _all_steps(tf), ["a", "b", "c"]
+    ),
+    "one history": lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[0], _all_context(tf), _all_steps(tf)
+    ),
+    "one history without most": lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[1], _all_context(tf), _all_steps(tf)
+    ),
+    "a context alone": lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[2], context_features=_all_context(tf)
+    )[0],
     "json": lambda tf: tf.parse_example(
         tf.decode_json_example(
             ['{"features": {"feature": {"n": {"int64_list": {"value": [3, "4"]}}}}}']
@@ -159,6 +209,27 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     ),
     "steps of another size": lambda tf: tf.parse_single_sequence_example(
         _sequences(tf)[0], sequence_features={"x": tf.FixedLenSequenceFeature([3], tf.float32)}
+    ),
+    "steps of another dtype": _one_history(
+        lambda tf: {"m": tf.FixedLenSequenceFeature([4], tf.float32)}
+    ),
+    "lists of steps of another dtype": _one_history(lambda tf: {"i": tf.VarLenFeature(tf.string)}),
+    "steps of lists of different lengths": _one_history(
+        lambda tf: {"i": tf.FixedLenSequenceFeature([1], tf.int64)}
+    ),
+    "steps missing in a batch": lambda tf: tf.io.parse_sequence_example(
+        _histories(tf),
+        sequence_features={"t": tf.FixedLenSequenceFeature([], tf.string)},
+        example_names=["a", "b", "c"],
+    ),
+    "steps of another size in a batch": lambda tf: tf.io.parse_sequence_example(
+        _histories(tf), sequence_features={"m": tf.FixedLenSequenceFeature([3], tf.int64)}
+    ),
+    "a context without a feature": lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[1], {"n": tf.FixedLenFeature([2], tf.int64)}
+    ),
+    "a context of another dtype": lambda tf: tf.parse_single_sequence_example(
+        _histories(tf)[0], {"n": tf.FixedLenFeature([2], tf.float32)}
     ),
     "no sequence example": lambda tf: tf.parse_single_sequence_example(
         "\1garbage", sequence_features=_steps(tf)
