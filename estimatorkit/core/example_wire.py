@@ -255,16 +255,14 @@ class _Scan:
         if not form.lengths:
             return same & (at + form.size <= end), np.zeros(len(at), np.int64)
         columns = window.view(np.uint8).reshape(len(at), width)
-        size: Any = None
-        for offset, count in reversed(form.lengths):
-            its = columns[:, offset].astype(np.int64)
-            for number in range(1, count):
-                its &= (1 << 7 * number) - 1
-                its |= columns[:, offset + number].astype(np.int64) << 7 * number
-            if size is None:
-                size = its
+        own = columns[:, form.lengths[-1][0]]
+        size = _number(columns, *form.lengths[-1])
+        for offset, count in form.lengths[:-1]:
+            more = form.size - offset - count
+            if count == form.lengths[-1][1] == 1:  # below 128: bytes tell as much as numbers
+                same &= columns[:, offset] - own == np.uint8(more)
             else:
-                same &= its == size + (form.size - offset - count)
+                same &= _number(columns, offset, count) == size + more
         same &= at + (size + form.size) <= end
         return same, size
 
@@ -319,6 +317,15 @@ class _Scan:
             return one, self._buffer.strings(starts, sizes), np.empty(0, np.int64)
         counts, starts, sizes, bad = self._buffer.fields(several, starts, sizes)
         return counts, self._buffer.strings(starts, sizes), bad
+
+
+def _number(columns: _Array, offset: int, count: int) -> _Array:
+    """The lengths that stand in so many columns of bytes, the lowest seven bits first."""
+    number: _Array = columns[:, offset].astype(np.int64)
+    for place in range(1, count):
+        number &= (1 << 7 * place) - 1
+        number |= columns[:, offset + place].astype(np.int64) << 7 * place
+    return number
 
 
 def _is_text(key: bytes) -> bool:
