@@ -10,14 +10,10 @@ import weakref
 from collections.abc import Callable
 from typing import IO, Any
 
-from estimatorkit.core.errors import DataLossError, explain
 from estimatorkit.core.filesystem import file_errors, open_file
 
 CHUNK_BYTES = 1 << 20
 """Bytes of a chunk: the calls of a chunk (2 ms of pandas) are then a tenth of its time."""
-
-MAX_RECORD_BYTES = 1 << 26
-"""Bytes of a record at most: a quote that is never closed must not fill the memory."""
 
 
 class Chunks:
@@ -64,28 +60,9 @@ class Chunks:
                 end = len(data)  # the file ends without a line end
                 break
             data = longer
-            if len(data) > MAX_RECORD_BYTES:
-                raise DataLossError(
-                    None,
-                    None,
-                    explain(
-                        f"{self._name}: the record at byte {self.offset} does not end",
-                        expected=f"records of at most {MAX_RECORD_BYTES} bytes",
-                        hint="is it a text file, and is a quote opened that is never closed?",
-                    ),
-                )
-        self.unread(data[end:], end)
+        self._rest = data[end:]
+        self.offset += end
         return data[:end]
-
-    def unread(self, rest: bytes, used: int) -> None:
-        """Says what comes next instead of what would.
-
-        Args:
-            rest: the bytes before those that are still in the file.
-            used: how many came before them since the last chunk began.
-        """
-        self._rest = rest
-        self.offset += used
 
     def _more(self, data: bytes, size: int) -> bytes:
         """`data` and what follows, `size` bytes in all where there are so many."""

@@ -19,6 +19,9 @@ NEWLINE, RETURN, QUOTE, SPACE, MINUS, ZERO = b'\n\r" -0'
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+MAX_RECORD_BYTES = 1 << 24
+"""Bytes of a record at most: a quote that is never closed must not fill the memory."""
+
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
 _INT64_DIGITS = 18  # of integers that fit in any case
@@ -99,7 +102,9 @@ def end_of_records(layout: CsvLayout, data: bytes) -> int:
         return int(ends[-1]) + 1
     # A quote is open up to the end: of a long cell, or a quote that stands where it may not.
     first = next(records(data, layout))
-    return 0 if first.problem in (None, UNCLOSED) else data.find(b"\n", first.end) + 1
+    if first.problem in (None, UNCLOSED) and len(data) < MAX_RECORD_BYTES:
+        return 0
+    return data.find(b"\n", first.end) + 1
 
 
 class Spans(NamedTuple):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.data import Dataset, csv_files, csv_parsing
+from estimatorkit.data import Dataset, csv_files, csv_parsing, csv_records
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
 from estimatorkit.data.csv_layout import CsvColumn, CsvLayout
@@ -156,6 +156,20 @@ def test_positions_of_batches(folder: Path, shuffle: bool, monkeypatch: pytest.M
         assert _rows(two, 2) == whole[taken:]
         one.close()
         two.close()
+
+
+def test_a_quote_that_is_never_closed_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _small_chunks(monkeypatch, 100)
+    monkeypatch.setattr(csv_records, "MAX_RECORD_BYTES", 1000)
+    path = tmp_path / "a"
+    path.write_bytes(b'1,a\n2,"b\n' + b"3,c\n" * 1000)
+    dataset = CsvDataset(str(path), [[0], [""]], on_bad_rows="skip")
+    with pytest.warns(UserWarning, match=r"^1 bad rows skipped; .*a:2: the record .* is no CSV"):
+        assert len(_rows(dataset.make_block_iterator(), 64)) == 1001
+    path.write_bytes(b'1,"' + b"long\n" * 150 + b'"\n2,b\n')
+    assert len(list(CsvDataset(str(path), [[0], [""]]))) == 2
 
 
 def test_a_position_is_a_byte(tmp_path: Path) -> None:
