@@ -246,7 +246,7 @@ def test_common_examples_never_become_objects(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_rows_of_a_block_are_told_apart() -> None:
-    serialized = made([{"n": list(range(1, count + 1)), "s": [b"x"]} for count in range(1, 21)])
+    serialized = made([{"n": list(range(1, count + 1)), "s": [b"x"]} for count in range(1, 31)])
     columns = [
         Column("dense", "s", string),
         Column("padded", "n", int64, ()),
@@ -254,13 +254,13 @@ def test_rows_of_a_block_are_told_apart() -> None:
     ]
     dense, padded, lists = parse_rows(serialized, columns, [])
     assert dense[0] == "dense"
-    assert dense[1].tolist() == [b"x"] * 20
+    assert dense[1].tolist() == [b"x"] * 30
     assert padded[0] == "ragged"
-    assert padded[2].tolist() == list(range(1, 21))
-    assert padded[1].tolist() == [each for count in range(1, 21) for each in range(1, count + 1)]
+    assert padded[2].tolist() == list(range(1, 31))
+    assert padded[1].tolist() == [each for count in range(1, 31) for each in range(1, count + 1)]
     kind, indices, values, shapes, offsets = lists
     assert kind == "sparse"
-    for row in range(20):
+    for row in range(30):
         part = slice(offsets[row], offsets[row + 1])
         assert indices[part].tolist() == [[each] for each in range(row + 1)]
         assert values[part].tolist() == list(range(1, row + 2))
@@ -269,15 +269,15 @@ def test_rows_of_a_block_are_told_apart() -> None:
 
 def test_sparse_rows_of_a_block() -> None:
     serialized = made(
-        [{"x": [2, 0], "y": [1, 3], "v": [1.0, 2.0]}, {"x": [1], "y": [0], "v": [3.0]}] * 8
+        [{"x": [2, 0], "y": [1, 3], "v": [1.0, 2.0]}, {"x": [1], "y": [0], "v": [3.0]}] * 20
     )
     column = Column("sparse", "v", float32, (5, 6), False, ("x", "y"))
     ((kind, indices, values, shapes, offsets),) = parse_rows(serialized, [column], [])
     assert kind == "sparse"
-    assert indices.tolist() == [[0, 3], [2, 1], [1, 0]] * 8
-    assert values.tolist() == [2.0, 1.0, 3.0] * 8
-    assert shapes.tolist() == [[5, 6]] * 16
-    assert offsets.tolist() == [0, *np.cumsum([2, 1] * 8)]
+    assert indices.tolist() == [[0, 3], [2, 1], [1, 0]] * 20
+    assert values.tolist() == [2.0, 1.0, 3.0] * 20
+    assert shapes.tolist() == [[5, 6]] * 40
+    assert offsets.tolist() == [0, *np.cumsum([2, 1] * 20)]
 
 
 @pytest.mark.parametrize("total", [3, 50])
@@ -352,9 +352,13 @@ def rows_of(outputs: list[Any], row: int) -> list[Any]:
     return [np.asarray(column[row]).tolist() for column in outputs]
 
 
+@pytest.mark.parametrize("few", [0, 100])
 @pytest.mark.parametrize("sizes", [None, [4, 4, 4], [4, 4, 1], [1, 0, 5], []])
-def test_a_block_gives_what_its_elements_give(sizes: list[int] | None) -> None:
+def test_a_block_gives_what_its_elements_give(
+    sizes: list[int] | None, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One parsing of a block is as many parsings of its elements."""
+    monkeypatch.setattr(example_parsing, "_FEW", few)
     draw = random.Random(3)
     rows = [
         {
@@ -399,7 +403,7 @@ def test_a_block_gives_what_its_elements_give(sizes: list[int] | None) -> None:
 
 def test_errors_in_blocks_name_the_place_in_the_batch() -> None:
     good, bad = made([{"n": [1]}, {"n": [1, 2]}])
-    block = np.array([[good] * 10, [good] * 6 + [bad] + [good] * 3], object)
+    block = np.array([[good] * 10] * 3 + [[good] * 6 + [bad] + [good] * 3], object)
     attrs = {"columns": (tuple(Column("dense", "n", int64)),)}
     names = np.array([b"name %d" % each for each in range(10)], object)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Name: name 6, Key: n, Index: 6"):
