@@ -35,7 +35,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.lower import interpret, segment_function
 from estimatorkit.core.nest import expand
 from estimatorkit.core.ops.array import placeholder
-from estimatorkit.core.plan import Segment, make_plan
+from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -86,6 +86,65 @@ def trace(
     return traced
 
 
+class BlockPlan:
+    """A plan ready to run on blocks, the values of some feeds being columns.
+
+    Args:
+        plan: the plan.
+        by_row: the feeds whose values differ from row to row.
+        shared: the values of the others.
+        state: holds variables, tables and compilations.
+        key: hexadecimal digits from which random operations without a seed draw.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        by_row: Sequence[Tensor],
+        shared: Mapping[Tensor, Any],
+        state: State,
+        key: str,
+    ) -> None:
+        self._by_row = tuple(by_row)
+        self._results = plan.results
+        self._shared = dict(shared)
+        for tensor in self._results:
+            known = plan.rewriting.value(tensor)
+            if known is not None and tensor not in plan.feeds:
+                self._shared[tensor] = known
+        self._steps = [
+            _DeviceStep(segment, state, key)
+            if segment.place == "device"
+            else _HostStep(segment, state)
+            for segment in plan.segments
+        ]
+
+    def __call__(
+        self, columns: Sequence[Column], count: int, first: int = 0, epoch: int = 0
+    ) -> list[Any]:
+        """Runs the plan for `count` rows.
+
+        Args:
+            columns: the columns of `by_row`.
+            count: the number of rows.
+            first: the number of the first of them within the pass.
+            epoch: the number of the pass.
+
+        Returns:
+            For each fetch a column.
+        """
+        rows = _Rows(count, first, epoch)
+        values: dict[Tensor, Any] = dict(self._shared)
+        spread: set[Tensor] = set(self._by_row)
+        values.update(zip(self._by_row, columns, strict=True))
+        for step in self._steps:
+            step(values, spread, rows)
+        return [
+            values[tensor] if tensor in spread else _repeated(values[tensor], tensor, count)
+            for tensor in self._results
+        ]
+
+
 class BlockRunner:
     """A function ready to run on blocks.
 
@@ -99,55 +158,27 @@ class BlockRunner:
     def __init__(
         self, function: GraphFunction, captured: Sequence[Any], state: State | None, key: str
     ) -> None:
-        self._function = function
         graph = function.graph
-        self._state = State(graph) if state is None else state.for_function(graph)
-        self._shared: dict[Tensor, Any] = {}
+        own = State(graph) if state is None else state.for_function(graph)
+        shared: dict[Tensor, Any] = {}
         taken = function.inputs[len(function.arguments) :]
         for tensor, value in zip(taken, captured, strict=True):
             if tensor.dtype is resource:
-                self._state.values[tensor.op.name] = np.array(value)
+                own.values[tensor.op.name] = np.array(value)
             else:
-                self._shared[tensor] = np.asarray(value, tensor.dtype.numpy_dtype)
+                shared[tensor] = np.asarray(value, tensor.dtype.numpy_dtype)
         feeds = [tensor for tensor in function.inputs if tensor.dtype is not resource]
-        plan = make_plan(graph, list(dict.fromkeys(function.outputs)), [], feeds)
-        resolved = dict(zip(plan.fetches, plan.results, strict=True))
-        self._results = [resolved[tensor] for tensor in function.outputs]
-        for tensor in self._results:
-            known = plan.rewriting.value(tensor)
-            if known is not None and tensor not in feeds:
-                self._shared[tensor] = known
-        self._steps = [
-            _DeviceStep(segment, self._state, key)
-            if segment.place == "device"
-            else _HostStep(segment, self._state)
-            for segment in plan.segments
-        ]
+        outputs = list(dict.fromkeys(function.outputs))
+        self._order = [outputs.index(tensor) for tensor in function.outputs]
+        plan = make_plan(graph, outputs, [], feeds)
+        self._plan = BlockPlan(plan, function.arguments, shared, own, key)
 
     def __call__(
         self, columns: Sequence[Column], count: int, first: int = 0, epoch: int = 0
     ) -> list[Any]:
-        """Applies the function to `count` elements.
-
-        Args:
-            columns: for each argument the values of all elements.
-            count: the number of elements.
-            first: the number of the first of them within the pass.
-            epoch: the number of the pass.
-
-        Returns:
-            For each output a column.
-        """
-        rows = _Rows(count, first, epoch)
-        values: dict[Tensor, Any] = dict(self._shared)
-        spread: set[Tensor] = set(self._function.arguments)
-        values.update(zip(self._function.arguments, columns, strict=True))
-        for step in self._steps:
-            step(values, spread, rows)
-        return [
-            values[tensor] if tensor in spread else _repeated(values[tensor], tensor, count)
-            for tensor in self._results
-        ]
+        """Applies the function to `count` elements; see `BlockPlan`."""
+        results = self._plan(columns, count, first, epoch)
+        return [results[place] for place in self._order]
 
 
 class _Rows:
@@ -333,8 +364,6 @@ def _put_together(
 
 def _are_alike(columns: Sequence[Any]) -> bool:
     """Whether an elementwise operation can take all rows of these columns at once."""
-    if len(columns) == 1:
-        return True
     return all(
         isinstance(column, np.ndarray) and column.shape == columns[0].shape for column in columns
     )
@@ -386,36 +415,39 @@ class _HostStep:
         variables: dict[str, Any],
     ) -> Sequence[Any] | None:
         """The outputs where all rows can be done in one call, else None."""
-        column = values[inputs[0]] if inputs else None
-        if (
-            row.elementwise
-            and inputs[0] in varying
-            and _are_alike([values[tensor] for tensor in varying])
-        ):
-            local = values
-            if isinstance(column, RaggedColumn):
-                local = {**values, inputs[0]: column.flat}
-            self._interpret(op, local, variables)
-            made = [np.asarray(local[tensor], tensor.dtype.numpy_dtype) for tensor in op.outputs]
-            if not isinstance(column, RaggedColumn):
-                return made
-            if all(each.ndim == 1 for each in made):
-                return [column.with_values(each) for each in made]
+        column = values.get(inputs[0]) if inputs else None
+        given = [values[tensor] for tensor in varying]
+        plain = all(isinstance(each, np.ndarray) for each in given)
+        if plain and len(given) == len(inputs) and row.is_rowwise(op.attrs):
+            return self._outputs(op, values, variables)
+        if row.elementwise and inputs[0] in varying:
+            if _are_alike(given):
+                return self._outputs(op, values, variables)
+            if len(given) == 1 and isinstance(column, RaggedColumn):
+                made = self._outputs(op, {**values, inputs[0]: column.flat}, variables)
+                if all(each.ndim == 1 for each in made):
+                    return [column.with_values(each) for each in made]
         if varying != inputs[:1]:
             return None
         if row.on_block is not None and isinstance(column, np.ndarray) and column.ndim == 1:
 
-            def given(tensor: Tensor) -> Any:
+            def value_of(tensor: Tensor) -> Any:
                 known = values.get(tensor)
                 return self._segment.rewriting.value(tensor) if known is None else known
 
-            others = [given(tensor) for tensor in inputs[1:]]
+            others = [value_of(tensor) for tensor in inputs[1:]]
             try:
                 return row.on_block([column, *others], op.kernel_attrs)
             except InvalidArgumentError as error:
                 error.op = op
                 raise
         return None
+
+    def _outputs(
+        self, op: Operation, values: dict[Tensor, Any], variables: dict[str, Any]
+    ) -> list[NDArray[Any]]:
+        self._interpret(op, values, variables)
+        return [np.asarray(values[tensor], tensor.dtype.numpy_dtype) for tensor in op.outputs]
 
     def _row_by_row(
         self,

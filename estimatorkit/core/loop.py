@@ -1,14 +1,15 @@
 """`StepLoop`: many steps of a graph in one XLA call.
 
 A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
-its plan is at most one host segment that only takes the next elements of one source, followed by
-one device segment, the steps of a whole block of elements run inside one executable, a loop over
-the block; the executable takes the range of steps, so that it is the same one however many steps
-are asked for, and results are equal to the bit for every way of asking. Any other plan (`py_func`,
-queues, strings) runs one step a call, by the session.
+its plan takes the next elements of one source, does host work that depends on them alone (ids of
+words, crosses), and then is one device segment, the steps of a whole block of elements run inside
+one executable, a loop over the block; the host work is done for the whole block when it is read.
+The executable takes the range of steps, so that it is the same one however many steps are asked
+for, and results are equal to the bit for every way of asking. Any other plan (`py_func`, queues)
+runs one step a call, by the session.
 
-The source of elements is anything with `block()` (see `data.cursor.Block`): this module does not
-know datasets.
+The source of elements is anything with `block(prepare)` (see `data.cursor.Cursor`): this module
+does not know datasets.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from estimatorkit.core import registry
+from estimatorkit.core.block_functions import BlockPlan
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.core.executor import PlanRunner, State, large_constants
 from estimatorkit.core.graph import Graph
@@ -62,7 +65,7 @@ class StepLoop:
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
             only.
-        source: gives the object with `block()` for an `IteratorGetNext` operation.
+        source: gives the object with `block(prepare)` for an `IteratorGetNext` operation.
         name: what the executable is called where compilations are counted.
     """
 
@@ -88,6 +91,8 @@ class StepLoop:
             self._compiled = _CompiledLoop(shape, state, *results, name)
             self._source = None if shape.get_next is None else source
             self._get_next = shape.get_next
+            if shape.get_next is not None:
+                self._prepare = _Preparation(graph, shape.get_next, self._compiled.elements, state)
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -114,7 +119,8 @@ class StepLoop:
             block = None
             if self._source is not None:
                 try:
-                    block = self._source(self._get_next).block()  # type: ignore[arg-type]
+                    cursor = self._source(self._get_next)  # type: ignore[arg-type]
+                    block = cursor.block(self._prepare)
                 except OutOfRangeError:
                     if done == 0:
                         raise
@@ -160,6 +166,7 @@ class _LoopShape:
     """A plan that can run as one call: its parts."""
 
     get_next: Operation | None
+    made: frozenset[Tensor]
     step: Segment
     after: Segment | None
 
@@ -167,22 +174,66 @@ class _LoopShape:
     def of(plan: Plan, after: Plan) -> _LoopShape | None:
         """The parts of a step's plan and the one after it; None where one call cannot hold them."""
         *before, step = plan.segments or (None,)
-        if step is None or step.place != "device" or step.static_inputs or len(before) > 1:
+        if step is None or step.place != "device" or step.static_inputs:
             return None
         get_next = None
+        made: set[Tensor] = set()
         if before:
-            if before[0].place != "host" or len(before[0].ops) != 1:
+            ops = [op for segment in before for op in segment.ops]
+            sources = [op for op in ops if op.type == "IteratorGetNext"]
+            if any(segment.place != "host" for segment in before) or len(sources) != 1:
                 return None
-            get_next = before[0].ops[0]
-            fetched = [tensor for tensor in plan.results if tensor.op is get_next]
-            if get_next.type != "IteratorGetNext" or any(t.dtype.on_host for t in fetched):
+            get_next = sources[0]
+            if not all(op is get_next or _may_run_ahead(op) for op in ops):
+                return None
+            made = {tensor for op in ops for tensor in op.outputs}
+            if any(tensor in made and tensor.dtype.on_host for tensor in plan.results):
                 return None
         if len(after.segments) > 1:
             return None
         last = after.segments[0] if after.segments else None
         if last is not None and (last.place != "device" or last.inputs or changed_names(last)):
             return None
-        return _LoopShape(get_next, step, last)
+        return _LoopShape(get_next, frozenset(made), step, last)
+
+
+_LOOKUPS = ("LookupTableFindV2", "LookupTableFindOrHash")
+"""They depend on tables, which are filled before training and stay as they are."""
+
+
+def _may_run_ahead(op: Operation) -> bool:
+    """Whether host work may be done when elements are read, for many steps at once."""
+    row = registry.lookup(op.type)
+    return (row.pure and not row.random and not row.context) or op.type in _LOOKUPS
+
+
+class _Preparation:
+    """The host work of steps, on a block of elements: columns of elements to those that steps take.
+
+    Args:
+        graph: the graph.
+        get_next: the operation that takes the next element.
+        wanted: tensors of the element, or that host work makes of it.
+        state: the session's state.
+    """
+
+    def __init__(
+        self, graph: Graph, get_next: Operation, wanted: Sequence[Tensor], state: State
+    ) -> None:
+        self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
+        made = [tensor for tensor in wanted if tensor.op is not get_next]
+        plan = make_plan(graph, made, [], get_next.outputs, state.placer)
+        self._work = BlockPlan(plan, get_next.outputs, {}, state, "") if made else None
+
+    def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
+        """The columns that steps take.
+
+        Args:
+            columns: those of all tensors of `count` elements.
+            count: the number of elements.
+        """
+        made = iter(self._work(columns, count) if self._work is not None else ())
+        return [next(made) if place is None else columns[place] for place in self._places]
 
 
 class _CompiledLoop:
@@ -202,10 +253,8 @@ class _CompiledLoop:
         self._every = every
         self._after_tensors = after
         self._name = name
-        self._elements = list(
-            dict.fromkeys(
-                tensor for tensor in (*self._step.inputs, *every) if tensor.op is shape.get_next
-            )
+        self.elements = list(
+            dict.fromkeys(tensor for tensor in (*self._step.inputs, *every) if tensor in shape.made)
         )
         self._changed = changed_names(self._step)
         taken = [*state_names(self._step), *self._changed]
@@ -224,11 +273,10 @@ class _CompiledLoop:
     def columns(self, block: Any) -> list[Any]:
         """The columns of a block that the step takes, on the device; put there once a block."""
         if block is not self._block:
-            chosen = [block.columns[tensor.value_index] for tensor in self._elements]
             with self._context():
                 # The block is not written to any more, so that on CPU the device may use its memory
                 # as it is.
-                self._columns = [jax.device_put(column, may_alias=True) for column in chosen]
+                self._columns = [jax.device_put(column, may_alias=True) for column in block.ready]
             self._block = block
         return self._columns
 
@@ -261,7 +309,7 @@ class _CompiledLoop:
         def step(index: Any, current: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             by_tensor = {
                 tensor: lax.dynamic_index_in_dim(column, index, 0, False)
-                for tensor, column in zip(self._elements, columns, strict=True)
+                for tensor, column in zip(self.elements, columns, strict=True)
             }
             rest = iter(constants)
             inputs = [

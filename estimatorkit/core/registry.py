@@ -84,6 +84,8 @@ class OpDef:
             `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
         elementwise: whether a host kernel acts on each element of its first input by itself, other
             inputs being scalars: it can then run on many rows at once (see `block_functions`).
+        rowwise: whether a host kernel takes any number of further leading axes that its inputs have
+            in common (or a function of the attributes giving it).
         on_block: how a host op runs on many rows at once where it is not elementwise:
             `on_block(inputs, attrs)`, the first input a column of scalars, the others as they are,
             giving a column for each output.
@@ -106,6 +108,7 @@ class OpDef:
     cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
     host_vjp: Callable[..., Sequence[Any]] | None = None
     elementwise: bool = False
+    rowwise: bool | Callable[[Mapping[str, Any]], bool] = False
     on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]] | None = None
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
@@ -119,6 +122,10 @@ class OpDef:
     def place(self, attrs: Mapping[str, Any]) -> Place:
         """`where` for an operation with these attributes."""
         return self.where(attrs) if callable(self.where) else self.where
+
+    def is_rowwise(self, attrs: Mapping[str, Any]) -> bool:
+        """`rowwise` for an operation with these attributes."""
+        return self.rowwise(attrs) if callable(self.rowwise) else self.rowwise
 
     @property
     def foldable(self) -> bool:

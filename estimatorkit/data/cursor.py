@@ -12,11 +12,11 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from types import NoneType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,19 +45,25 @@ CLOSE_SECS = 5.0
 """Seconds that closing waits for a generator that is in the midst of an element."""
 
 
+Prepare: TypeAlias = Callable[[Columns, int], Columns]
+"""Makes the columns that a loop takes of those of elements: (columns, how many elements)."""
+
+
 @dataclass(eq=False)
 class Block:
     """Consecutive elements.
 
     Attributes:
-        columns: for each tensor of an element a column; arrays `(capacity, ...)`, of which only the
-            first `count` rows are filled.
+        columns: for each tensor of an element a column.
         count: how many elements there are.
         state: the iterator's position before the first of them ...
         skip: ... or so many elements before it.
         whole: whether these are as many elements as were asked for.
         secs: how long the reading took.
         offset: how many have been handed out.
+        ready: the columns that the loop takes, arrays `(capacity, ...)` of which only the first
+            `count` rows are filled; or ragged columns, until elements of one shape are asked for.
+        prepare: what made them.
     """
 
     columns: Columns
@@ -67,11 +73,8 @@ class Block:
     secs: float
     offset: int = 0
     skip: int = 0
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all its elements have one shape."""
-        return all(isinstance(column, np.ndarray) for column in self.columns)
+    ready: Columns = field(default_factory=list)
+    prepare: Prepare | None = None
 
 
 class Cursor:
@@ -91,21 +94,29 @@ class Cursor:
         self._description = describe(dataset._plan)
         self._block: Block | None = None
         self._rest: Block | None = None  # what follows in a block of elements of several shapes
+        self._prepare: Prepare | None = None
         self._ended = False
         self._rows = 0  # to be read next time; 0 where nothing is known yet
         self._most = 1
         self._capacities: dict[Any, int] = {}
         self._next: Future[Block] | None = None
 
-    def block(self) -> Block:
-        """The block that holds the next element, all of one shape.
+    def block(self, prepare: Prepare) -> Block:
+        """The block that holds the next element, all of one shape, ready for a loop.
+
+        Args:
+            prepare: what the loop needs done; later blocks are prepared when they are read.
 
         Raises:
             OutOfRangeError: there is no more.
         """
+        self._prepare = prepare
         block = self._any_block()
-        if not block.is_plain:
-            block = self._block = self._first_of_one_shape(block)
+        if block.prepare is not prepare:
+            block = self._block = _cut(block, block.offset, block.count)
+            self._make_ready(block, prepare)
+        if not all(isinstance(column, np.ndarray) for column in block.ready):
+            block = self._block = self._first_of_one_shape(_cut(block, block.offset, block.count))
         return block
 
     def _any_block(self) -> Block:
@@ -117,17 +128,30 @@ class Cursor:
                 raise
         return self._block
 
+    def _make_ready(self, block: Block, prepare: Prepare) -> None:
+        columns = prepare(block.columns, block.count)
+        block.ready, block.prepare = self._filled_up(columns, block.count), prepare
+
     def _first_of_one_shape(self, block: Block) -> Block:
-        """The next elements of one shape as a block of their own; the others wait."""
-        rows = slice_rows(block.columns, block.offset)
-        count = min(map(count_equal_shapes, rows))
-        if count < block.count - block.offset:
-            skip = block.skip + block.offset + count
-            left = slice_rows(rows, count)
-            self._rest = Block(left, block.count - skip + block.skip, block.state, True, 0, 0, skip)
-        columns = [as_plain(column) for column in slice_rows(rows, 0, count)]
-        skip = block.skip + block.offset
-        return Block(_filled_up(columns, self._capacities), count, block.state, True, 0, 0, skip)
+        """The first elements, of one shape, as a block of their own; the others wait."""
+        count = min(map(count_equal_shapes, block.ready))
+        first = _cut(block, 0, count)
+        first.ready = self._filled_up([as_plain(column) for column in first.ready], count)
+        if count < block.count:
+            self._rest = _cut(block, count, block.count)
+        return first
+
+    def _filled_up(self, columns: Columns, count: int) -> Columns:
+        """All blocks of one kind of element get one length, so that XLA compiles one loop for them:
+        of the first kind the length of the largest block, of others that of their largest so far.
+        """
+        if any(isinstance(column, RaggedColumn) for column in columns):
+            return columns
+        kind = tuple((column.shape[1:], column.dtype.str) for column in columns)
+        least = 0 if self._capacities else self._most
+        capacity = max(count, self._capacities.get(kind, least))
+        self._capacities[kind] = capacity
+        return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
 
     def next_element(self) -> list[NDArray[Any]]:
         """The next element's tensors.
@@ -202,17 +226,25 @@ class Cursor:
         else:
             if not self._rows:
                 self._measure()
-            block = _read(self._iterator, self._rows, self._capacities, self._sparse)
+            block = self._read()
         fitting = int(block.count * READ_SECS / max(block.secs, 1e-9))
         self._rows = max(1, min(self._most, 2 * block.count, fitting))
         if block.whole:  # otherwise the end is near: no thread for it
             self._next = Future()
             threading.Thread(
-                target=_read_into,
-                args=(self._next, self._iterator, self._rows, self._capacities, self._sparse),
-                name=THREAD_NAME,
-                daemon=True,
+                target=_read_into, args=(self._next, self._read), name=THREAD_NAME, daemon=True
             ).start()
+        return block
+
+    def _read(self) -> Block:
+        started = time.perf_counter()
+        state = self._iterator.get_state()
+        read = self._iterator.next_block(self._rows)
+        count = len(read[0])
+        block = Block(_as_tensors(read, self._sparse), count, state, count == self._rows, 0)
+        if self._prepare is not None:
+            self._make_ready(block, self._prepare)
+        block.secs = time.perf_counter() - started
         return block
 
     def _measure(self) -> None:
@@ -224,31 +256,27 @@ class Cursor:
         size = sum(column.nbytes for column in first)
         self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
         self._rows = max(1, min(self._most, int(READ_SECS / max(secs, 1e-9))))
-        self._capacities[_kind(_as_tensors(first, self._sparse))] = self._most
 
 
-def _read_into(
-    future: Future[Block],
-    iterator: BlockIterator,
-    rows: int,
-    capacities: dict[Any, int],
-    sparse: Sequence[bool],
-) -> None:
+def _read_into(future: Future[Block], read: Callable[[], Block]) -> None:
     try:
-        future.set_result(_read(iterator, rows, capacities, sparse))
+        future.set_result(read())
     except BaseException as error:  # whatever a generator raises reaches the caller
         future.set_exception(error)
 
 
-def _read(
-    iterator: BlockIterator, rows: int, capacities: dict[Any, int], sparse: Sequence[bool]
-) -> Block:
-    started = time.perf_counter()
-    state = iterator.get_state()
-    block = iterator.next_block(rows)
-    count = len(block[0])
-    columns = _filled_up(_as_tensors(block, sparse), capacities)
-    return Block(columns, count, state, count == rows, time.perf_counter() - started)
+def _cut(block: Block, start: int, stop: int) -> Block:
+    """Some of a block's elements as a block of their own."""
+    if (start, stop) == (0, block.count):
+        return block
+    return replace(
+        block,
+        columns=slice_rows(block.columns, start, stop),
+        ready=slice_rows(block.ready, start, stop),
+        count=stop - start,
+        skip=block.skip + start,
+        offset=0,
+    )
 
 
 def _as_tensors(columns: Columns, sparse: Sequence[bool]) -> Columns:
@@ -257,23 +285,6 @@ def _as_tensors(columns: Columns, sparse: Sequence[bool]) -> Columns:
     for column, several in zip(columns, sparse, strict=True):
         expanded.extend(column.parts() if several else [column])
     return expanded
-
-
-def _filled_up(columns: Columns, capacities: dict[Any, int]) -> Columns:
-    """All blocks of one kind of element get one length, so that XLA compiles one loop for them."""
-    if any(isinstance(column, RaggedColumn) for column in columns):
-        return columns
-    count = len(columns[0])
-    kind = _kind(columns)
-    capacity = capacities[kind] = max(count, capacities.get(kind, 0))
-    return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
-
-
-def _kind(columns: Columns) -> Any:
-    return tuple(
-        (column.shape[1:] if isinstance(column, np.ndarray) else None, column.dtype.str)
-        for column in columns
-    )
 
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:

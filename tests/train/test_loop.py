@@ -263,13 +263,15 @@ def summing_graph(data: Dataset, host: Callable[[Tensor], Tensor]) -> tuple[Sess
     return session, make_loop(session, [value], [added.op], [read])
 
 
-def test_string_features_run_one_step_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_work_on_elements_is_done_when_a_block_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def lengths(words: Any) -> Any:
         return np.vectorize(len, otypes=[np.float32])(words)
 
     data = Dataset.from_tensor_slices(["a", "bcd", "", "ef", "ghijk"]).batch(2)
     session, loop = summing_graph(data, lambda x: apply_host_op(monkeypatch, lengths, x))
-    assert not loop.one_call
+    assert loop.one_call
     first = loop.run(2)
     np.testing.assert_array_equal(first.every[0], [4, 2])
     np.testing.assert_array_equal(first.after[0], 6)
@@ -487,3 +489,67 @@ def test_shapes_of_elements_may_differ(counting: Any) -> None:
     session, loop = counting(data)
     np.testing.assert_array_equal(loop.run(10).every[0], lengths)
     assert session.state.compilations["step"] <= 3
+
+
+def test_words_become_ids_when_a_block_is_read() -> None:
+    """Lookups, crosses and rows of several lengths: one call for many steps, few compilations."""
+    words = ["a", "b", "c", "a", "x", "b", "c", "c"] * 6
+    ages = np.arange(48, dtype=np.float32)
+    lists = tf.SparseTensorValue(
+        [[row, place] for row in range(48) for place in range(row % 4)],
+        [words[(row + place) % 48] for row in range(48) for place in range(row % 4)],
+        [48, 3],
+    )
+    graph = Graph()
+    with graph.as_default():
+        data = Dataset.from_tensor_slices({"w": words, "age": ages, "many": lists})
+        features = make_one_shot_iterator(data.batch(4).repeat(3)).get_next()
+        column = tf.feature_column
+        w = column.categorical_column_with_vocabulary_list("w", ["a", "b", "c"])
+        many = column.categorical_column_with_hash_bucket("many", 20)
+        age = column.bucketized_column(column.numeric_column("age"), [10.0, 30.0])
+        crossed = column.crossed_column(["w", age], 50)
+        sums = column.linear_model(features, [w, many, age, crossed], units=1)
+        loss = tf.reduce_mean(tf.square(sums - 1.0))
+        step = tf.train.FtrlOptimizer(0.5).minimize(loss)
+        names = [variable.op.name for variable in tf.global_variables()]
+        init = [tf.global_variables_initializer(), tf.tables_initializer()]
+    sessions = []
+    for one_call in (True, False):
+        session = Session(graph=graph)
+        session.run(init)
+        sessions.append(session)
+        loop = make_loop(session, [loss], [step])
+        assert loop.one_call
+        if one_call:
+            done = loop.run(20).every[0], loop.run(100).every[0]
+            found = np.concatenate(done)
+            assert session.state.compilations["step"] <= 3
+        else:
+            expected = np.array([session.run([loss, step])[0] for _ in range(36)])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert found[-1] < 0.2 * found[0]
+    for name in names:
+        values = [np.asarray(session.state.values[name]) for session in sessions]
+        np.testing.assert_allclose(*values, rtol=1e-4, atol=1e-6)
+
+
+def test_stateful_host_work_is_not_done_ahead() -> None:
+    seen = []
+
+    def note(value: Any) -> Any:
+        seen.append(int(value[0]))
+        return np.float32(value.sum())
+
+    graph = Graph()
+    with graph.as_default():
+        element = make_one_shot_iterator(Dataset.range(6).batch(2)).get_next()
+        value = tf.py_func(note, [element], tf.float32)
+        total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
+        added = tf.assign_add(total, value)
+        session = Session(graph=graph)
+        session.run(tf.global_variables_initializer())
+        loop = make_loop(session, [value], [added.op])
+    assert not loop.one_call
+    loop.run(1)
+    assert seen == [0]

@@ -87,6 +87,7 @@ register(
     "MixedIds",  # strings for several crosses: CrossedIds takes them where `mixed` says so
     _mixed_ids,
     where="host",
+    rowwise=True,
     infer=infer_dense,
     gradient=None,
     cases=lambda: [
@@ -124,6 +125,7 @@ register(
     "CrossedIds",
     _crossed,
     where="host",
+    rowwise=True,
     infer=_infer,
     gradient=None,
     cases=lambda: [

@@ -261,6 +261,11 @@ def _expanded(ids: Ids, count: int) -> Ids:
     return ids.reshape(*ids.shape, *[1] * count) if count else ids
 
 
+def _keeps_axes(attrs: Mapping[str, Any]) -> bool:
+    """Whether the ids' axes do not depend on how many axes the values have."""
+    return int(attrs["expand"]) >= 0
+
+
 def infer_dense(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     """Ids of the first input's shape, and as many axes more as `expand` says."""
     shape = inputs[0].shape
@@ -315,6 +320,7 @@ def _register_kind(
         name,
         dense,
         infer=infer_dense,
+        rowwise=_keeps_axes,
         cases=lambda: [
             Case((missing,), {"expand": 1, **attrs}, np.append(ids, ABSENT)[:, None]),
             Case((values[None],), {"expand": 0, **attrs}, ids[None]),
@@ -468,6 +474,7 @@ register(
     "BucketIds",
     _bucket_ids,
     where="host",
+    rowwise=_keeps_axes,
     infer=infer_dense,
     gradient=None,
     accepts="fi",
