@@ -6,7 +6,6 @@ And a wide model of the census data, as accurate as TensorFlow's.
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from tests.slides.data import data_dir
 
 fc = tf.feature_column
 WORDS = ["a", "b", "", "c", "a", "é"]
 VOCABULARY = ["a", "b", "c"]
-DATA = Path(os.environ.get("ESTIMATORKIT_DATA_DIR", Path(__file__).parents[2] / "../shared/data"))
 
 
 def _words(key: str) -> Any:
@@ -151,11 +150,9 @@ def wide_columns(train: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.skipif(not (DATA / "census").is_dir(), reason="the census data are not there")
 def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path) -> None:
-    (train, labels), (test, answers) = (
-        census(DATA / "census" / f"adult.{n}") for n in ("data", "test")
-    )
+    folder = data_dir("census")
+    (train, labels), (test, answers) = (census(folder / f"adult.{n}") for n in ("data", "test"))
     order = np.random.RandomState(0).permutation(len(labels))
 
     def train_fn() -> Any:

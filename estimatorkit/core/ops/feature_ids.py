@@ -202,7 +202,7 @@ def _looked_up(
     if num_oov_buckets:
         outside = np.flatnonzero(ids == _OUTSIDE)
         if len(outside):
-            new = [words[place] for place in outside]
+            new = [words[place] for place in outside.tolist()]
             if values.dtype != object:
                 new = [b"%d" % number for number in new]
             ids = ids.copy()
@@ -443,7 +443,8 @@ def _bucketize(x: Any, boundaries: tuple[float, ...]) -> Any:
 
 def _bucketize_numpy(x: Any, boundaries: tuple[float, ...]) -> NDArray[np.int32]:
     limits = np.asarray(boundaries, np.asarray(x).dtype)
-    return np.searchsorted(limits, x, side="right").astype(np.int32)  # which puts NaN last, too
+    buckets: NDArray[np.int32] = np.searchsorted(limits, x, side="right").astype(np.int32)
+    return buckets  # NaN is last here, too
 
 
 def _infer_bucketize(dtype: Any) -> Infer:

@@ -45,6 +45,7 @@ register(
     "PackedIds",
     _packed,
     where="host",
+    rowwise=True,
     infer=_infer,
     gradient=None,
     cases=lambda: [

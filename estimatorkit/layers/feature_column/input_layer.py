@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, checks, joining
+from estimatorkit.core.ops import array, checks, filling, joining
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import VariableScope, get_variable_scope, variable_scope
@@ -26,10 +27,8 @@ from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
 
-Column = TypeVar("Column", bound=FeatureColumn)
 
-
-def columns_of(kind: type[Column], feature_columns: Any) -> list[Column]:
+def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
     """The columns in the order of their names, all of one kind.
 
     Raises:
@@ -135,9 +134,7 @@ def input_layer(
         pack(source, columns)
         for column in columns:
             with variable_scope(None, default_name=as_scope(column.scope_name)):
-                flat, made = made_variables(
-                    lambda column=column: flat_tensor(column, source, weights)
-                )
+                flat, made = made_variables(partial(flat_tensor, column, source, weights))
             outputs.append(flat)
             if cols_to_vars is not None:
                 cols_to_vars[column] = made
@@ -397,5 +394,5 @@ def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor
         float32 `(batch, steps, n + m)`.
     """
     steps = array.shape(sequence_input)[1]
-    repeated = array.tile(array.expand_dims(context_input, 1), joining.stack([1, steps, 1]))
+    repeated = filling.tile(array.expand_dims(context_input, 1), joining.stack([1, steps, 1]))
     return joining.concat([sequence_input, repeated], 2)

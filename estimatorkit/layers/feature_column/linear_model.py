@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
@@ -90,9 +91,7 @@ def linear_model(
         for inner, column in scopes.items():
             with variable_scope(inner):
                 summed, made = made_variables(
-                    lambda column=column: _weighted_sum(
-                        column, source, maker, units, sparse_combiner
-                    )
+                    partial(_weighted_sum, column, source, maker, units, sparse_combiner)
                 )
             sums.append(summed)
             if cols_to_vars is not None:
