@@ -77,7 +77,7 @@ class Parser:
         self._layout = layout
         self._name = name
         self._last = max((column.index for column in layout.columns), default=-1)
-        self._as_text: set[int] = set()  # columns of floats that have missing cells
+        self._with_missing: set[int] = set()  # columns of floats that have missing cells
 
     def parse(self, chunk: bytes, line: int) -> Parsed:
         """The rows of a chunk.
@@ -127,7 +127,8 @@ class Parser:
         found: dict[int, Cells] = {}
         for column in layout.columns:
             if column.dtype.is_integer:
-                integers = place.integers(rows, column.index)
+                missing = column.default if b"" in layout.na_values else None
+                integers = place.integers(rows, column.index, missing)
                 if integers is not None:
                     found[column.index] = Cells(integers, None)
         left = [column for column in layout.columns if column.index not in found]
@@ -146,19 +147,24 @@ class Parser:
         import pandas as pd
 
         kinds: dict[int, Any] = {
-            column.index: np.float64
-            if column.dtype.is_floating and column.index not in self._as_text
-            else object
-            for column in columns
+            column.index: np.float64 if column.dtype.is_floating else object for column in columns
         }
-        table = _read_table(text, kinds, width, self._layout)
+        defaults = {
+            column.index: column.default
+            for column in columns
+            if column.index in self._with_missing and b"nan" not in text.lower()
+        }
+        table = _read_table(text, kinds, width, self._layout, list(defaults))
         if table is None:  # some number is none, or missing
-            table = _read_table(text, dict.fromkeys(kinds, object), width, self._layout)
+            table = _read_table(text, dict.fromkeys(kinds, object), width, self._layout, [])
+            defaults = {}
         if table is None or len(table) != rows:
             return None
         cells = {}
         for index in kinds:
             values = table[index].to_numpy()
+            if index in defaults:
+                values = np.where(np.isnan(values), defaults[index], values)
             if values.dtype == np.float64:
                 cells[index] = Cells(values, None)
             else:
@@ -202,8 +208,8 @@ class Parser:
         for column, each in zip(self._layout.columns, cells, strict=True):
             values, wrong = column_values(self._layout, column, each)
             columns.append(values)
-            if column.dtype.is_floating and not isinstance(each.texts, np.ndarray) and not wrong:
-                self._as_text.add(column.index)  # it has missing cells
+            if column.dtype.is_floating and column.default is not None and not wrong:
+                self._with_missing.update([column.index] * isinstance(each.texts, list))
             for row, text in wrong.items():
                 reasons.setdefault(
                     row, wrong_cell(self._name, int(lines[row]), self._layout, column, text)
@@ -284,10 +290,16 @@ def _shown(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
-def _read_table(text: bytes, kinds: Mapping[int, Any], width: int, layout: CsvLayout) -> Any:
-    """A DataFrame with the columns of `kinds`; None where pandas meets what it cannot read."""
+def _read_table(
+    text: bytes, kinds: Mapping[int, Any], width: int, layout: CsvLayout, missing: list[int]
+) -> Any:
+    """A DataFrame with the columns of `kinds`; None where pandas meets what it cannot read.
+
+    Missing cells of the columns `missing` become NaN.
+    """
     import pandas as pd
 
+    na_values = [each.decode("latin-1") for each in layout.na_values]
     options: dict[str, Any] = {
         "engine": "c",
         "header": None,
@@ -299,7 +311,9 @@ def _read_table(text: bytes, kinds: Mapping[int, Any], width: int, layout: CsvLa
         "quoting": csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE,
         "skipinitialspace": layout.skip_initial_space,
         "skip_blank_lines": False,
-        "na_filter": False,
+        "na_filter": bool(missing),
+        "keep_default_na": False,
+        "na_values": {index: na_values for index in missing},
         "low_memory": False,
         "encoding": "latin-1",  # each byte is a character: what comes out is what is in the file
     }

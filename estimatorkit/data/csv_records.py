@@ -25,6 +25,7 @@ MAX_RECORD_BYTES = 1 << 24
 LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'"([^"]*(?:""[^"]*)*)"')
 _INT64_DIGITS = 18  # of integers that fit in any case
+_MOST_SPACES = 8  # around an integer that is read at once
 
 UNCLOSED = "Reached end of file without closing quoted field in record"
 QUOTE_INSIDE = "Unquoted fields cannot have quotes inside"
@@ -138,30 +139,44 @@ class Spans(NamedTuple):
         )
         return blank
 
-    def integers(self, rows: NDArray[np.bool_], index: int) -> Ints | None:
-        """The integers of a column of some records; None where one is missing, or not plain."""
+    def integers(self, rows: NDArray[np.bool_], index: int, missing: int | None) -> Ints | None:
+        """The integers of a column of some records.
+
+        Args:
+            rows: which records.
+            index: the column.
+            missing: stands for empty cells.
+
+        Returns:
+            int64; None where a cell is none, or not plain, or empty and `missing` is None.
+        """
         starts, ends, first = self.starts[rows], self.ends[rows], self.first[:-1][rows]
         if index:
             starts = self.delimiters[first + index - 1] + 1
         followed = index < self.first[1:][rows] - first
         ends[followed] = self.delimiters[first[followed] + index]
-        return _integers(self.array, starts, ends)
+        return _integers(self.array, starts, ends, missing)
 
 
-def _integers(array: NDArray[np.uint8], starts: Ints, ends: Ints) -> Ints | None:
-    """The integers that are written between bytes; None where something else is.
-
-    pandas reads integers more slowly, and takes `1e5` for one.
-    """
+def _integers(
+    array: NDArray[np.uint8], starts: Ints, ends: Ints, missing: int | None
+) -> Ints | None:
+    """See `Spans.integers`. pandas reads integers more slowly, and takes `1e5` for one."""
     end = len(array) - 1
-    while (space := (starts < ends) & (array[np.minimum(starts, end)] == SPACE)).any():
-        starts = starts + space
-    while (space := (starts < ends) & np.isin(array[ends - 1], (SPACE, RETURN))).any():
-        ends = ends - space
-    negative = array[np.minimum(starts, end)] == MINUS
+    ends = ends - ((starts < ends) & (array[ends - 1] == RETURN))
+    empty = starts == ends
+    if missing is None and empty.any():
+        return None
+    for _ in range(_MOST_SPACES):
+        leading = (starts < ends) & (array[np.minimum(starts, end)] == SPACE)
+        trailing = (starts < ends) & (array[ends - 1] == SPACE)
+        if not (leading.any() or trailing.any()):
+            break
+        starts, ends = starts + leading, np.maximum(ends - trailing, starts + leading)
+    negative = ~empty & (array[np.minimum(starts, end)] == MINUS)
     starts = starts + negative
     lengths = ends - starts
-    if lengths.min() < 1 or lengths.max() > _INT64_DIGITS:
+    if (lengths[~empty] < 1).any() or lengths.max() > _INT64_DIGITS:
         return None
     values = np.zeros(len(starts), np.int64)
     for place in range(int(lengths.max())):
@@ -170,7 +185,7 @@ def _integers(array: NDArray[np.uint8], starts: Ints, ends: Ints) -> Ints | None
         if (digits[inside] > 9).any():
             return None
         values = np.where(inside, values * 10 + digits, values)
-    return np.where(negative, -values, values)
+    return np.where(empty, missing or 0, np.where(negative, -values, values))
 
 
 def spans(chunk: bytes, layout: CsvLayout) -> Spans | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
 from estimatorkit.core.errors import NotFoundError
-from estimatorkit.data import Dataset, read_csv
+from estimatorkit.data import Dataset, csv, read_csv
 from estimatorkit.data.datasets import iris
 
 GOOD = "age,name,score\n31,Ann,1.5\n42,Bob,2\n"
@@ -121,6 +122,20 @@ def test_another_encoding(tmp_path: Path) -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"nowhere\.csv"):
         read_csv(tmp_path / "nowhere.csv")
+
+
+def test_remote_files_and_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "n,s\n" + "".join(f'{number},"a ""{number}"",\nb"\n\n' for number in range(50)) + "x,1\n"
+    with fsspec.open("memory://read_csv.csv", "w") as file:
+        file.write(text)
+    monkeypatch.setattr(csv, "_CHUNK_BYTES", 64)
+    table = read_csv("memory://read_csv.csv")
+    assert table["n"].tolist() == [*(str(number).encode() for number in range(50)), b"x"]
+    assert table["s"][49] == b'a "49",\nb'
+    with pytest.raises(
+        ValueError, match=r"read_csv\.csv:152: column 'n' \(1 of 2\) is not a valid"
+    ):
+        read_csv("memory://read_csv.csv", dtypes={"n": "int32"})
 
 
 def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import fsspec
 import psutil
 import pytest
 
+import estimatorkit as tf
 from estimatorkit.core.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -21,6 +22,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.data import Dataset
 from estimatorkit.data.block_iterator import BlockIterator
+from estimatorkit.data.csv_dataset import CsvDataset
 from estimatorkit.data.list_files import list_files
 from estimatorkit.data.text_lines import TextLineDataset
 
@@ -122,6 +124,27 @@ def test_names_and_mistakes(tmp_path: Path) -> None:
         list(TextLineDataset(str(path), "GZIP"))
     with pytest.raises(TypeError, match="filenames"):
         TextLineDataset(3)
+
+
+def test_names_that_a_graph_computes(tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in "ab"]
+    for name in names:
+        Path(name).write_bytes(f"n,s\n1,{name[-1]}\n2,x\n".encode())
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.string, [None])
+        lines = TextLineDataset(fed).batch(8).make_initializable_iterator()
+        rows_of_csv = list_files(fed, shuffle=False).interleave(
+            lambda name: CsvDataset(name, [tf.int32, tf.string], header=True), cycle_length=2
+        )
+        csv = rows_of_csv.make_initializable_iterator()
+        line, row = lines.get_next(), csv.get_next()
+        session.run([lines.initializer, csv.initializer], {fed: names})
+        assert session.run(line).tolist() == [b"n,s", b"1,a", b"2,x", b"n,s", b"1,b", b"2,x"]
+        assert [session.run(row) for _ in range(4)] == [(1, b"a"), (1, b"b"), (2, b"x"), (2, b"x")]
+        session.run(csv.initializer, {fed: [str(tmp_path / "[b]")]})
+        assert session.run(row) == (1, b"b")
+        with pytest.raises(InvalidArgumentError, match="No files matched pattern: none"):
+            session.run(csv.initializer, {fed: ["none"]})
 
 
 def test_remote_lines() -> None:
