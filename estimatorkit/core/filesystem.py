@@ -255,9 +255,11 @@ class _Remote(FileSystem):
         self._files.makedirs(path, exist_ok=True)
 
     def remove(self, path: str) -> None:
+        self._fresh().info(path)  # object stores remove what is not there without a word
         self._files.rm(path)
 
     def rmtree(self, path: str) -> None:
+        self._fresh().info(path)
         self._files.rm(path, recursive=True)
 
     def copy(self, source: str, target: str) -> None:
