@@ -10,12 +10,10 @@ import numpy as np
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.filesystem import compression_name
-from estimatorkit.core.records import RecordReader
+from estimatorkit.core.records import BUFFER_SIZE, RecordReader
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer, parameter, then
 from estimatorkit.data.record_files import OpenFile, RecordFiles, file_names
-
-_BUFFER_SIZE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +24,7 @@ class TFRecords(RecordFiles):
     buffer_size: Any
 
     def _opener(self) -> OpenFile:
-        return functools.partial(_opened, self.compression, self.buffer_size or _BUFFER_SIZE)
+        return functools.partial(_opened, self.compression, self.buffer_size or BUFFER_SIZE)
 
 
 def _opened(compression: str, buffer_size: int, name: str, offset: int) -> RecordReader:
@@ -43,7 +41,7 @@ class TFRecordDataset(Dataset):
         filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
             URLs (`gs://...`).
         compression_type: None, '', 'GZIP' or 'ZLIB'; a string tensor.
-        buffer_size: bytes read at a time; None for 256 KiB.
+        buffer_size: bytes read at a time; None for 128 KiB.
         num_parallel_reads: accepted. TensorFlow takes records of so many files in turn; here they
             come file by file, in the order of the names. `interleave()` takes them in turn.
         name: accepted for TensorFlow's signature.

@@ -361,3 +361,14 @@ def test_examples_of_tensorflow(tmp_path: Path) -> None:
                 own = [each for place, each in golden["indices"] if place == row]
                 assert one["words"].indices.reshape(-1).tolist() == own
                 assert one["words"].dense_shape.tolist() == [len(own)]
+
+
+@pytest.mark.parametrize("buffer_size", [16, 1 << 17])
+def test_what_is_passed_over_before_damage_counts(buffer_size: int, tmp_path: Path) -> None:
+    name = write(tmp_path / "file", [b"12345"] * 3)
+    (tmp_path / "file").write_bytes((tmp_path / "file").read_bytes()[:-1])
+    iterator = TFRecordDataset([name, name], buffer_size=buffer_size).make_block_iterator()
+    assert iterator.skip(2) == 2
+    with pytest.raises(tf.errors.DataLossError, match="truncated record at 42"):
+        iterator.next_block(1)
+    assert iterator.next_block(5)[0].tolist() == [b"12345"] * 2
