@@ -1,10 +1,10 @@
 """CSV text to columns: a chunk of whole records at a time, vectorised, and exact about what is bad.
 
 NumPy finds the records of a chunk and the cells of each; pandas' C parser then reads the columns of
-those that are well formed. Where quotes do not fit together, records are taken apart one by one.
-Numbers that pandas does not read, and missing ones, are looked at as text. So a bad cell costs its
-chunk some time, and its message has the file, the line and the column. Source of the rules:
-RFC 4180 and TensorFlow's CsvDataset; blank lines are passed over.
+those that are well formed (integers NumPy reads itself). Where quotes do not fit together, records
+are taken apart one by one; a column with what is no number is looked at as text. So a bad cell
+costs its chunk some time, and its message has the file, the line and the column. Source of the
+rules: RFC 4180 and TensorFlow's CsvDataset; blank lines are passed over.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class Parser:
         if cells is None:
             return self._one_by_one(chunk, line)
         lines = line + np.searchsorted(found.line_ends, found.starts)
+        before = np.cumsum(good)
         bad = []
         for row in np.flatnonzero(whole & ~fitting):
             record = next(records(chunk, layout, int(found.starts[row])))
-            before = int(np.count_nonzero(good[:row]))
             message = self._wrong_width(int(lines[row]), record.cells)
-            bad.append(BadRow(before, int(lines[row]), message))
+            bad.append(BadRow(int(before[row]), int(lines[row]), message))
         count = len(found.line_ends) + (not chunk.endswith((b"\n", b"\r")))
         return self._converted(cells, int(good.sum()), lines[good], bad, count)
 
@@ -152,8 +152,10 @@ class Parser:
         defaults = {
             column.index: column.default
             for column in columns
-            if column.index in self._with_missing and b"nan" not in text.lower()
+            if column.index in self._with_missing and column.default is not None
         }
+        if defaults and b"nan" in text.lower():
+            defaults = {}  # NaN that is written is not missing
         table = _read_table(text, kinds, width, self._layout, list(defaults))
         if table is None:  # some number is none, or missing
             table = _read_table(text, dict.fromkeys(kinds, object), width, self._layout, [])
@@ -193,7 +195,6 @@ class Parser:
             else:
                 rows.append([record.cells[column.index] for column in layout.columns])
                 lines.append(line)
-        line += len(LINE_END.findall(chunk, at))
         columns = list(zip(*rows, strict=True)) or [()] * len(layout.columns)
         cells = [Cells(list(texts), None) for texts in columns]
         counted = len(LINE_END.findall(chunk)) + (not chunk.endswith((b"\n", b"\r")))
@@ -208,8 +209,8 @@ class Parser:
         for column, each in zip(self._layout.columns, cells, strict=True):
             values, wrong = column_values(self._layout, column, each)
             columns.append(values)
-            if column.dtype.is_floating and column.default is not None and not wrong:
-                self._with_missing.update([column.index] * isinstance(each.texts, list))
+            if column.dtype.is_floating and isinstance(each.texts, list) and not wrong:
+                self._with_missing.add(column.index)
             for row, text in wrong.items():
                 reasons.setdefault(
                     row, wrong_cell(self._name, int(lines[row]), self._layout, column, text)
