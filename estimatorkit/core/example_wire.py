@@ -295,8 +295,8 @@ class _Scan:
             numbers = [self._keys[wanted[at][0]] for at in places]
             own = kinds[numbers]
             has = own == kind
-            counts = np.zeros(has.shape, np.int64)
-            counts[has], values, bad = self._values(kind, numbers, has)
+            its, values, bad = self._values(kind, numbers, has)
+            counts = its.reshape(has.shape) if len(its) == has.size else _filled(its, has)
             if len(bad):
                 wrong.append(np.nonzero(has)[1][bad])
             pieces = np.split(values, np.cumsum(counts.sum(axis=1))[:-1])
@@ -306,17 +306,31 @@ class _Scan:
 
     def _values(self, kind: int, numbers: list[int], has: _Array) -> tuple[_Array, _Array, _Array]:
         """How many values each list has, all values, and which lists are in another form."""
-        starts, sizes = self._starts[numbers][has], self._sizes[numbers][has]
+        starts, sizes, several = (
+            each.reshape(-1)
+            for each in chosen(
+                has,
+                self._starts[numbers],
+                self._sizes[numbers],
+                self._kinds[numbers] == _SEVERAL,
+            )
+        )
         if kind == FLOATS:
             return self._buffer.floats(starts, sizes)
         if kind == INTS:
             return self._buffer.ints(starts, sizes)
-        several = self._kinds[numbers][has] == _SEVERAL
         if not several.any():
             one = np.ones(len(starts), np.int64)
             return one, self._buffer.strings(starts, sizes), np.empty(0, np.int64)
         counts, starts, sizes, bad = self._buffer.fields(several, starts, sizes)
         return counts, self._buffer.strings(starts, sizes), bad
+
+
+def _filled(values: _Array, where: _Array) -> _Array:
+    """Values where the mask is true, and 0 elsewhere."""
+    result = np.zeros(where.shape, np.int64)
+    result[where] = values
+    return result
 
 
 def _number(columns: _Array, offset: int, count: int) -> _Array:
