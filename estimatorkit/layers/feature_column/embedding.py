@@ -58,18 +58,21 @@ def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = 
     Returns:
         float32 `(..., d)`; 0 where nothing counts.
     """
-    weights = ids.weights
-    counts = elementwise.greater_equal(ids.ids, 0)
+    numbers, weights = ids
+    alone = weights is None and bool(numbers.shape.rank) and numbers.shape[-1] == 1
+    if alone:  # the usual case; without the axis of length 1 XLA's gather takes half the time
+        numbers = array.squeeze(numbers, [-1])
+    counts = elementwise.greater_equal(numbers, 0)
     if weights is not None and combiner != "sum":
         counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
-    rows = _rows(table, ids.ids, counts)
+    rows = _rows(table, numbers, counts)
     if max_norm is not None:
         length = elementwise.sqrt(reduce.reduce_sum(elementwise.square(rows), -1, keepdims=True))
         rows = rows * (max_norm / elementwise.maximum(length, max_norm))
+    if alone:
+        return rows
     if weights is not None:
         rows = rows * array.expand_dims(weights, -1)
-    if weights is None and ids.ids.shape.rank and ids.ids.shape[-1] == 1:
-        return array.squeeze(rows, [-2])
     total = reduce.reduce_sum(rows, -2)
     if combiner == "sum":
         return total

@@ -53,12 +53,13 @@ class IndicatorColumn(DenseColumn, SequenceDenseColumn):
 
     def transform(self, features: Features) -> Tensor:
         """float32 `(..., num_buckets)`: how often each id is there, or the sum of its weights."""
-        ids: Ids = features.transformed(self.categorical_column)
-        hot = indexing.one_hot(ids.ids, self.categorical_column.num_buckets, 1.0, 0.0)
-        if ids.weights is not None:
-            hot = hot * array.expand_dims(ids.weights, -1)
-        elif ids.ids.shape.rank and ids.ids.shape[-1] == 1:
-            return array.squeeze(hot, [-2])
+        ids, weights = features.transformed(self.categorical_column)
+        depth = self.categorical_column.num_buckets
+        if weights is None and ids.shape.rank and ids.shape[-1] == 1:
+            return indexing.one_hot(array.squeeze(ids, [-1]), depth, 1.0, 0.0)
+        hot = indexing.one_hot(ids, depth, 1.0, 0.0)
+        if weights is not None:
+            hot = hot * array.expand_dims(weights, -1)
         return reduce.reduce_sum(hot, -2)
 
     def dense_tensor(self, features: Features, weights: WeightMaker) -> Tensor:
