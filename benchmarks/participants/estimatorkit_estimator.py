@@ -7,8 +7,9 @@ import logging
 from importlib.metadata import version
 
 import estimatorkit as ek
+import estimatorkit.compat.v1 as v1
+from benchmarks import data_programs, graph_programs
 from benchmarks.estimator_program import EstimatorProgram, EstimatorTrainer
-from benchmarks.graph_programs import PROGRAMS
 from benchmarks.participants.protocol import Participant, answer
 from benchmarks.workloads import Classification
 from estimatorkit.version import __version__
@@ -35,6 +36,9 @@ if __name__ == "__main__":
             },
             versions={"estimatorkit": __version__, "jax": version("jax")},
             trainer=trainer,
-            calls={name: functools.partial(program, ek) for name, program in PROGRAMS.items()},
+            calls={
+                name: functools.partial(program, v1)
+                for name, program in (graph_programs.PROGRAMS | data_programs.PROGRAMS).items()
+            },
         )
     )

@@ -19,6 +19,7 @@ import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
 
 from benchmarks.graph_programs import digits
+from benchmarks.participants import pytorch_data
 from benchmarks.participants.protocol import CHECKED_EXAMPLES, Participant, answer
 from benchmarks.workloads import Classification
 
@@ -151,6 +152,6 @@ if __name__ == "__main__":
             },
             versions={"torch": torch.__version__},
             trainer=trainer,
-            calls={"mnist_cnn": cnn_step},
+            calls={"mnist_cnn": cnn_step, **pytorch_data.PROGRAMS},
         )
     )

@@ -6,8 +6,8 @@ import functools
 
 import tensorflow as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
+from benchmarks import data_programs, graph_programs
 from benchmarks.estimator_program import EstimatorProgram
-from benchmarks.graph_programs import PROGRAMS
 from benchmarks.participants.protocol import Participant, answer
 
 if __name__ == "__main__":
@@ -27,7 +27,8 @@ if __name__ == "__main__":
             versions={"tensorflow": tf.__version__},
             trainer=program.trainer,
             calls={
-                name: functools.partial(program, tf.compat.v1) for name, program in PROGRAMS.items()
+                name: functools.partial(program, tf.compat.v1)
+                for name, program in (graph_programs.PROGRAMS | data_programs.PROGRAMS).items()
             },
         )
     )

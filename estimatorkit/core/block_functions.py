@@ -32,7 +32,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, as_output
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.lower import interpret, segment_function
+from estimatorkit.core.lower import attribute, interpret, segment_function
 from estimatorkit.core.nest import expand
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import Plan, Segment, make_plan
@@ -429,19 +429,19 @@ class _HostStep:
                     return [column.with_values(each) for each in made]
         if varying != inputs[:1]:
             return None
-        if row.on_block is not None and isinstance(column, np.ndarray) and column.ndim == 1:
+        if row.on_block is None:
+            return None
 
-            def value_of(tensor: Tensor) -> Any:
-                known = values.get(tensor)
-                return self._segment.rewriting.value(tensor) if known is None else known
+        def value_of(tensor: Tensor) -> Any:
+            known = values.get(tensor)
+            return self._segment.rewriting.value(tensor) if known is None else known
 
-            others = [value_of(tensor) for tensor in inputs[1:]]
-            try:
-                return row.on_block([column, *others], op.kernel_attrs)
-            except InvalidArgumentError as error:
-                error.op = op
-                raise
-        return None
+        try:
+            made = row.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)
+        except InvalidArgumentError as error:
+            attribute(op, error)
+            raise
+        return None if made is None else [as_plain(each) for each in made]
 
     def _outputs(
         self, op: Operation, values: dict[Tensor, Any], variables: dict[str, Any]

@@ -87,7 +87,7 @@ def interpret(
             else:
                 outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
         except OpError as error:
-            _attribute(op, error)
+            attribute(op, error)
             raise
         except _REFUSALS as error:
             raise _refused(op, inputs, error) from error
@@ -280,7 +280,7 @@ def _pull(
     return [by_position[position] for position in op.attrs["wanted"]]
 
 
-def _attribute(op: Operation, error: OpError) -> None:
+def attribute(op: Operation, error: OpError) -> None:
     """Says which operation an error came from, and the user's line, where the kernel did not."""
     if error.op is None:
         error.op = op

@@ -87,8 +87,8 @@ class OpDef:
         rowwise: whether a host kernel takes any number of further leading axes that its inputs have
             in common (or a function of the attributes giving it).
         on_block: how a host op runs on many rows at once where it is not elementwise:
-            `on_block(inputs, attrs)`, the first input a column of scalars, the others as they are,
-            giving a column for each output.
+            `on_block(inputs, attrs)`, the first input a column, the others as they are, giving a
+            column for each output; or None where it cannot.
     """
 
     type: str
@@ -109,7 +109,7 @@ class OpDef:
     host_vjp: Callable[..., Sequence[Any]] | None = None
     elementwise: bool = False
     rowwise: bool | Callable[[Mapping[str, Any]], bool] = False
-    on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]] | None = None
+    on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any] | None] | None = None
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""

@@ -52,6 +52,7 @@ _AUTOTUNED_PREFETCH = 2
 # Host iteration asks for blocks of 1, 2, 4, ... elements up to this number: the first element comes
 # at once, and the cost of a block is soon shared.
 _HOST_BLOCK = 64
+_HOST_BYTES = 4 << 20  # of a block: what is gathered is still in the caches when it is handed out
 
 
 class Dataset:
@@ -660,7 +661,8 @@ class Dataset:
                         pairs = zip(leaves, nested, strict=True)
                         leaves = [Dataset(leaf) if inner else leaf for leaf, inner in pairs]
                     yield pack(spec, leaves)
-                rows = min(2 * rows, _HOST_BLOCK)
+                size = sum(column.nbytes for column in block) // count_rows(block)
+                rows = max(1, min(2 * rows, _HOST_BLOCK, _HOST_BYTES // max(1, size)))
         finally:
             iterator.close()
 

@@ -52,8 +52,10 @@ def _decode_raw(value: Any, out_type: DType, little_endian: bool) -> NDArray[Any
     return ordered.reshape(*array.shape, size // native.itemsize).copy()
 
 
-def _decode_raw_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+def _decode_raw_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any] | None:
     """A row of numbers for each string, which need not be equally long."""
+    if not isinstance(inputs[0], np.ndarray) or inputs[0].ndim > 1:
+        return None
     texts = inputs[0].tolist()
     sizes = np.array([len(text) for text in texts], np.int64)
     item = attrs["out_type"].numpy_dtype.itemsize

@@ -360,7 +360,8 @@ def index_table_from_file(
     dtype = as_dtype(key_dtype)
     _check_file(vocabulary_file, vocab_size)
     _check(num_oov_buckets, dtype)
-    with get_default_graph().name_scope(name or "string_to_index"):
+    graph = get_default_graph()
+    with graph.init_scope(), graph.outermost.name_scope(name or "string_to_index"):
         held = string if dtype is string else int64
         initializer = TextFileIdTableInitializer(
             vocabulary_file,
@@ -398,7 +399,8 @@ def index_table_from_tensor(
         raise ValueError(explain("`vocabulary_list` must be specified"))
     wanted = as_dtype(dtype)
     _check(num_oov_buckets, wanted)
-    with get_default_graph().name_scope(name or "string_to_index"):
+    graph = get_default_graph()
+    with graph.init_scope(), graph.outermost.name_scope(name or "string_to_index"):
         keys = convert_to_tensor(_as_list(vocabulary_list), name="keys")
         if keys.dtype.is_integer != wanted.is_integer:
             kind = "integer" if wanted.is_integer else "non-integer"
@@ -441,7 +443,8 @@ def index_to_string_table_from_file(
         key_column_index, value_column_index, delimiter: as for `index_table_from_file`.
     """
     _check_file(vocabulary_file, vocab_size)
-    with get_default_graph().name_scope(name or "index_to_string"):
+    graph = get_default_graph()
+    with graph.init_scope(), graph.outermost.name_scope(name or "index_to_string"):
         initializer = TextFileStringTableInitializer(
             vocabulary_file,
             key_column_index,
@@ -460,7 +463,8 @@ def index_to_string_table_from_tensor(
     """A table from places in a list, from 0, to its words; see `index_table_from_tensor`."""
     if vocabulary_list is None:
         raise ValueError(explain("`vocabulary_list` must be specified"))
-    with get_default_graph().name_scope(name or "index_to_string"):
+    graph = get_default_graph()
+    with graph.init_scope(), graph.outermost.name_scope(name or "index_to_string"):
         values = convert_to_tensor(_as_list(vocabulary_list), string, "values")
         count = values.shape.num_elements()
         keys = range_(size(values, out_type=int64)) if count is None else np.arange(count)
