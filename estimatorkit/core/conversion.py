@@ -109,19 +109,14 @@ def _holds_numpy_scalars(value: Any) -> bool:
 
 
 def _as_strings(array: NDArray[Any], value: Any, dtype: DType | None) -> NDArray[Any]:
-    items = array.reshape(-1).tolist()
-    kinds = set(map(type, items))
-    if dtype in (None, string) and kinds <= {str, bytes}:  # 50 ns a string; 600 one by one
-        if kinds == {bytes} and array.dtype == object:
-            return array
-        texts = kinds == {str}
-        result = np.empty(len(items), object)
-        result[:] = (
-            list(map(str.encode, items))
-            if texts
-            else [each.encode() if isinstance(each, str) else each for each in items]
-        )
-        return result.reshape(array.shape)
+    if dtype in (None, string):  # 60 ns a string; 600 one by one
+        items = array.reshape(-1).tolist()
+        if items and type(items[0]) is bytes and set(map(type, items)) == {bytes}:
+            return array if array.dtype == object else array.astype(object)
+        try:
+            return np.fromiter(map(str.encode, items), object, len(items)).reshape(array.shape)
+        except TypeError:  # other things than str among them
+            pass
     result = np.empty(array.shape, object)
     for index, each in enumerate(array.flat):
         if isinstance(each, str):
