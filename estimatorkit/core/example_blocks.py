@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.columns import Column, RaggedColumn, SparseColumn
+from estimatorkit.core.columns import NO_DIM, Column, RaggedColumn, SparseColumn
 from estimatorkit.core.example_parsing import Column as Feature
 from estimatorkit.core.example_parsing import Part, parse_rows
 
@@ -43,7 +43,7 @@ class _Elements:
         return found
 
 
-def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column]:
+def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column] | None:
     """What `ParseExampleV2` gives for each element of a block.
 
     Args:
@@ -52,12 +52,14 @@ def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column]
         attrs: those of the operation.
 
     Returns:
-        A column for each output.
+        A column for each output; None where the elements are neither strings nor vectors.
 
     Raises:
         InvalidArgumentError: as `parse_examples`.
     """
     column, names, *defaults = inputs
+    if not _is_parsable(column):
+        return None
     features = [Feature(*each) for each in attrs["columns"]]
     arrays = [np.asarray(each, None if _is_number(each) else object) for each in defaults]
     single = isinstance(column, np.ndarray) and column.ndim == 1
@@ -80,6 +82,13 @@ def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column]
         default = next(rest) if feature.default else None
         outputs += _one_each(part) if single else _batched(part, feature, default, elements)
     return outputs
+
+
+def _is_parsable(column: Column) -> bool:
+    """Whether rows are strings, or vectors of strings."""
+    if isinstance(column, RaggedColumn):
+        return column.shapes.shape[1] == 1 and bool((column.shapes != NO_DIM).all())
+    return isinstance(column, np.ndarray) and column.ndim in (1, 2)
 
 
 def _is_number(value: Any) -> bool:

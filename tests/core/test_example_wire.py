@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core import example_parsing, example_wire
-from estimatorkit.core.columns import RaggedColumn
+from estimatorkit.core.columns import NO_DIM, RaggedColumn
 from estimatorkit.core.dtypes import float32, int64, string
 from estimatorkit.core.example_blocks import parse_block
 from estimatorkit.core.example_parsing import Column, parse_examples, parse_rows, without_batch
@@ -393,12 +393,21 @@ def test_a_block_gives_what_its_elements_give(
             block = block.flat.reshape(len(sizes), -1)
     attrs = {"columns": tuple(map(tuple, columns))}
     found = parse_block([block, np.array([], object), *defaults], attrs)
+    assert found is not None
     for row, element in enumerate(elements):
         expected = parse_examples(element.reshape(-1).tolist(), [], columns, defaults)
         if sizes is None:
             expected = without_batch(expected, columns)
         assert rows_of(found, row) == [np.asarray(each).tolist() for each in expected]
     assert all(len(column) == len(elements) for column in found)
+
+
+def test_other_elements_are_left_to_the_operation() -> None:
+    attrs = {"columns": (tuple(Column("dense", "n", int64)),)}
+    texts = np.array([b""] * 4, object)
+    mixed = RaggedColumn(texts, np.array([[2, 1], [2, NO_DIM]]))
+    for column in (texts.reshape(1, 2, 2), mixed):
+        assert parse_block([column, np.array([], object)], attrs) is None
 
 
 def test_errors_in_blocks_name_the_place_in_the_batch() -> None:
