@@ -18,12 +18,13 @@ from estimatorkit.core import nest
 from estimatorkit.core.errors import explain
 
 
-def open_frames(structure: Any) -> Any:
+def open_frames(structure: Any, path: str = "") -> Any:
     """`structure` with frames and series opened.
 
     Args:
         structure: nested values. A frame counts as the dict of its columns, a series as an array,
             a `Bunch` of scikit-learn as (features, target).
+        path: where it stands in a larger structure, for messages: `['age']`.
 
     Raises:
         ValueError: a column holds missing values.
@@ -31,22 +32,26 @@ def open_frames(structure: Any) -> Any:
     """
     if _is(structure, "sklearn", "Bunch"):
         return _open_bunch(structure)
-    if nest.is_nested(structure, lists_are_leaves=True):
-        children = structure.values() if isinstance(structure, Mapping) else structure
-        opened = [open_frames(child) for child in children]
-        if all(new is old for new, old in zip(opened, children, strict=True)):
-            return structure
-        if isinstance(structure, Mapping):
-            named = dict(zip(structure, opened, strict=True))
-            return named if type(structure) is dict else type(structure)(named)  # type: ignore[call-arg]
-        return (
-            type(structure)(*opened) if nest.is_namedtuple(structure) else type(structure)(opened)
-        )
-    return as_columns(structure)
+    if not nest.is_nested(structure, lists_are_leaves=True):
+        return as_columns(structure, path)
+    mapping = isinstance(structure, Mapping)
+    named = structure if mapping else dict(enumerate(structure))
+    opened = {key: open_frames(child, f"{path}[{key!r}]") for key, child in named.items()}
+    if all(opened[key] is child for key, child in named.items()):
+        return structure
+    if mapping:
+        return opened if type(structure) is dict else type(structure)(opened)
+    if nest.is_namedtuple(structure):
+        return type(structure)(*opened.values())
+    return type(structure)(opened.values())
 
 
-def as_columns(value: Any) -> Any:
+def as_columns(value: Any, path: str = "") -> Any:
     """A frame as a dict of arrays `(rows, ...)`, a series as an array, anything else as it is.
+
+    Args:
+        value: anything.
+        path: where it stands in a larger structure, for messages: `['age']`.
 
     Raises:
         ValueError: a column holds missing values.
@@ -56,7 +61,7 @@ def as_columns(value: Any) -> Any:
         columns = ((name, value.iloc[:, place]) for place, name in enumerate(value.columns))
         return _dict(columns, _pandas_column)
     if _is(value, "pandas", "Series"):
-        return _pandas_column(value, _series(value.name))
+        return _pandas_column(value, _series(value.name, path))
     if _is(value, "polars", "LazyFrame"):
         raise TypeError(
             explain(
@@ -69,7 +74,7 @@ def as_columns(value: Any) -> Any:
     if _is(value, "polars", "DataFrame"):
         return _dict(((each.name, each) for each in value.get_columns()), _polars_column)
     if _is(value, "polars", "Series"):
-        return _polars_column(value, _series(value.name))
+        return _polars_column(value, _series(value.name, path))
     if hasattr(value, "__arrow_c_stream__") and not isinstance(value, np.ndarray):
         return _arrow_columns(value)
     return value
@@ -82,7 +87,9 @@ def _is(value: Any, library: str, name: str) -> bool:
     )
 
 
-def _series(name: Any) -> str:
+def _series(name: Any, path: str) -> str:
+    if path:
+        return f"component {path}"
     return "the series" if name in (None, "") else f"the series {name!r}"
 
 
@@ -104,7 +111,7 @@ def _dict(columns: Iterable[tuple[Any, Any]], convert: Callable[[Any, str], Any]
 def _missing(where: str, row: int, received: Any, hint: str) -> ValueError:
     return ValueError(
         explain(
-            f"{where} holds a missing value in row {row}",
+            f"{where} holds a missing value at position {row}",
             expected="a value in each row",
             received=repr(received),
             hint=hint,
