@@ -123,6 +123,8 @@ def padded_batch(
                 hint="use batch(), or sparse.to_dense() before padded_batch()",
             ),
         )
+    if isinstance(column, np.ndarray) and column.shape[1:] == tuple(shape):
+        return batch(column, size, what)
     rows = as_ragged(column) if isinstance(column, np.ndarray) else column
     _check_padded(rows, shape, what)
     rank, count = len(shape), len(rows) // size
@@ -181,7 +183,7 @@ def _pad(rows: RaggedColumn, target: NDArray[np.int64], padding: Any) -> NDArray
         return out
     for number in range(len(rows)):
         row = rows[number]
-        out[number][tuple(map(slice, row.shape))] = row
+        out[number, ...][tuple(map(slice, row.shape))] = row
     return out
 
 
