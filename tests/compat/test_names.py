@@ -28,7 +28,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "api_names.json").re
 # Areas that come with the data pipeline, the layers and estimators, and the clusters.
 LATER = {
     "tf.data",
-    "feature_column",
     "tf.layers / tf.keras",
     "tf.losses",
     "tf.metrics",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -88,3 +89,25 @@ def test_errors(name: str) -> None:
         assert OTHER_ERRORS[name] in str(caught.value)
         return
     assert str(caught.value).split()[:4] == golden["first_line"].split()[:4]
+
+
+SIGNATURES = json.loads((FOLDER / "signatures.json").read_text("utf-8"))["v1"]
+
+
+@pytest.mark.parametrize("name", [each for each in SIGNATURES if each.startswith("feature_column")])
+def test_parameters_and_defaults(name: str) -> None:
+    golden = SIGNATURES[name]
+    parameters = list(inspect.signature(tf_name(name)).parameters.values())
+    for parameter, (expected, default, kind) in zip(parameters, golden, strict=False):
+        assert (parameter.name, parameter.kind.name) == (expected, kind)
+        ours = None if parameter.default is parameter.empty else parameter.default
+        ours = f"tf.{ours.name}" if hasattr(ours, "as_numpy_dtype") else repr(ours)
+        assert ours == str(default)
+    assert all(each.default is not each.empty for each in parameters[len(golden) :])
+
+
+def tf_name(name: str) -> Any:
+    found: Any = tf
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found

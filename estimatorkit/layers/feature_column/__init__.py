@@ -3,8 +3,8 @@ that apply them.
 
 A column is a frozen dataclass (`columns`): it has a name, says what it reads, and makes ids or a
 float tensor of `Features`, the raw features of a batch. By kind: `numeric` (numbers, ranges),
-`categorical` and `vocabulary` (ids), `crossed`, `embedding`, `indicator`, `sequence`. `input_layer`
-and `linear_model` are the layers, `parse_spec` says what to read from `Example`s.
+`categorical` and `vocabulary` (ids), `crossed`, `embedding`, `indicator`, `sequence`. What applies
+them is in `layers` and `linear`; `parse_spec` says what to read from `Example`s.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from estimatorkit.layers.feature_column.embedding import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.indicator import indicator_column
-from estimatorkit.layers.feature_column.input_layer import (
+from estimatorkit.layers.feature_column.layers import (
     DenseFeatures,
     SequenceFeatures,
     concatenate_context_input,
     input_layer,
     sequence_input_layer,
 )
-from estimatorkit.layers.feature_column.linear_model import check_sparse_combiner, linear_model
+from estimatorkit.layers.feature_column.linear import check_sparse_combiner, linear_model
 from estimatorkit.layers.feature_column.numeric import (
     BucketizedColumn,
     NumericColumn,
@@ -63,6 +63,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     check_vocabulary_fingerprints,
     vocabulary_fingerprints,
 )
+from estimatorkit.lazy import listing
 
 __all__ = [
     "BucketizedColumn",
@@ -105,3 +106,4 @@ __all__ = [
     "vocabulary_fingerprints",
     "weighted_categorical_column",
 ]
+__dir__ = listing(__name__)

@@ -21,7 +21,7 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.embedding import combined_rows
 from estimatorkit.layers.feature_column.features import Features
-from estimatorkit.layers.feature_column.input_layer import (
+from estimatorkit.layers.feature_column.layers import (
     as_features,
     as_scope,
     check_batches,
