@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.core.filesystem import file_errors, open_file
 from estimatorkit.core.number_text import to_number
 
 WHOLE_LINE = -2
@@ -229,7 +229,7 @@ def read_vocabulary(
         NotFoundError: there is no such file.
         InvalidArgumentError: it has too few lines or columns, an empty line, or other values.
     """
-    with os_errors("read the vocabulary", path), open(path, "rb") as file:
+    with open_file(path) as file, file_errors("read the vocabulary", path):
         lines = file.read().split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -350,13 +350,31 @@ class MapIterator(UnaryIterator):
         self._position = 0  # input rows since the start of the pass
 
     def _produce(self, n: int) -> Columns:
-        rows = self._input.next_block(n)
-        return self._apply(rows)
+        return self._apply(n)[1]
 
-    def _apply(self, rows: Columns) -> Columns:
-        first, count = self._position, count_rows(rows)
-        self._position += count
-        return self._function(rows, count, first, self._epoch)
+    def _apply(self, n: int) -> tuple[Columns, Columns]:
+        """Reads up to `n` rows; returns them and the function's results.
+
+        Where the function fails, fewer rows are tried, so that those before the bad one come out.
+        The next call raises the error, and stands behind the bad row.
+        """
+        rows = self._input.next_block(n)
+        count = count_rows(rows)
+        while True:
+            try:
+                results = self._function(
+                    slice_rows(rows, 0, count), count, self._position, self._epoch
+                )
+            except Exception:
+                if count == 1:
+                    self._input.unread(rows, 1)
+                    self._position += 1
+                    raise
+                count //= 2
+            else:
+                self._input.unread(rows, count)
+                self._position += count
+                return slice_rows(rows, 0, count), results
 
     def _skip(self, n: int) -> int:
         count = self._input.skip(n)
@@ -390,8 +408,8 @@ class FilterIterator(MapIterator):
         # would take.
         self._size = max(self._size, n)
         while True:
-            rows = self._input.next_block(self._size)
-            kept = np.flatnonzero(self._apply(rows)[0])
+            rows, (holds,) = self._apply(self._size)
+            kept = np.flatnonzero(holds)
             if len(kept) == count_rows(rows):
                 return rows
             if len(kept):
@@ -409,8 +427,8 @@ class TakeWhileIterator(MapIterator):
     def _produce(self, n: int) -> Columns:
         if self._ended:
             raise end_of_sequence()
-        rows = self._input.next_block(n)
-        failing = np.flatnonzero(~self._apply(rows)[0])
+        rows, (holds,) = self._apply(n)
+        failing = np.flatnonzero(~np.asarray(holds))
         if not len(failing):
             return rows
         self._ended = True

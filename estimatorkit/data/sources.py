@@ -13,13 +13,13 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.buffers import Columns, unbatch_sparse
+from estimatorkit.data.frames import open_frames
 from estimatorkit.data.parameters import Pending, parameter
 from estimatorkit.data.spec import (
     LeafSpec,
     SparseTensorSpec,
     TensorSpec,
     leaf_names,
-    open_frames,
     pack,
     to_array,
 )

@@ -203,18 +203,6 @@ def leaf_names(structure: Any) -> list[str]:
     return names
 
 
-def open_frames(structure: Any) -> Any:
-    """`structure` with DataFrames opened into dicts of their columns."""
-    return nest.map_structure(_open_dataframe, structure, lists_are_leaves=True)
-
-
-def _open_dataframe(leaf: Any) -> Any:
-    # By name, so that pandas is imported only by those who use it.
-    if type(leaf).__name__ == "DataFrame" and hasattr(leaf, "columns"):
-        return {key: leaf[key] for key in leaf.columns}
-    return leaf
-
-
 def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]:
     """Converts one value to a C-contiguous array of a tensor's dtype; no copy where it is one.
 

@@ -245,3 +245,21 @@ def test_errors_name_the_line_of_the_user() -> None:
     numbers = Dataset.from_tensor_slices(["1", "x"]).map(tf.string_to_number)  # here
     with pytest.raises(InvalidArgumentError, match=r"(?s)StringToNumber.*test_dataset_functions"):
         list(numbers)
+
+
+def test_elements_before_a_bad_one_come_out_and_those_behind_it_too() -> None:
+    texts = [str(number) for number in range(100)]
+    texts[50] = "bad"
+    numbers = Dataset.from_tensor_slices(texts).map(tf.string_to_number)
+    found = []
+    element = numbers.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        for position in range(100):
+            if position == 50:
+                with pytest.raises(InvalidArgumentError, match="bad"):
+                    session.run(element)
+            else:
+                found.append(session.run(element))
+    assert found == [*range(50), *range(51, 100)]
+    assert values(numbers.filter(lambda x: x > 45.0).take(4)) == [46, 47, 48, 49]
+    assert values(numbers.ignore_errors())[48:52] == [48, 49, 51, 52]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import gfile
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.durable import os_errors
+from estimatorkit.core.filesystem import file_errors, open_file
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.strings import string_array
 from estimatorkit.core.registry import apply, fixed, no_outputs, register
@@ -24,17 +24,18 @@ def _text(value: Any) -> bytes:
 
 
 def _read(filename: Any) -> NDArray[Any]:
-    path = gfile.local_path(_text(filename))
-    with os_errors("read", path), open(path, "rb") as file:
+    path = os.fsdecode(_text(filename))
+    with open_file(path) as file, file_errors("read", path):
         return string_array(file.read())
 
 
 def _write(filename: Any, contents: Any) -> list[Any]:
-    path = gfile.local_path(_text(filename))
-    with os_errors("write", path):
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(_text(contents))
+    path = os.fsdecode(_text(filename))
+    folder = os.path.dirname(path)
+    if folder:
+        gfile.makedirs(folder)
+    with open_file(path, "wb") as file, file_errors("write", path):
+        file.write(_text(contents))
     return []
 
 

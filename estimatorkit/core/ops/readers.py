@@ -14,15 +14,14 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64, string
-from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.filesystem import file_errors, open_file
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.queues import QueueBase, host_queue
 from estimatorkit.core.queue_resource import Blocking
@@ -44,13 +43,14 @@ def _whole_file(name: bytes) -> Iterator[Record]:
 
 def _content(name: bytes) -> bytes:
     path = os.fsdecode(name)
-    with os_errors("read", path):
-        return Path(path).read_bytes()
+    with open_file(path) as file, file_errors("read", path):
+        content: bytes = file.read()
+    return content
 
 
 def _text_lines(name: bytes, skip_header_lines: int = 0) -> Iterator[Record]:
     path = os.fsdecode(name)
-    with os_errors("read", path), open(path, "rb") as file:
+    with open_file(path) as file, file_errors("read", path):
         for number, line in enumerate(file, 1):
             if number > skip_header_lines:
                 yield b"%s:%d" % (name, number), line.rstrip(b"\n").replace(b"\r", b"")

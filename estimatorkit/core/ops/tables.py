@@ -8,6 +8,7 @@ The kinds of tables are in `static_tables`, `mutable_tables` and `vocabularies`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.lookup_tables import (
     Column,
@@ -79,7 +79,7 @@ def _initialize_from_file(
     context: Any,
 ) -> list[Any]:
     made = TableSpec(*spec)
-    path = local_path(bytes(string_array(filename)[()]))
+    path = os.fsdecode(bytes(string_array(filename)[()]))
     key, value = Column(key_index, made.key_dtype), Column(value_index, made.value_dtype)
     items = read_vocabulary(path, key, value, vocab_size, delimiter, offset)
     host_table(context, table, spec).initialize(items)
