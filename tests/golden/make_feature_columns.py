@@ -5,7 +5,8 @@ Run, with TensorFlow 2.15.1:
     TF_CPP_MIN_LOG_LEVEL=3 python tests/golden/make_feature_columns.py
 
 Writes `feature_columns.json` beside this file: what `snippets_feature_columns.py` gives (floats
-with 7 digits), checksums of 10,000 rows, errors. A test runs the same on this package.
+with 7 digits), checksums of 10,000 rows, errors (`snippets_feature_column_errors.py`). A test runs
+the same on this package.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import snippets_feature_columns as snippets
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import error_of, write_json
+from snippets_feature_column_errors import ERRORS
 from tensorflow.python.feature_column import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
     feature_column_v2,
 )
@@ -36,7 +38,7 @@ def main() -> None:
         "about": {"tensorflow": tf.__version__},
         "cases": cases,
         "big": _big(),
-        "errors": {name: _error(name) for name in snippets.ERRORS},
+        "errors": {name: _error(name) for name in ERRORS},
     }
     write_json("feature_columns.json", content)
 
@@ -80,7 +82,7 @@ def _big() -> dict[str, Any]:
 
 def _error(name: str) -> Any:
     with tf.Graph().as_default():
-        return error_of(lambda: snippets.ERRORS[name](tf))
+        return error_of(lambda: ERRORS[name](tf))
 
 
 if __name__ == "__main__":

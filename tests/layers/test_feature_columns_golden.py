@@ -20,6 +20,7 @@ from estimatorkit.layers import feature_column as fc
 FOLDER = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(FOLDER))
 import snippets_feature_columns as snippets  # noqa: E402
+from snippets_feature_column_errors import ERRORS  # noqa: E402
 
 GOLDEN = json.loads((FOLDER / "feature_columns.json").read_text("utf-8"))
 
@@ -79,11 +80,11 @@ OTHER_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("name", snippets.ERRORS)
+@pytest.mark.parametrize("name", ERRORS)
 def test_errors(name: str) -> None:
     golden = GOLDEN["errors"][name]
     with Graph().as_default(), pytest.raises(Exception) as caught:  # noqa: PT011 - compared below
-        snippets.ERRORS[name](tf)
+        ERRORS[name](tf)
     assert type(caught.value).__name__ == golden["class"]
     if name in OTHER_ERRORS:
         assert OTHER_ERRORS[name] in str(caught.value)

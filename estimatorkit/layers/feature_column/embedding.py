@@ -1,24 +1,12 @@
-"""Embedding columns: rows of a trainable table, by id, combined; and tables that columns share.
-
-Ids are padded rows `(..., width)`, looked up on the device by one gather. What counts for nothing
-reads the index one past the table: its row is masked, and its gradient's row is outside the table,
-where optimizers drop it. So no row that no example used is touched.
-"""
+"""Embedding columns: rows of a trainable table, by id, combined; and tables that columns share."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from collections.abc import Sequence as Series
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.checkpoint import locate_checkpoint, read_contents
-from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.initializers import TruncatedNormal
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
-from estimatorkit.core.ops.checkpoint_ops import restore_v2
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import WeightedColumn
@@ -37,156 +25,8 @@ from estimatorkit.layers.feature_column.sequence import (
     check_sequence,
     sequence_length_of,
 )
-from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
-
-COMBINERS = ("mean", "sqrtn", "sum")
-
-
-# -- looking up
-
-
-def combined_rows(table: Any, ids: Ids, combiner: str, max_norm: float | None = None) -> Tensor:
-    """The rows of a table at some ids, those of one example (or step) combined.
-
-    Args:
-        table: a variable `(n, d)`, or a partitioned one, in slices of the first dimension.
-        ids: what a categorical column made.
-        combiner: 'sum', 'mean' (by the sum of weights) or 'sqrtn' (by the root of the sum of their
-            squares). Weights of 0 or less count only for 'sum'.
-        max_norm: rows are scaled down to this Euclidean length; None: not.
-
-    Returns:
-        float32 `(..., d)`; 0 where nothing counts.
-    """
-    numbers, weights = ids
-    alone = weights is None and bool(numbers.shape.rank) and numbers.shape[-1] == 1
-    if alone:  # the usual case; without the axis of length 1 XLA's gather takes half the time
-        numbers = array.squeeze(numbers, [-1])
-    counts = elementwise.greater_equal(numbers, 0)
-    if weights is not None and combiner != "sum":
-        counts = elementwise.logical_and(counts, elementwise.greater(weights, 0.0))
-    rows = _rows(table, numbers, counts)
-    if max_norm is not None:
-        length = elementwise.sqrt(reduce.reduce_sum(elementwise.square(rows), -1, keepdims=True))
-        rows = rows * (max_norm / elementwise.maximum(length, max_norm))
-    if alone:
-        return rows
-    if weights is not None:
-        rows = rows * array.expand_dims(weights, -1)
-    total = reduce.reduce_sum(rows, -2)
-    if combiner == "sum":
-        return total
-    share = elementwise.cast(counts, float32)
-    if weights is not None:
-        share = share * weights
-    if combiner == "sqrtn":
-        by = elementwise.sqrt(reduce.reduce_sum(elementwise.square(share), -1, keepdims=True))
-    else:
-        by = reduce.reduce_sum(share, -1, keepdims=True)
-    return elementwise.div_no_nan(total, by)
-
-
-def _rows(table: Any, ids: Tensor, counts: Tensor) -> Tensor:
-    """The rows `(..., width, d)`, 0 where `counts` says no."""
-    start, found = 0, []
-    parts = variables_of(table)
-    for part in parts:
-        size = part.shape[0]
-        own = counts
-        if len(parts) > 1:
-            inside = elementwise.logical_and(
-                elementwise.greater_equal(ids, start), elementwise.less(ids, start + size)
-            )
-            own = elementwise.logical_and(counts, inside)
-        index = indexing.where(own, ids - start if start else ids, size)
-        rows = indexing.gather(part, index)
-        found.append(indexing.where(array.expand_dims(own, -1), rows, 0.0))
-        start += size
-    return found[0] if len(found) == 1 else elementwise.add_n(found)
-
-
-# -- tables
-
-
-@dataclass(frozen=True)
-class Table:
-    """What an embedding's table is.
-
-    Attributes:
-        num_buckets, dimension: its shape.
-        initializer: of its values; None: normal, cut off, with deviation 1 / sqrt(dimension).
-        ckpt_to_load_from, tensor_name_in_ckpt: where its first values are read, or None.
-        trainable: whether it is.
-    """
-
-    num_buckets: int
-    dimension: int
-    initializer: Any
-    ckpt_to_load_from: str | None
-    tensor_name_in_ckpt: str | None
-    trainable: bool
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """`(num_buckets, dimension)`."""
-        return self.num_buckets, self.dimension
-
-    def made_by(self, make: Callable[..., Any], column: FeatureColumn, name: str) -> Any:
-        """The variable, made by `WeightMaker.make` or `make_shared`."""
-        return make(column, name, self.shape, self._first_value, self.trainable)
-
-    def _first_value(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        if self.ckpt_to_load_from is not None and self.tensor_name_in_ckpt is not None:
-            return _restored(
-                self.ckpt_to_load_from, self.tensor_name_in_ckpt, self.shape, shape, partition_info
-            )
-        chosen = self.initializer
-        if chosen is None:
-            chosen = TruncatedNormal(0.0, 1 / math.sqrt(self.dimension))
-        if isinstance(chosen, type):
-            chosen = chosen()
-        try:
-            return chosen(shape, dtype=dtype or float32, partition_info=partition_info)
-        except TypeError:
-            return chosen(shape, dtype or float32)
-
-
-def _restored(
-    checkpoint: str, name: str, whole: Series[int], shape: Any, partition_info: Any
-) -> Tensor:
-    """A tensor of a checkpoint, or the slice of it that a part of the variable is."""
-    path = locate_checkpoint(checkpoint)
-    contents = read_contents(path)
-    entry = contents.get(name)
-    if entry is None:
-        raise ValueError(
-            explain(
-                f"Tensor {name} is not found in {path} checkpoint",
-                expected=f"one of its {len(contents)} tensors",
-                hint=did_you_mean(name, contents),
-            )
-        )
-    if list(entry.shape) != list(whole):
-        raise ValueError(
-            explain(
-                f"the embedding's shape {list(whole)} doesn't match with shape of tensor {name} "
-                f"({list(entry.shape)}) from checkpoint reader",
-                received=f"the checkpoint {path}",
-            )
-        )
-    spec = ""
-    if partition_info is not None:
-        places = (
-            f"{start},{size}"
-            for start, size in zip(partition_info.var_offset, list(shape), strict=True)
-        )
-        spec = f"{' '.join(map(str, whole))} {':'.join(places)}"
-    (value,) = restore_v2(path, [name], [spec], [entry.dtype], "checkpoint_initializer")
-    value.set_shape(list(shape))
-    return value
-
-
-# -- columns
+from estimatorkit.layers.feature_column.tables import COMBINERS, Table, combined_rows
+from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph
 
 
 class _Embedding(DenseColumn, SequenceDenseColumn):

@@ -19,7 +19,6 @@ from estimatorkit.layers.feature_column.columns import (
     Ids,
     normalize_columns,
 )
-from estimatorkit.layers.feature_column.embedding import combined_rows
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.layers import (
     as_features,
@@ -29,6 +28,7 @@ from estimatorkit.layers.feature_column.layers import (
     made_variables,
 )
 from estimatorkit.layers.feature_column.packing import pack
+from estimatorkit.layers.feature_column.tables import combined_rows
 from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
