@@ -58,9 +58,19 @@ def test_readme_script_of_an_estimator_runs() -> None:
     assert printed.splitlines()[-1].count("np.int64") == 30
 
 
+def test_readme_script_of_data_runs() -> None:
+    rows = sorted(re.findall(r"\[+([\d. ]+)\]", run_script_of_readme(1)))
+    assert [[float(each) for each in row.split()] for row in rows] == [
+        [0, 0, 1, 0, 0, 1],
+        [0, 1, 0, 0, 0, 0],
+        [0, 1, 0, 1, 1, 0],
+        [1, 0, 0, 1, 0, 0],
+    ]
+
+
 def test_readme_script_of_a_graph_runs() -> None:
     """The loop ends after the first step that passes the limit; the slope is its closed form."""
-    printed = run_script_of_readme(1)
+    printed = run_script_of_readme(2)
     values = re.search(
         r"\(?(\d+)\)?, (?:np\.float32\()?([\d.]+)\)?, array\(\[\[(.*?)\]\]", printed, re.DOTALL
     )
