@@ -18,10 +18,7 @@ from estimatorkit.layers.feature_column.columns import (
     Ids,
     raw_keys,
 )
-from estimatorkit.layers.feature_column.weights import shared_by_graph
-
-TRANSFORMED = "feature_column_ids"
-"""The collection of a graph that holds one dict: the ids that its categorical columns have made."""
+from estimatorkit.layers.feature_column.weights import notes_of_graph
 
 
 class Raw(NamedTuple):
@@ -164,11 +161,11 @@ class Features:
         """The ids of these features that a categorical column has made in this graph, or None."""
         if not isinstance(column, CategoricalColumn):
             return None
-        return shared_by_graph(TRANSFORMED, dict).get(self._key(column))
+        return notes_of_graph().get("ids", {}).get(self._key(column))
 
     def hold(self, column: CategoricalColumn, ids: Ids) -> None:
         """Keeps what `held` gives."""
-        shared_by_graph(TRANSFORMED, dict)[self._key(column)] = ids
+        notes_of_graph().setdefault("ids", {})[self._key(column)] = ids
 
     def _key(self, column: FeatureColumn) -> Any:
         who = f"column {column.name!r}"

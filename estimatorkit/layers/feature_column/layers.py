@@ -25,7 +25,7 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
-from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph, variables_of
+from estimatorkit.layers.feature_column.weights import WeightMaker, notes_of_graph, variables_of
 
 
 def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
@@ -227,7 +227,7 @@ class _FeaturesLayer:
 
 def _unique_name(name: str) -> str:
     """`name`, `name_1`, ...: each once in a graph, as Keras counts."""
-    counts: dict[str, int] = shared_by_graph("feature_layer_names", dict)
+    counts: dict[str, int] = notes_of_graph().setdefault("layers", {})
     counts[name] = number = counts.get(name, -1) + 1
     return f"{name}_{number}" if number else name
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_st
 from estimatorkit.layers.feature_column.columns import check_key
 
 VOCABULARY_FILES = "vocabulary_files"
-"""The collection of (feature key, path, SHA-256) of the files that a graph's columns have read."""
+"""The collection of the files that a graph's columns have read: `[feature key, path, SHA-256]`, a
+JSON text each, so that it is saved with the graph."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,9 @@ class VocabularyFileColumn(KeyedColumn):
 
     def note(self, attrs: Mapping[str, Any]) -> None:
         """Puts the file into the graph's collection."""
-        get_default_graph().add_to_collection(VOCABULARY_FILES, (self.key, *attrs["source"]))
+        get_default_graph().add_to_collection(
+            VOCABULARY_FILES, json.dumps([self.key, *attrs["source"]])
+        )
 
 
 def changed(key: str, path: str, then: str, now: str) -> FailedPreconditionError:
@@ -346,7 +350,8 @@ def vocabulary_fingerprints(graph: Graph | None = None) -> dict[str, dict[str, s
         By feature key `{'path': ..., 'sha256': ...}`: what a model's folder ought to remember.
     """
     held = (graph or get_default_graph()).get_collection(VOCABULARY_FILES)
-    return {key: {"path": path, "sha256": sha256} for key, path, sha256 in held}
+    read = [json.loads(each) for each in held]
+    return {key: {"path": path, "sha256": sha256} for key, path, sha256 in read}
 
 
 def check_vocabulary_fingerprints(

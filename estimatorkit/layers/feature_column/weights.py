@@ -89,3 +89,9 @@ def shared_by_graph(name: str, make: Any) -> Any:
     if not held:
         held.append(make())
     return held[0]
+
+
+def notes_of_graph() -> dict[str, Any]:
+    """What feature columns remember of the default graph, in memory only: by name, a dict each."""
+    notes: dict[str, Any] = vars(get_default_graph()).setdefault("_feature_column_notes", {})
+    return notes
