@@ -329,6 +329,23 @@ def test_an_embedding_starts_with_values_of_a_checkpoint(tmp_path: Path, parts: 
     assert "doesn't match" in text_of(ValueError, lambda: fc.input_layer({"x": [4]}, [wrong]))
 
 
+def test_features_of_unknown_rank_are_vectors_or_rows() -> None:
+    words, ids = tf.placeholder(tf.string), tf.placeholder(tf.int64)
+    columns = [
+        fc.categorical_column_with_hash_bucket("w", 9),
+        fc.categorical_column_with_identity("i", 3),
+        fc.crossed_column(["w", "i"], 9),
+    ]
+    model = fc.linear_model({"w": words, "i": ids}, columns)
+    features = fc.Features({"w": words, "i": ids})
+    fetches = [model, *(features.transformed(column).ids for column in columns)]
+    rows = run(fetches, {words: [["a"], ["b"]], ids: [[0], [2]]})
+    vectors = run(fetches, {words: ["a", "b"], ids: [0, 2]})
+    for one, other in zip(rows, vectors, strict=True):
+        assert one.shape == (2, 1)
+        np.testing.assert_array_equal(one, other)
+
+
 def test_lists_of_different_lengths_are_filled_up() -> None:
     column = fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"]))
     layer = fc.input_layer({"x": [["a"], [], ["b", "a", "b"]]}, [column])
@@ -443,7 +460,7 @@ def test_crosses_are_the_hashes_of_combinations(rows: list[list[bytes]], data: A
     left[:] = rows
     strategy = st.lists(st.integers(-(1 << 63) + 1, (1 << 63) - 1), min_size=len(rows))
     right = np.array(data.draw(strategy)[: len(rows)], np.int64)
-    attrs = {"num_buckets": 97, "hash_key": 5, "expand": (False, True), "mixed": (False, False)}
+    attrs = {"num_buckets": 97, "hash_key": 5, "expand": (0, 1), "mixed": (False, False)}
     found = lookup("CrossedIds").kernel(left, right, **attrs)
     for row, number, ids in zip(rows, right, found, strict=True):
         expected = []

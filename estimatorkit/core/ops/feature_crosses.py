@@ -49,7 +49,7 @@ def _crossed(
     *parents: NDArray[Any],
     num_buckets: int,
     hash_key: int,
-    expand: tuple[bool, ...],
+    expand: tuple[int, ...],
     mixed: tuple[bool, ...],
 ) -> NDArray[np.int64]:
     hashes: Any = np.uint64(hash_key)
@@ -65,7 +65,7 @@ def _crossed(
             feature = _mixed(ids.view(np.uint64))
             if ids.min(initial=0) == ABSENT:
                 missing = ids == ABSENT
-        if widen:
+        if widen > 0 or (widen and parent.ndim == 1):  # -1: where there is only the batch
             feature = feature[..., None]
             missing = None if missing is None else missing[..., None]
         if absent is not None or missing is not None:
@@ -125,7 +125,7 @@ register(
     "CrossedIds",
     _crossed,
     where="host",
-    rowwise=True,
+    rowwise=lambda attrs: min(attrs["expand"]) >= 0,
     infer=_infer,
     gradient=None,
     cases=lambda: [
@@ -138,7 +138,7 @@ register(
             {
                 "num_buckets": 1000,
                 "hash_key": HASH_KEY,
-                "expand": (False, False, True),
+                "expand": (0, 0, 1),
                 "mixed": (False, False, False),
             },
             np.array([[454, ABSENT, 995, ABSENT], [378, 614, 580, 244]]),

@@ -62,7 +62,7 @@ register(
                     (
                         "CrossedIds",
                         (3, 2),
-                        {"num_buckets": 1000, "hash_key": 5, "expand": (False, False)}
+                        {"num_buckets": 1000, "hash_key": 5, "expand": (0, 0)}
                         | {"mixed": (False, True)},
                     ),
                 ),

@@ -72,27 +72,27 @@ class CrossedColumn(CategoricalColumn):
             ValueError: a parent has weights, or a feature's dtype cannot be crossed.
         """
         tensors: list[Tensor] = []
-        expand: list[bool] = []
+        expand: list[int] = []
         for key in self.ordered(features):
             if not isinstance(key, str):
-                tensors.append(key.host_ids(features))
+                tensor, lacks = key.host_ids(features), 0
             elif self.raw(features, key).is_sparse:
-                tensors.append(self._rows(features, key))
-            elif self.raw(features, key).value.shape.rank is None:
-                tensors.append(features.tensor(key, self.name))
+                tensor, lacks = self._rows(features, key), 0
             else:
-                tensors.extend(self.raw(features, key).tensors)
-            expand.append(isinstance(key, str) and tensors[-1].shape.rank == 1)
+                (tensor,) = self.raw(features, key).tensors
+                lacks = -1 if tensor.shape.rank is None else int(tensor.shape.rank == 1)
+            tensors.append(tensor)
+            expand.append(lacks)
         ids = output("CrossedIds", tensors, self.attrs(tuple(expand)), "cross")
         if ids.shape.rank is None:
             ids.set_shape([None, None])
         return Ids(ids)
 
-    def attrs(self, expand: tuple[bool, ...], mixed: tuple[bool, ...] | None = None) -> Any:
+    def attrs(self, expand: tuple[int, ...], mixed: tuple[bool, ...] | None = None) -> Any:
         """The attributes of the operation that crosses.
 
         Args:
-            expand: which inputs lack the second dimension.
+            expand: how many dimensions inputs lack: 0, 1, or -1 where that is not known yet.
             mixed: which inputs are of `MixedIds`; none by default.
         """
         return {

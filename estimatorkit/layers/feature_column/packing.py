@@ -145,11 +145,12 @@ class _Packer:
         if not isinstance(column, CrossedColumn):
             raise AssertionError("asked by `takes`")
         numbers: list[int] = []
-        expand, mixed = [], []
+        expand: list[int] = []
+        mixed: list[bool] = []
         for leaf in column.ordered(self._features):
             plain = isinstance(leaf, str) and self._features.raw(leaf, leaf).dtype is not string
             number, lacks = self._input(leaf) if isinstance(leaf, str) and plain else (0, 0)
             numbers.append(number if plain else ~self._part(leaf))
-            expand.append(bool(lacks))
+            expand.append(lacks)
             mixed.append(isinstance(leaf, str) and not plain)
         return "CrossedIds", tuple(numbers), column.attrs(tuple(expand), tuple(mixed))
