@@ -437,11 +437,11 @@ class _HostStep:
             return self._segment.rewriting.value(tensor) if known is None else known
 
         try:
-            made = row.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)
+            block = row.on_block([column, *map(value_of, inputs[1:])], op.kernel_attrs)
         except InvalidArgumentError as error:
             attribute(op, error)
             raise
-        return None if made is None else [as_plain(each) for each in made]
+        return None if block is None else [as_plain(each) for each in block]
 
     def _outputs(
         self, op: Operation, values: dict[Tensor, Any], variables: dict[str, Any]

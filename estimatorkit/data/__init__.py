@@ -6,7 +6,8 @@ from typing import Any
 
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv import read_csv
-from estimatorkit.data.dataset import AUTOTUNE, Dataset
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.dataset_methods import AUTOTUNE
 from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec

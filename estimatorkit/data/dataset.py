@@ -8,46 +8,30 @@ loop, `iter(dataset)` single elements. Numbers and names that a transformation t
 from __future__ import annotations
 
 import functools
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
-from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.data import plan as plans
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import count_rows
-from estimatorkit.data.caching import Cache, FileCache
-from estimatorkit.data.errors_ignored import IgnoreErrors
-from estimatorkit.data.nesting import Interleave, Window
+from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.options import Options
-from estimatorkit.data.parameters import choice, integer, parameter, then
+from estimatorkit.data.parameters import integer
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.sources import collect, columns_of_one, columns_of_slices, range_of
-from estimatorkit.data.spec import DatasetSpec, TensorSpec, compatible, flatten, flatten_as, pack
-from estimatorkit.data.tracing import trace_function
+from estimatorkit.data.spec import DatasetSpec, TensorSpec, flatten, flatten_as, pack
 from estimatorkit.data.transformations import (
-    bucketed,
-    check_dataset,
-    group_plan,
-    padding,
-    scan_plan,
-    unbatched,
     value_class,
 )
 
 if TYPE_CHECKING:
     from estimatorkit.data.iterator_ops import Iterator as GraphIterator
-
-AUTOTUNE = -1
-
-# How many elements of a finished pipeline are ready ahead when the user leaves the number to us.
-_AUTOTUNED_PREFETCH = 2
 
 # Host iteration asks for blocks of 1, 2, 4, ... elements up to this number: the first element comes
 # at once, and the cost of a block is soon shared.
@@ -55,7 +39,7 @@ _HOST_BLOCK = 64
 _HOST_BYTES = 4 << 20  # of a block: what is gathered is still in the caches when it is handed out
 
 
-class Dataset:
+class Dataset(Transformable):
     """A sequence of elements, each a nest of dicts and tuples of arrays, and how to make it.
 
     Args:
@@ -225,354 +209,7 @@ class Dataset:
 
         return choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
-    # Transformations
-
-    def shuffle(
-        self,
-        buffer_size: Any,
-        seed: Any = None,
-        reshuffle_each_iteration: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """The elements in random order.
-
-        A buffer of `buffer_size` elements gives a random one, which the next element replaces; so a
-        buffer as large as the dataset makes each order equally probable. Over arrays in memory only
-        row numbers are shuffled.
-
-        Args:
-            buffer_size: elements in the buffer, >= 1.
-            seed: with it, or with a seed of the graph, the order is the same in each run.
-            reshuffle_each_iteration: whether each epoch has an order of its own; default True.
-        """
-        size = integer("shuffle(): buffer_size", buffer_size, least=1)
-        reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        given = None if seed is None else integer("shuffle(): seed", seed)
-        return Dataset(plans.Shuffle(self._plan, size, given, reshuffle))
-
-    def repeat(self, count: int | None = None) -> Dataset:
-        """The elements `count` times; None or a negative number: for ever."""
-        times = None if count is None else integer("repeat(): count", count)
-        times = then(times, lambda found: None if found is None or found < 0 else found)
-        return Dataset(plans.Repeat(self._plan, times))
-
-    def take(self, count: int) -> Dataset:
-        """The first `count` elements; all of them where `count` is negative."""
-        return Dataset(plans.Take(self._plan, integer("take(): count", count)))
-
-    def skip(self, count: int) -> Dataset:
-        """All but the first `count` elements; none where `count` is negative."""
-        return Dataset(plans.Skip(self._plan, integer("skip(): count", count)))
-
-    def shard(self, num_shards: int, index: int) -> Dataset:
-        """The elements whose number, modulo `num_shards`, is `index`."""
-        shards = integer("shard(): num_shards", num_shards, least=1)
-        number = integer("shard(): index", index, least=0)
-        return Dataset(plans.Shard(self._plan, shards, number))
-
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
-        """Batches of consecutive elements.
-
-        Args:
-            batch_size: elements a batch, >= 1.
-            drop_remainder: leave out a last batch of fewer elements; the first dimension is then
-                known.
-        """
-        size = integer("batch(): batch_size", batch_size, least=1)
-        return Dataset(plans.Batch(self._plan, size, choice(drop_remainder)))
-
-    def map(
-        self,
-        map_func: Callable[..., Any],
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """Applies a function to each element.
-
-        Args:
-            map_func: takes the element (a tuple is unpacked) as tensors, returns a nest of tensors.
-                It is traced once.
-            num_parallel_calls, deterministic: have no effect: the function runs on whole blocks,
-                in order.
-            name: has no effect.
-        """
-        return Dataset(plans.Map(self._plan, trace_function(map_func, self.element_spec)))
-
-    map_with_legacy_function = map
-
-    def flat_map(self, map_func: Callable[..., Dataset], name: str | None = None) -> Dataset:
-        """The elements of the datasets that `map_func` makes of elements, one after the other."""
-        return self._interleaved("flat_map", map_func, 1, sys.maxsize)
-
-    def interleave(
-        self,
-        map_func: Callable[..., Dataset],
-        cycle_length: Any = None,
-        block_length: Any = None,
-        num_parallel_calls: Any = None,
-        deterministic: bool | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """The elements of the datasets that `map_func` makes of elements, in turns.
-
-        Args:
-            map_func: takes an element, returns a dataset; for example the lines of a file.
-            cycle_length: datasets that are read at the same time; default: as many as there are
-                processors.
-            block_length: elements that each gives in its turn; default 1.
-            num_parallel_calls, deterministic: have no effect: the order is that of the turns.
-            name: has no effect.
-        """
-        if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
-            cycle_length = os.cpu_count() or 1
-        block_length = 1 if block_length is None else block_length
-        return self._interleaved("interleave", map_func, cycle_length, block_length)
-
-    def _interleaved(
-        self, what: str, map_func: Callable[..., Dataset], cycle_length: Any, block_length: Any
-    ) -> Dataset:
-        traced = trace_function(map_func, self.element_spec)
-        check_dataset(what, traced.output_spec)
-        cycle = integer(f"{what}(): cycle_length", cycle_length, least=1)
-        block = integer(f"{what}(): block_length", block_length, least=1)
-        return Dataset(Interleave(self._plan, traced, cycle, block))
-
-    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Keeps the elements for which `predicate` (traced, as in `map`) gives true."""
-        return Dataset(plans.Filter(self._plan, self._predicate("filter", predicate)))
-
-    filter_with_legacy_function = filter
-
-    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which `predicate` does not give true."""
-        return Dataset(plans.TakeWhile(self._plan, self._predicate("take_while", predicate)))
-
-    def _predicate(self, what: str, predicate: Callable[..., Any]) -> Any:
-        traced = trace_function(predicate, self.element_spec)
-        spec = traced.output_spec
-        if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), bool)):
-            raise ValueError(
-                explain(
-                    f"{what}(): the predicate does not return a scalar boolean",
-                    expected=TensorSpec((), bool),
-                    received=spec,
-                )
-            )
-        return traced
-
-    def padded_batch(
-        self,
-        batch_size: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """Batches of consecutive elements, padded to one shape.
-
-        Args:
-            batch_size: elements a batch, >= 1.
-            padded_shapes: the nest of shapes of a padded element; None (or -1) for a dimension:
-                as long as the longest of the batch. Default: the elements' static shapes.
-            padding_values: the nest of scalars that fill up; default 0, or b"" for strings.
-            drop_remainder: leave out a last batch of fewer elements.
-            name: has no effect.
-        """
-        size = integer("padded_batch(): batch_size", batch_size, least=1)
-        shapes, paddings = padding(self.element_spec, padded_shapes, padding_values)
-        drop = choice(drop_remainder)
-        return Dataset(plans.PaddedBatch(self._plan, size, drop, shapes, paddings))
-
-    def unbatch(self, name: str | None = None) -> Dataset:
-        """The rows along the first dimension of each element."""
-        specs = [unbatched(leaf) for leaf in flatten(self.element_spec)]
-        return Dataset(plans.Unbatch(self._plan, pack(self.element_spec, specs)))
-
-    def window(
-        self,
-        size: Any,
-        shift: Any = None,
-        stride: Any = 1,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """Datasets of consecutive elements; a component of the elements becomes a dataset.
-
-        Args:
-            size: elements a window.
-            shift: how much further on the next one begins; default: `size`.
-            stride: from one element of a window to the next.
-            drop_remainder: leave out windows of fewer elements at the end.
-            name: has no effect.
-        """
-        length = integer("window(): size", size, least=1)
-        step = length if shift is None else integer("window(): shift", shift, least=1)
-        apart = integer("window(): stride", stride, least=1)
-        return Dataset(Window(self._plan, length, step, apart, choice(drop_remainder)))
-
-    def group_by_window(
-        self,
-        key_func: Callable[..., Any],
-        reduce_func: Callable[[Any, Dataset], Dataset],
-        window_size: Any = None,
-        window_size_func: Callable[[Any], Any] | None = None,
-        name: str | None = None,
-    ) -> Dataset:
-        """Gathers elements with one key, and makes datasets of them.
-
-        Args:
-            key_func: takes an element, returns a scalar int64.
-            reduce_func: takes a key and a dataset of up to `window_size` elements with that key,
-                returns a dataset.
-            window_size: elements a group; or
-            window_size_func: takes a key, returns this number.
-            name: has no effect.
-
-        Raises:
-            ValueError: both or none of the last two are given, or the key is no scalar int64.
-        """
-        return Dataset(group_plan(self._plan, key_func, reduce_func, window_size, window_size_func))
-
-    def bucket_by_sequence_length(
-        self,
-        element_length_func: Callable[..., Any],
-        bucket_boundaries: Any,
-        bucket_batch_sizes: Any,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        pad_to_bucket_boundary: bool = False,
-        no_padding: bool = False,
-        drop_remainder: bool = False,
-        name: str | None = None,
-    ) -> Dataset:
-        """Batches of elements of similar length, padded.
-
-        Args:
-            element_length_func: takes an element, returns its length, int32.
-            bucket_boundaries: upper bounds (not included) of the buckets' lengths; the last bucket
-                has none.
-            bucket_batch_sizes: the batch size of each bucket, one more than boundaries.
-            padded_shapes, padding_values: as of `padded_batch`.
-            pad_to_bucket_boundary: pad to the boundary less 1 rather than to the longest.
-            no_padding: elements of a batch have one shape already.
-            drop_remainder: leave out batches of fewer elements at the end.
-            name: has no effect.
-        """
-        return bucketed(
-            self,
-            element_length_func,
-            bucket_boundaries,
-            bucket_batch_sizes,
-            padded_shapes,
-            padding_values,
-            pad_to_bucket_boundary,
-            no_padding,
-            drop_remainder,
-        )
-
-    def scan(
-        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
-    ) -> Dataset:
-        """What `scan_func(state, element)` makes: the next state, and an element.
-
-        Args:
-            initial_state: the first state, a nest of values.
-            scan_func: returns (state, element); states keep their dtypes and shapes.
-            name: has no effect.
-        """
-        return Dataset(scan_plan(self._plan, initial_state, scan_func))
-
-    def reduce(
-        self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None
-    ) -> Any:
-        """The last state, where `reduce_func(state, element)` gives the next one: tensors."""
-        from estimatorkit.data.dataset_values import reduce_dataset
-
-        return reduce_dataset(self, initial_state, reduce_func)
-
-    def get_single_element(self, name: str | None = None) -> Any:
-        """The element of a dataset that has exactly one: tensors."""
-        from estimatorkit.data.dataset_values import single_element
-
-        return single_element(self)
-
-    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Leaves out elements that cannot be made, and logs how many at the end of a pass.
-
-        Args:
-            log_warning: log each of them.
-            name: has no effect.
-        """
-        return Dataset(IgnoreErrors(self._plan, bool(log_warning)))
-
-    def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same dataset with options, which `options()` gives; they change no element."""
-        made = Dataset(self._plan)
-        made._options = options if self._options is None else self._options.merge(options)
-        return made
-
-    def options(self) -> Options:
-        """The options of this dataset."""
-        return self._options or Options()
-
-    def concatenate(self, dataset: Dataset) -> Dataset:
-        """The elements of this dataset, then those of another of the same structure and dtypes."""
-        mine, other = self.element_spec, dataset.element_spec
-        if not compatible(mine, other):
-            raise TypeError(
-                explain(
-                    "concatenate(): the elements of the two datasets differ in structure or dtypes",
-                    expected=mine,
-                    received=other,
-                )
-            )
-        return Dataset(plans.Concatenate(self._plan, dataset._plan))
-
-    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Keeps the elements of the first pass; later passes give the same again.
-
-        Args:
-            filename: the file is `filename` + '.cache', written during the first whole pass and
-                read by later ones, of other programs too; by default the memory holds them.
-            name: has no effect.
-        """
-        if isinstance(filename, str) and not filename:
-            return Dataset(Cache(self._plan))
-        path = parameter(
-            os.fspath(filename) if hasattr(filename, "__fspath__") else filename,
-            string,
-            "cache(): filename",
-        )
-        return Dataset(FileCache(self._plan, path))
-
-    def prefetch(self, buffer_size: Any = None, name: str | None = None) -> Dataset:
-        """Reads ahead on a thread.
-
-        Args:
-            buffer_size: elements to hold ready; None or AUTOTUNE leaves the number to the library;
-                0: no thread.
-            name: has no effect.
-        """
-        size = AUTOTUNE if buffer_size is None else integer("prefetch(): buffer_size", buffer_size)
-        return Dataset(plans.Prefetch(self._plan, then(size, _prefetched)))
-
-    def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Pairs (number, element), the int64 numbers counting from `start`."""
-        first = integer("enumerate(): start", start)
-        numbers = then(first, lambda found: range(found, 2**63 - 1))
-        return Dataset.zip((Dataset(plans.Range(numbers)), self))
-
-    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """Returns `transformation_func(self)`."""
-        return transformation_func(self)
-
     # What it is
-
-    @property
-    def element_spec(self) -> Any:
-        """The nest of `TensorSpec`s that describes an element."""
-        return self._plan.element_spec
 
     @property
     def output_types(self) -> Any:
@@ -669,10 +306,3 @@ class Dataset:
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The same as `iter(dataset)`."""
         return iter(self)
-
-
-def _prefetched(size: int) -> int:
-    if size == AUTOTUNE:
-        return _AUTOTUNED_PREFETCH
-    checked: int = integer("prefetch(): buffer_size", size, least=0)
-    return checked

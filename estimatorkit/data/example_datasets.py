@@ -7,7 +7,8 @@ from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.ops.parsing import parse_example
-from estimatorkit.data.dataset import AUTOTUNE, Dataset
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.dataset_methods import AUTOTUNE
 
 
 def parse_example_dataset(

@@ -14,7 +14,8 @@ import numpy as np
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
-from estimatorkit.data.dataset import AUTOTUNE, Dataset
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.dataset_methods import AUTOTUNE
 from estimatorkit.data.example_datasets import (
     make_batched_features_dataset,
     parse_example_dataset,
