@@ -63,8 +63,9 @@ def _crossed(
         else:
             ids = parent.astype(np.int64, copy=False)
             feature = _mixed(ids.view(np.uint64))
-            if ids.min(initial=0) == ABSENT:
-                missing = ids == ABSENT
+            gone = ids == ABSENT
+            if np.count_nonzero(gone):
+                missing = gone
         if widen > 0 or (widen and parent.ndim == 1):  # -1: where there is only the batch
             feature = feature[..., None]
             missing = None if missing is None else missing[..., None]

@@ -138,10 +138,10 @@ def _hashed(values: NDArray[Any], words: Sequence[Any], dense: bool, num_buckets
     if values.dtype != object:
         words = [b"%d" % number for number in words]
     hashes = fingerprints(words)
-    ids = farmhash.buckets(hashes, num_buckets)
+    ids: Ids = (hashes % np.uint64(num_buckets)).view(np.int64)
     if dense and values.dtype == object:
         empty = hashes == _EMPTY
-        if empty.any():
+        if np.count_nonzero(empty):  # a fifth of the time of `any`
             ids[empty] = ABSENT
     return ids.reshape(values.shape)
 
@@ -305,7 +305,7 @@ def _register_kind(
     def dense(values: Any, *, expand: int, **rest: Any) -> Ids:
         array = _as_array(values)
         ids = ids_of(array, _flat(array), True, **rest)
-        if array.dtype != object and (array == -1).any():
+        if array.dtype != object and np.count_nonzero(array == -1):
             ids = np.where(array == -1, ABSENT, ids)
         return _expanded(ids, expand)
 
