@@ -29,6 +29,7 @@ _PLACES: dict[str, str] = {
     "estimator": "estimatorkit.estimator",
     "function": "estimatorkit.function",
     "feature_column": "estimatorkit.layers.feature_column",
+    "feature_columns": "estimatorkit.feature_columns",
     "graph_util": "estimatorkit.graph_util",
     "gfile": "estimatorkit.gfile",
     "image": "estimatorkit.image",

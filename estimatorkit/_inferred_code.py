@@ -1,0 +1,233 @@
+"""Descriptions of calls that can both be carried out and be printed as source (private).
+
+`Call` makes a feature column, a chain of `Step`s makes a feature from a column of a pandas frame.
+Both give the same thing when they run as when their printed source runs, because there is one
+description. Source stays within `WIDTH` columns, whatever names and words hold.
+"""
+
+from __future__ import annotations
+
+import keyword
+import operator
+import re
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 100
+_NAME_LENGTH = 40
+_MODULE = "fc"
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The normalizer `(x - center) / scale`: equal to others with the same numbers.
+
+    Attributes:
+        center: what becomes 0.
+        scale: what becomes 1 above that.
+    """
+
+    center: float
+    scale: float
+
+    def __call__(self, x: Any) -> Any:
+        """Scales a tensor or an array."""
+        return (x - self.center) / self.scale
+
+    @property
+    def source(self) -> str:
+        """A lambda that does the same."""
+        return f"lambda x: (x {'+' if self.center < 0 else '-'} {abs(self.center)}) / {self.scale}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function of `feature_column`.
+
+    Attributes:
+        function: the function.
+        arguments: values: strings, numbers, `Scaling`s, tuples (which become lists), other calls.
+        keywords: pairs of name and value.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    def make(self) -> Any:
+        """What the call returns."""
+        keywords = {name: _made(value) for name, value in self.keywords}
+        return self.function(*map(_made, self.arguments), **keywords)
+
+    @property
+    def parts(self) -> list[tuple[str, Any]]:
+        """What comes before each argument, and the argument."""
+        named = [(f"{name}=", value) for name, value in self.keywords]
+        return [("", value) for value in self.arguments] + named
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, Call):
+        return value.make()
+    return list(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step from a column of a pandas frame to a feature.
+
+    Attributes:
+        path: the method (`astype`) or the attribute (`dt.month`) of a Series; what starts with
+            `pd.` is a function of pandas that takes the Series.
+        arguments: of the method; None: it is an attribute.
+        keywords: of the function, pairs of name and value.
+    """
+
+    path: str
+    arguments: tuple[Any, ...] | None = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    def apply(self, series: Any) -> Any:
+        """The Series after the step."""
+        if self.path.startswith("pd."):
+            import pandas as pd
+
+            function = operator.attrgetter(self.path[3:])(pd)
+            return function(series, **dict(self.keywords))
+        found = operator.attrgetter(self.path)(series)
+        return found if self.arguments is None else found(*map(_made, self.arguments))
+
+    def after(self, text: str) -> str:
+        """The source of the step after that of a Series."""
+        parts = [inline(value, {}) for value in self.arguments or ()]
+        parts += [f"{name}={inline(value, {})}" for name, value in self.keywords]
+        if self.path.startswith("pd."):
+            return f"{self.path}({', '.join([text, *parts])})"
+        return f"{text}.{self.path}" + ("" if self.arguments is None else f"({', '.join(parts)})")
+
+
+def apply(steps: Iterable[Step], series: Any) -> Any:
+    """A Series after all steps."""
+    for step in steps:
+        series = step.apply(series)
+    return series
+
+
+# -- source
+
+Names = Mapping[Call, str]
+
+
+def inline(value: Any, names: Names) -> str:
+    """A value's source in one line, however long.
+
+    Args:
+        value: as the arguments of a `Call`.
+        names: the variables that hold what calls made.
+    """
+    if isinstance(value, Call):
+        if value in names:
+            return names[value]
+        parts = [before + inline(each, names) for before, each in value.parts]
+        return f"{_MODULE}.{value.function.__name__}({', '.join(parts)})"
+    if isinstance(value, Scaling):
+        return value.source
+    if isinstance(value, tuple):
+        return f"[{', '.join(inline(each, names) for each in value)}]"
+    if isinstance(value, str) and value.isprintable():
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if isinstance(value, float) and value in (float("inf"), -float("inf")):
+        return f'float("{value}")'
+    return 'float("nan")' if value != value else repr(value)
+
+
+def render(value: Any, names: Names, indent: int, used: int) -> str:
+    """A value's source within `WIDTH` columns.
+
+    Args:
+        value: as the arguments of a `Call`.
+        names: the variables that hold what calls made.
+        indent: of the line on which it starts.
+        used: columns before it on that line.
+    """
+    line = inline(value, names)
+    if used + len(line) < WIDTH:  # a comma may follow
+        return line
+    inner, end = " " * (indent + 4), " " * indent
+    if isinstance(value, Call):
+        parts = [
+            inner + before + render(each, names, indent + 4, indent + 4 + len(before)) + ",\n"
+            for before, each in value.parts
+        ]
+        return f"{_MODULE}.{value.function.__name__}(\n{''.join(parts)}{end})"
+    if isinstance(value, tuple):
+        return f"[\n{_filled(value, names, indent + 4)}{end}]"
+    if isinstance(value, str):
+        room = (WIDTH - indent - 8) // 2  # where each character is escaped, twice as wide
+        pieces = [value[at : at + room] for at in range(0, len(value), room)]
+        return "(\n" + "".join(f"{inner}{inline(each, {})}\n" for each in pieces) + f"{end})"
+    return line
+
+
+def _filled(values: tuple[Any, ...], names: Names, indent: int) -> str:
+    """Items one after the other, as many a line as it holds."""
+    lines = [" " * (indent - 1)]
+    for value in values:
+        text = inline(value, names)
+        if len(lines[-1]) + len(text) + 2 > WIDTH and lines[-1].strip():
+            lines.append(" " * (indent - 1))
+        if len(lines[-1]) + len(text) + 2 > WIDTH:
+            text = render(value, names, indent, indent)
+        lines[-1] += f" {text},"
+    return "".join(f"{line}\n" for line in lines)
+
+
+def render_series(source: Any, steps: tuple[Step, ...], indent: int, used: int) -> str:
+    """The source of a feature from a column of `frame`, within `WIDTH` columns.
+
+    Args:
+        source: the column's label.
+        steps: from it to the feature.
+        indent: of the line on which it starts.
+        used: columns before it on that line.
+    """
+    line = f"frame[{inline(source, {})}]"
+    for step in steps:
+        line = step.after(line)
+    if used + len(line) < WIDTH:
+        return line
+    inner, end = " " * (indent + 4), " " * indent
+    text = f"frame[{render(source, {}, indent + 4, indent + 11)}]"
+    lines = [text]
+    for step in steps:
+        if step.path.startswith("pd."):
+            lines = [step.after("".join(lines))]
+        else:
+            lines.append(step.after(""))
+    return "(\n" + "".join(f"{inner}{each}\n" for each in lines) + f"{end})"
+
+
+def comment(text: str) -> str:
+    """A text as lines of comment."""
+    return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2))
+
+
+def shown(text: Any) -> str:
+    """A name or a word in a comment: quoted where it would be read wrongly."""
+    words = str(text)
+    return words if words.isprintable() and words.strip() == words != "" else repr(words)
+
+
+def variable(key: str, taken: Collection[str]) -> str:
+    """A variable's name for a key, other than those that are taken."""
+    name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_")[:_NAME_LENGTH] or "column"
+    if name[0].isdigit() or keyword.iskeyword(name):
+        name = f"column_{name}"
+    count, found = 1, name
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    return found
