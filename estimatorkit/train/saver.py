@@ -35,6 +35,11 @@ from estimatorkit.core.retention import CheckpointManager
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.layers.feature_column.vocabulary import (
+    VOCABULARY_FILES,
+    check_vocabulary_fingerprints,
+    vocabulary_fingerprints,
+)
 from estimatorkit.train.checks import STEP_CHECKS
 from estimatorkit.train.fitting import Found, Item, check_fits, joined, keys_by_name, keys_of
 from estimatorkit.train.log import logger
@@ -344,7 +349,10 @@ def restore_checkpoint(
     Raises:
         NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
             different.
+        FailedPreconditionError: a vocabulary file of a feature column is another one.
     """
+    if _vocabularies(sess.graph):
+        check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
     items = joined(items, checkpoint.tensors, sess.graph)
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
@@ -466,4 +474,13 @@ def session_state(sess: Any) -> dict[str, Any]:
         for name, value in sess.state.values.items()
         if sess.graph.get_operation_by_name(name).type != "VarHandleOp"
     }
-    return {"random": random, "iterators": iterator_states(sess.state)}
+    state = {"random": random, "iterators": iterator_states(sess.state)}
+    vocabularies = _vocabularies(sess.graph)
+    return {**state, "vocabularies": vocabularies} if vocabularies else state
+
+
+def _vocabularies(graph: Graph) -> dict[str, Any]:
+    """Which vocabulary files the feature columns of a graph have read."""
+    if not graph.get_collection(VOCABULARY_FILES):
+        return {}
+    return vocabulary_fingerprints(graph)

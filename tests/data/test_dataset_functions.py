@@ -1,4 +1,7 @@
-"""Functions given to datasets: what they may use, and how they run on blocks."""
+"""Functions given to datasets: what they may use, and how they run on blocks.
+
+The operations are `DatasetVariant`, `ReduceDataset` and `DatasetToSingleElement`.
+"""
 
 from __future__ import annotations
 

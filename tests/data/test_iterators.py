@@ -1,4 +1,8 @@
-"""Iterators in graphs: one-shot, initializable, reinitializable, feedable; tensors in datasets."""
+"""Iterators in graphs: one-shot, initializable, reinitializable, feedable; tensors in datasets.
+
+The operations are `Iterator`, `MakeIterator`, `IteratorGetNext`, `IteratorGetNextOf` and
+`IteratorToStringHandle`.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ class Ours(NamedTuple):
 
 # Mistakes with what a later release brings: other columns and estimators, TrainSpec, export.
 LATER = (
-    "categorical_column_in_a_dnn",
     "combined_without_columns",
     "combined_without_hidden_units",
     "eval_spec_with_an_exporter_that_is_none",
@@ -77,6 +76,11 @@ DIFFERENT = {
     ),
     "feature_of_strings": Ours(
         "ValueError", r"numeric_column\('x'\) cannot take a feature of strings", "as above"
+    ),
+    "categorical_column_in_a_dnn": Ours(
+        "ValueError",
+        "Items of feature_columns must be a DenseColumn. You can wrap a categorical column",
+        "the class by its name",
     ),
     "input_fn_that_is_a_dataset": Ours(
         "TypeError", "input_fn must be a function", "says what it must be"

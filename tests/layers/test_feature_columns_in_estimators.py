@@ -167,3 +167,25 @@ def test_a_wide_model_of_the_census_is_as_accurate_as_tensorflows(tmp_path: Path
     metrics = estimator.evaluate(test_fn)
     for name, expected in TENSORFLOW.items():
         assert metrics[name] == pytest.approx(expected, abs=1e-3), name
+
+
+def test_a_vocabulary_file_that_changed_since_training_is_noticed(tmp_path: Path) -> None:
+    """Also by a program that starts later: the checkpoint remembers the file's checksum."""
+    words = tmp_path / "words.txt"
+
+    def estimator() -> Any:
+        column = tf.feature_column.categorical_column_with_vocabulary_file("w", str(words))
+        return tf.estimator.LinearClassifier([column], model_dir=str(tmp_path / "model"))
+
+    def data() -> Any:
+        return tf.data.Dataset.from_tensor_slices(({"w": ["a", "b"]}, [0, 1])).batch(2)
+
+    words.write_text("a\nb\nc\n")
+    estimator().train(data, steps=1)
+    assert len(list(estimator().predict(lambda: data().map(lambda x, y: x)))) == 2
+    words.write_text("b\na\nc\n")
+    with pytest.raises(tf.errors.FailedPreconditionError, match=r"(?s)words\.txt.*sha256|SHA"):
+        estimator().evaluate(data)
+    words.unlink()
+    with pytest.raises(ValueError, match=r"(?s)does not exist.*words\.txt"):
+        estimator()
