@@ -29,7 +29,7 @@ from estimatorkit.data.buffers import (
 
 State: TypeAlias = dict[str, Any]
 
-_SKIP_ROWS = 8192  # rows a time, where skipping must produce them
+SKIP_ROWS = 8192  # rows a time, where skipping must produce them
 
 
 def end_of_sequence() -> OutOfRangeError:
@@ -63,7 +63,8 @@ class BlockIterator(ABC):
             n: how many at most, >= 1.
 
         Returns:
-            The columns, each of m rows, 1 <= m <= n; m < n only where the input ends.
+            The columns, each of m rows, 1 <= m <= n; m < n only where the input ends, or fails
+            (see `failing`).
 
         Raises:
             OutOfRangeError: there are no more rows.
@@ -108,6 +109,21 @@ class BlockIterator(ABC):
             raise failure
         self._failure = failure
         return False
+
+    def next_rows(self, n: int) -> Columns | None:
+        """As `next_block`, but None instead of an error, which the next call raises."""
+        try:
+            return self.next_block(n)
+        except Exception as error:
+            self._failure = error
+            return None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the next call raises an error other than the end of the input: then a block that
+        was short is no last one."""
+        failure = None if self._held else self._failure
+        return failure is not None and not isinstance(failure, OutOfRangeError)
 
     def unread(self, block: Columns, used: int) -> None:
         """Gives back the rows from `used` on of the block that `next_block` returned last."""
@@ -204,7 +220,7 @@ class BlockIterator(ABC):
         skipped = 0
         while skipped < n:
             try:
-                skipped += count_rows(self.next_block(min(n - skipped, _SKIP_ROWS)))
+                skipped += count_rows(self.next_block(min(n - skipped, SKIP_ROWS)))
             except OutOfRangeError:
                 break
         return skipped

@@ -24,7 +24,7 @@ from estimatorkit.core.columns import (
     stack,
     take_rows,
 )
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
 
 
 def gather(columns: Columns, rows: NDArray[np.int64]) -> Columns:
@@ -112,7 +112,8 @@ def padded_batch(
         what: the component, for messages.
 
     Raises:
-        InvalidArgumentError: a row is larger than `shape`, or of another rank.
+        DataLossError: a row is larger than `shape`.
+        InvalidArgumentError: a row is of another rank.
     """
     if isinstance(column, SparseColumn):
         raise InvalidArgumentError(
@@ -161,7 +162,7 @@ def _check_padded(rows: RaggedColumn, shape: Sequence[int | None], what: str) ->
         too_long = np.flatnonzero(rows.shapes[:, axis] > dim)
         if len(too_long):
             row = rows.row_shape(int(too_long[0]))
-            raise InvalidArgumentError(
+            raise DataLossError(
                 None,
                 None,
                 explain(

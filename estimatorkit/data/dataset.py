@@ -178,8 +178,12 @@ class Dataset(Transformable):
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """A dataset of the rows of a sparse tensor (`from_tensor_slices` takes it, too)."""
-        return Dataset.from_tensor_slices(sparse_tensor)
+        """The rows of a sparse tensor as (indices, values, dense shape).
+
+        `from_tensor_slices` gives them as sparse tensors.
+        """
+        rows = Dataset.from_tensor_slices(sparse_tensor)
+        return rows.map(lambda row: (row.indices, row.values, row.dense_shape))
 
     @staticmethod
     def random(seed: int | None = None, name: str | None = None) -> Dataset:

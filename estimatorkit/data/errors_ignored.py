@@ -29,7 +29,7 @@ class IgnoreErrors(Unary):
 
 
 class IgnoreErrorsIterator(UnaryIterator):
-    """See `IgnoreErrors`. A block that fails is read again row by row, without the bad ones.
+    """See `IgnoreErrors`. What fails is one element: those around it come out of any block.
 
     Attributes:
         ignored: how many elements were left out.
@@ -38,30 +38,19 @@ class IgnoreErrorsIterator(UnaryIterator):
     def __init__(self, source: BlockIterator, log_warning: bool) -> None:
         super().__init__(source)
         self._log_warning = log_warning
-        self._careful = 0  # rows still to be read one by one
         self.ignored = 0
 
     def _produce(self, n: int) -> Columns:
+        after: State | None = None  # where the input stood after the error before
         while True:
-            if not self._careful:
-                before = self._input.get_state()
-                try:
-                    return self._input.next_block(n)
-                except OutOfRangeError:
-                    self._report()
-                    raise
-                except OpError:
-                    self._input.set_state(before)
-                    self._careful = n
-            before = self._input.get_state()
             try:
-                self._careful -= 1
-                return self._input.next_block(1)
+                return self._input.next_block(n)
             except OutOfRangeError:
                 self._report()
                 raise
             except OpError as error:
-                if self._input.get_state() == before:  # what cannot be passed over ends the input
+                before, after = after, self._input.get_state()
+                if after == before:  # the same again: what cannot be passed over ends the input
                     raise
                 self.ignored += 1
                 if self._log_warning:
@@ -75,11 +64,9 @@ class IgnoreErrorsIterator(UnaryIterator):
         return {"ignored": self.ignored, **super()._save()}
 
     def _restore(self, state: State) -> None:
-        self._careful = 0
         self.ignored = state["ignored"]
         super()._restore(state)
 
     def _restart(self, epoch: int) -> None:
-        self._careful = 0
         self.ignored = 0
         super()._restart(epoch)

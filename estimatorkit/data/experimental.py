@@ -140,11 +140,22 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     known = as_shape([None if dim in (None, -1) else dim for dim in row_shape])
 
     def to_sparse(element: Any) -> Any:
+        from estimatorkit.core.graph import control_dependencies
         from estimatorkit.core.ops.array import shape
+        from estimatorkit.core.ops.checks import assert_less_equal
         from estimatorkit.core.ops.filling import ones_like
         from estimatorkit.core.ops.gather_nd import gather_nd
+        from estimatorkit.core.ops.joining import unstack
 
-        places = from_dense(ones_like(element)).indices
+        too_large = "Input element had shape that is larger than the row shape."
+        dims = unstack(shape(element, out_type=int64), known.rank)
+        checks = [
+            assert_less_equal(dim, np.int64(most), message=too_large)
+            for dim, most in zip(dims, known, strict=True)
+            if most is not None
+        ]
+        with control_dependencies(checks):
+            places = from_dense(ones_like(element)).indices
         wanted = list(known)
         if all(dim is not None for dim in wanted):
             size: Any = np.array(wanted, np.int64)
@@ -202,7 +213,12 @@ def sample_from_datasets(
                 received=weights,
             )
         )
-    return Dataset(Choose(Choices(given, seed), plans, stop_on_empty_dataset))
+    # What is never drawn would never end, either: the others would be waited for without end.
+    drawn = np.flatnonzero(given)
+    plans = tuple(plans[number] for number in drawn)
+    if len(plans) == 1:
+        return Dataset(plans[0])
+    return Dataset(Choose(Choices(given[drawn], seed), plans, stop_on_empty_dataset))
 
 
 def choose_from_datasets(

@@ -103,14 +103,30 @@ class GroupIterator(ReplayWithFunction):
             ]
             self._groups = {}
             return
-        count = count_rows(rows)
-        keys = np.asarray(self._functions[0](rows, count, self._read, self._epoch)[0])
-        self._read += count
+        rows, keys = self._keys(rows)
         full: list[tuple[int, int, Columns]] = []  # by the row that filled it
         for key in np.unique(keys).tolist():
             full.extend(self._add(key, rows, np.flatnonzero(keys == key)))
         full.sort(key=lambda each: each[0])
         self._waiting = [(key, window) for _, key, window in full]
+
+    def _keys(self, rows: Columns) -> tuple[Columns, Any]:
+        """Rows and their keys: those before a row that has none; the next call meets that row."""
+        count = count_rows(rows)
+        while True:
+            part = slice_rows(rows, 0, count)
+            try:
+                (keys,) = self._functions[0](part, count, self._read, self._epoch)
+            except Exception:
+                if count == 1:
+                    self._input.unread(rows, 1)
+                    self._read += 1
+                    raise
+                count //= 2
+            else:
+                self._input.unread(rows, count)
+                self._read += count
+                return part, np.asarray(keys)
 
     def _add(self, key: int, rows: Columns, places: Any) -> list[tuple[int, int, Columns]]:
         size = self._size(key)
@@ -200,7 +216,13 @@ class ScanIterator(ReplayWithFunction):
         made: list[list[Any]] = []
         for row in range(count_rows(rows)):
             given = [*self._state, *slice_rows(rows, row, row + 1)]
-            results = self._functions[0](given, 1, self._position + row, self._epoch)
+            try:
+                results = self._functions[0](given, 1, self._position + row, self._epoch)
+            except Exception:
+                self._input.unread(rows, max(row, 1))
+                if not row:
+                    raise
+                break  # the elements before come first
             self._state = results[: self._width]
             made.append([column[0] for column in results[self._width :]])
         return stack_rows(made, [column.dtype for column in results[self._width :]])

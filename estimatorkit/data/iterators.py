@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OpError, OutOfRangeError, explain
 from estimatorkit.data.block_iterator import (
     BlockIterator,
     State,
@@ -263,12 +263,24 @@ class BatchIterator(UnaryIterator):
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block(n * self._size)
         full, rest = divmod(count_rows(rows), self._size)
-        if rest and full:  # the rest comes with the next call
-            self._input.unread(rows, full * self._size)
-            rows = slice_rows(rows, 0, full * self._size)
-        elif rest and self._drop_remainder:
-            raise end_of_sequence()
-        return self._join(rows, self._size if full else rest)
+        if not full:
+            if self._input.failing:  # what was read for this batch is lost with it
+                self._input.next_block(1)
+            if self._drop_remainder:
+                raise end_of_sequence()
+            return self._join(rows, rest)
+        while True:  # the rest comes with the next call
+            used = full * self._size
+            try:
+                batches = self._join(slice_rows(rows, 0, used), self._size)
+            except OpError:
+                if full == 1:
+                    self._input.unread(rows, used)
+                    raise
+                full //= 2  # so that the batches before the bad one come out
+            else:
+                self._input.unread(rows, used)
+                return batches
 
     def _join(self, rows: Columns, size: int) -> Columns:
         return [batch(column, size, name) for column, name in zip(rows, self._names, strict=True)]
@@ -495,11 +507,30 @@ class ZipIterator(BlockIterator):
         super().__init__(*inputs)
 
     def _produce(self, n: int) -> Columns:
-        blocks = [each.next_block(n) for each in self._inputs]
+        blocks: list[Columns] = []
+        try:
+            for each in self._inputs:
+                blocks.append(each.next_block(n))
+        except OutOfRangeError:
+            raise
+        except Exception:
+            self._pass_over(blocks)
+            raise
         count = min(map(count_rows, blocks))
         for each, block in zip(self._inputs, blocks, strict=True):
             each.unread(block, count)
         return [column[:count] for block in blocks for column in block]
+
+    def _pass_over(self, blocks: Sequence[Columns]) -> None:
+        """Goes on by one row with all inputs but the one that failed, so that they stay together.
+
+        Args:
+            blocks: of the inputs before that one.
+        """
+        for each, block in zip(self._inputs, blocks, strict=False):
+            each.unread(block, 1)
+        for each in self._inputs[len(blocks) + 1 :]:
+            each.skip(1)
 
     def _skip(self, n: int) -> int:
         return min(each.skip(n) for each in self._inputs)

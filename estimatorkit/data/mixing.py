@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.buffers import Columns, concatenate, count_rows, gather
 from estimatorkit.data.plan import UNKNOWN, Plan
@@ -142,42 +142,47 @@ class ChooseIterator(BlockIterator):
             chosen = np.asarray(block[0])
             _check(chosen, len(self._sources))
             rows, used = self._rows_of(chosen)
+            if not used:  # the dataset of the first choice fails
+                self._choices.unread(block, 1)
+                self._sources[int(chosen[0])].next_block(1)
             self._choices.unread(block, used)
             if rows is not None:
                 return rows
         raise end_of_sequence()
 
     def _rows_of(self, chosen: NDArray[np.int64]) -> tuple[Columns | None, int]:
-        """The rows for these choices, and how many choices are done with."""
-        parts: list[Columns] = []
-        places: list[NDArray[np.int64]] = []
+        """The rows for these choices, and how many choices are done with.
+
+        Where a dataset fails, the choices before come first; the next call meets the error.
+        """
+        found: dict[int, tuple[NDArray[np.int64], Columns | None]] = {}
+        missing: dict[int, int] = {}  # the place of the first choice without a row
         stop = len(chosen)
         for number in np.unique(chosen).tolist():
             wanted = np.flatnonzero(chosen == number)
-            block = self._read(number, len(wanted))
+            block = self._sources[number].next_rows(len(wanted))
             given = 0 if block is None else count_rows(block)
+            found[number] = wanted[:given], block
             if given < len(wanted):
+                missing[number] = int(wanted[given])
+                if self._stop_on_empty or self._sources[number].failing:
+                    stop = min(stop, missing[number])
+        for number, place in missing.items():
+            if not self._sources[number].failing and place <= stop:
                 self._ended.add(number)
-                if self._stop_on_empty:
-                    self._stopped = True
-                    stop = min(stop, int(wanted[given]))
+                self._stopped |= self._stop_on_empty
+        parts, every = [], []
+        for number, (places, block) in found.items():
             if block is not None:
                 parts.append(block)
-                places.append(wanted[:given])
-        if not parts:
+                every.append(places)
+                self._sources[number].unread(block, int(np.searchsorted(places, stop)))
+        if not parts or not stop:
             return None, stop
-        every = np.concatenate(places)
-        order = np.argsort(every, kind="stable")
-        order = order[every[order] < stop]
-        if not len(order):
-            return None, stop
-        return gather(concatenate(parts), order), stop
-
-    def _read(self, number: int, n: int) -> Columns | None:
-        try:
-            return self._sources[number].next_block(n)
-        except OutOfRangeError:
-            return None
+        joined = np.concatenate(every)
+        order = np.argsort(joined, kind="stable")
+        order = order[joined[order] < stop]
+        return (gather(concatenate(parts), order) if len(order) else None), stop
 
     def _save(self) -> State:
         inputs = [each.get_state() for each in self._inputs]

@@ -104,7 +104,10 @@ class WindowIterator(UnaryIterator):
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block((n - 1) * self._shift + self._span)
         available = count_rows(rows)
-        last = available - self._span if self._drop_remainder else available - 1
+        if self._input.failing and available < self._span:  # the windows at the end are later ones
+            self._input.next_block(1)
+        whole = self._drop_remainder or self._input.failing
+        last = available - self._span if whole else available - 1
         count = min(n, last // self._shift + 1) if last >= 0 else 0
         used = count * self._shift
         if used < available:

@@ -1,14 +1,15 @@
 """`ReplayIterator`: the base of iterators that hold rows, or what follows from all rows before.
 
-Their position is the number of rows handed out since the pass began, and the input's position
-there; it is restored by going through the pass again.
+Their position is the number of rows handed out since the pass began, of errors raised, and the
+input's position there; it is restored by going through the pass again.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
-from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.data.block_iterator import SKIP_ROWS, BlockIterator, State, UnaryIterator
 from estimatorkit.data.buffers import Columns, count_rows
 from estimatorkit.data.iterators import StartFunction
 from estimatorkit.data.randomness import RandomStream
@@ -25,6 +26,7 @@ class ReplayIterator(UnaryIterator):
         self._epoch = epoch
         self._start = self._input.get_state()
         self._position = 0
+        self._failures = 0
         self._forget()
 
     @abstractmethod
@@ -36,17 +38,32 @@ class ReplayIterator(UnaryIterator):
         """Returns at least one row, at best `n`; or raises OutOfRangeError."""
 
     def _produce(self, n: int) -> Columns:
-        rows = self._make(n)
+        try:
+            rows = self._make(n)
+        except OutOfRangeError:
+            raise
+        except Exception:
+            self._failures += 1
+            raise
         self._position += count_rows(rows)
         return rows
 
     def _save(self) -> State:
-        return {"epoch": self._epoch, "position": self._position, "start": self._start}
+        passed = {"position": self._position, "failures": self._failures}
+        return {"epoch": self._epoch, **passed, "start": self._start}
 
     def _restore(self, state: State) -> None:
         self._input.set_state(state["start"])
         self._mark_start(state["epoch"])
-        self._skip(state["position"])
+        rows, failures = state["position"], state["failures"]
+        while self._position < rows or self._failures < failures:
+            try:
+                self._produce(max(1, min(rows - self._position, SKIP_ROWS)))
+            except OutOfRangeError:
+                return
+            except Exception:  # raised before, unless it is another one
+                if self._failures > failures:
+                    raise
 
     def _restart(self, epoch: int) -> None:
         self._input.restart(epoch)

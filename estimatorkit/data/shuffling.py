@@ -51,6 +51,7 @@ class ShuffleIterator(UnaryIterator):
         self._epoch = epoch
         self._start = self._input.get_state()
         self._position = 0  # rows handed out in this epoch
+        self._filling: list[Columns] = []  # what the buffer will hold
         self._buffer: Columns | None = None  # filled at the first draw
         self._pool: Columns | None = None  # see _pool_rows
         self._order: NDArray[np.int64] | None = None  # of the rows left, once the input has ended
@@ -68,8 +69,8 @@ class ShuffleIterator(UnaryIterator):
         return self._epoch if self._reshuffle else 0
 
     def _fill(self) -> Columns:
-        blocks: list[Columns] = []
-        missing = self._buffer_size
+        blocks = self._filling  # kept where the input fails: the next call goes on with it
+        missing = self._buffer_size - sum(map(count_rows, blocks))
         while missing:
             try:
                 rows = self._input.next_block(min(missing, _FILL_ROWS))
@@ -79,6 +80,7 @@ class ShuffleIterator(UnaryIterator):
                 break
             blocks.append(rows)
             missing -= count_rows(rows)
+        self._filling = []
         # A single block may be shared with others, and draws write into the buffer.
         self._buffer = concatenate(blocks)
         if not all(isinstance(column, np.ndarray) for column in self._buffer):

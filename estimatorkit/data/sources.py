@@ -125,7 +125,8 @@ def _sparse(leaf: Any, *, slices: bool) -> tuple[LeafSpec, Any]:
     if isinstance(leaf.values, Tensor):
         parts = (leaf.indices, leaf.values, leaf.dense_shape)
         static, dtype = leaf.shape, leaf.dtype
-        made: Any = Pending(parts, column)
+        known = [parameter(part, None, "a part of a sparse tensor") for part in parts]
+        made: Any = collect(known, lambda found: column(*found))
     else:
         values = to_array(leaf.values, "the values of a sparse tensor")
         static, dtype = TensorShape(np.asarray(leaf.dense_shape).tolist()), values.dtype
@@ -140,6 +141,12 @@ def range_of(given: Sequence[int]) -> range:
     Raises:
         InvalidArgumentError: the step is zero.
     """
+    if not 1 <= len(given) <= 3:
+        raise ValueError(
+            explain(
+                "range(): the number of arguments is wrong", expected="1 to 3", received=len(given)
+            )
+        )
     try:
         return range(*given)
     except ValueError as error:

@@ -300,6 +300,9 @@ def bucketed(
 ) -> Dataset:
     """`bucket_by_sequence_length`; see there."""
     from estimatorkit.core.conversion import constant
+    from estimatorkit.core.graph import control_dependencies
+    from estimatorkit.core.ops.array import identity
+    from estimatorkit.core.ops.checks import assert_less
     from estimatorkit.core.ops.elementwise import cast, greater_equal
     from estimatorkit.core.ops.indexing import gather
     from estimatorkit.core.ops.reduce import reduce_sum
@@ -317,6 +320,15 @@ def bucketed(
 
     def key(*element: Any) -> Any:
         length = cast(element_length_func(*element), int64)
+        if pad_to_bucket_boundary:
+            too_long = (
+                "When pad_to_bucket_boundary=True, elements must have length < "
+                "max(bucket_boundaries)."
+            )
+            with control_dependencies(
+                [assert_less(length, np.int64(bounds[-1]), message=too_long)]
+            ):
+                length = identity(length)
         return reduce_sum(cast(greater_equal(length, constant(np.array(bounds, np.int64))), int64))
 
     def size_of(bucket: Any) -> Any:
@@ -340,12 +352,7 @@ def bucketed(
             )
         return window.padded_batch(size, shapes, padding_values, drop_remainder=drop_remainder)
 
-    source = dataset
-    if pad_to_bucket_boundary:
-        source = dataset.filter(
-            lambda *element: cast(element_length_func(*element), int64) < bounds[-1]
-        )
-    return source.group_by_window(key, batched, window_size_func=size_of)
+    return dataset.group_by_window(key, batched, window_size_func=size_of)
 
 
 def _to_boundary(shape: Any, boundary: Tensor) -> Any:
