@@ -134,6 +134,8 @@ def inline(value: Any, names: Names) -> str:
         return f"{_MODULE}.{value.function.__name__}({', '.join(parts)})"
     if isinstance(value, Scaling):
         return value.source
+    if isinstance(value, type):
+        return value.__name__
     if isinstance(value, tuple):
         return f"[{', '.join(inline(each, names) for each in value)}]"
     if isinstance(value, str) and value.isprintable():

@@ -106,7 +106,9 @@ def read_steps(series: pd.Series[Any]) -> tuple[str, tuple[Step, ...]]:
     if isinstance(dtype, pd.PeriodDtype):
         return "date", (Step("dt.to_timestamp"),)
     if pd.api.types.is_datetime64_any_dtype(dtype):
-        return "date", ()
+        # Arrow's dates without a time have no hours.
+        in_arrow = isinstance(dtype, pd.ArrowDtype)
+        return "date", (Step("astype", ("datetime64[us]",)),) if in_arrow else ()
     if pd.api.types.is_timedelta64_dtype(dtype):
         return "number", (Step("dt.total_seconds"),)
     if pd.api.types.is_bool_dtype(dtype):
@@ -239,13 +241,7 @@ class _Column:
         return rows > MANY_ROWS and len(distinct) == rows == distinct[-1] - distinct[0] + 1
 
     def integers(self, facts: str, values: list[int], steps: tuple[Step, ...]) -> Finding:
-        if values == list(range(len(values))):
-            column = Call(
-                feature_column.categorical_column_with_identity,
-                (self.key,),
-                (("num_buckets", len(values)),),
-            )
-            return self.categorical(facts, "identity", len(values), column, steps)
+        """By vocabulary, not by identity, of which an integer that is new is an error."""
         column = Call(
             feature_column.categorical_column_with_vocabulary_list, (self.key, tuple(values))
         )
@@ -258,7 +254,11 @@ class _Column:
             return self.constant(facts)
         # By way of `boolean`: at another time flags may have missing values, and be objects then.
         boolean = Step("astype", ("boolean",))
-        return self.integers(facts, [0, 1], (boolean, Step("astype", ("Int64",)), *_IDS))
+        steps = (boolean, Step("astype", ("Int64",)), *_IDS)
+        column = Call(
+            feature_column.categorical_column_with_identity, (self.key,), (("num_buckets", 2),)
+        )
+        return self.categorical(facts, "identity", 2, column, steps)
 
     def words(self, words: Any) -> Finding:
         present = words[~self.missing]
@@ -282,6 +282,9 @@ class _Column:
         if integers and min(listed) >= 0 and len(listed) <= self.limits.max_vocabulary:
             steps = (Step("astype", ("Int64",)), *_IDS)
             return self.integers(facts, sorted(int(each) for each in listed), steps)
+        if not all(isinstance(each, str) for each in listed):
+            # As words, ranges of integers become (0.0, 4.0], not (0, 4], where one is missing.
+            self.steps = (*self.steps, Step("cat.rename_categories", (str,)))
         return self.vocabulary(facts, [str(each) for each in listed if str(each)])
 
     def vocabulary(self, facts: str, words: list[str]) -> Finding:
@@ -322,19 +325,21 @@ class _Column:
             key, years = self.derived("year"), np.asarray(present.dt.year, np.float64)
             steps = (*self.steps, Step("dt.year", None))
             features.append(number(key, self.label, steps, years, self.limits.buckets)[0])
-        for part, ids in (("month", 13), ("weekday", 7), ("hour", 24)):  # months from 1 on
-            if getattr(present.dt, part).nunique() > 1:
-                key = self.derived(part)
+        # Months are 1 to 12, days of the week 0 (Monday) to 6.
+        parts = (("month", "month", 13), ("weekday", "day_of_week", 7), ("hour", "hour", 24))
+        for end, attribute, ids in parts:
+            if getattr(present.dt, attribute).nunique() > 1:
+                key = self.derived(end)
                 column = Call(
                     feature_column.categorical_column_with_identity, (key,), (("num_buckets", ids),)
                 )
                 dense, _ = self.dense(column, ids)
-                steps = (*self.steps, Step(f"dt.{part}", None), *_IDS)
+                steps = (*self.steps, Step(f"dt.{attribute}", None), *_IDS)
                 features.append(Feature(key, self.label, steps, (("", column),), dense, column))
         if not features:
             return self.constant(facts)
-        parts = ", ".join(shown(feature.key) for feature in features)
-        return self.found(facts, f"parts of the date: {parts}", *features)
+        keys = ", ".join(shown(feature.key) for feature in features)
+        return self.found(facts, f"parts of the date: {keys}", *features)
 
     def missing_flag(self, *, infinite: bool = False) -> Feature:
         """The feature that says with 1 that a value is missing."""

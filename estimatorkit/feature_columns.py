@@ -182,8 +182,8 @@ def infer(
     - Numbers become numeric columns, scaled by mean and deviation unless they are within [-1, 1]
       and spread widely there; for linear models ranges of equally many rows. More than 5 % missing
       values give a second feature, `<name>_missing`.
-    - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, are categories:
-      by identity where they are 0 to n - 1, else by vocabulary. Booleans are, too.
+    - Integers from 0 on with at most 12 distinct values, each in 5 rows on average, are categories
+      by vocabulary: others that come later count for nothing. Booleans are their own ids.
     - Words are a vocabulary, the most frequent first, or hash buckets: 2 to 4 times as many as
       distinct words. Categories of a pandas Categorical are the vocabulary.
     - Dates, and words of which 95 % are ISO dates, become year, month, weekday and hour, as far as
