@@ -212,9 +212,16 @@ def render_series(source: Any, steps: tuple[Step, ...], indent: int, used: int) 
     return "(\n" + "".join(f"{inner}{each}\n" for each in lines) + f"{end})"
 
 
-def comment(text: str) -> str:
-    """A text as lines of comment."""
-    return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(text.split()), WIDTH - 2))
+def comment(text: str, *, code: bool = False) -> str:
+    """A text as lines of comment.
+
+    Args:
+        text: any.
+        code: whether it is source, which is broken behind commas only.
+    """
+    words = re.sub("(?<!,) ", "\0", text) if code else " ".join(text.split())
+    lines = textwrap.wrap(words, WIDTH - 2, break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines).replace("\0", " ")
 
 
 def shown(text: Any) -> str:

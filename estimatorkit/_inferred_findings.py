@@ -336,6 +336,8 @@ class _Column:
                 dense, _ = self.dense(column, ids)
                 steps = (*self.steps, Step(f"dt.{attribute}", None), *_IDS)
                 features.append(Feature(key, self.label, steps, (("", column),), dense, column))
+        if not features and present.nunique() > 1:
+            return self.left_out(facts, "year, month, day of the week and hour are all the same")
         if not features:
             return self.constant(facts)
         keys = ", ".join(shown(feature.key) for feature in features)

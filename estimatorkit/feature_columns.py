@@ -143,7 +143,7 @@ class InferredColumns(Sequence[FeatureColumn]):
             + self._prepare_source()
             + "\n\n"
         )
-        label = "".join(f"{comment(line)}" for line in self.label.splitlines())
+        label = "".join(comment(line, code=True) for line in self.label.splitlines())
         return head + "\n".join([*parts, label] if label else parts)
 
     @property

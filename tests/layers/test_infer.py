@@ -288,6 +288,7 @@ def test_what_tells_nothing_is_left_out() -> None:
             "lists": [[1], [2]] * 100,
             "complex": 1j,
             "day": pd.Timestamp("2020-01-01"),
+            "minute": pd.date_range("2020-01-01 10:00", periods=200, freq="s"),
             "category": pd.Categorical(["a"] * 200),
         }
     )
@@ -437,6 +438,17 @@ def test_labels_are_described(labels: Any, told: str) -> None:
     assert told in inferred.code().replace("\n# ", " ")
     assert list(inferred.prepare(frame.drop(columns="y"))) == ["x"]
     assert "y" not in inferred.notes
+
+
+def test_the_suggested_estimator_can_be_uncommented() -> None:
+    cities = [f"New York-{number}" for number in range(12)]
+    frame = pd.DataFrame({"x": np.arange(120.0) / 4, "city": cities * 10})
+    inferred = infer(frame, "city")
+    check_source(inferred, frame)
+    lines = inferred.code().partition("# estimator = ")[2].partition("# or ")[0].splitlines()
+    (call,) = ast.parse("estimator = " + "\n".join(each.removeprefix("# ") for each in lines)).body
+    vocabulary = call.value.keywords[1]  # type: ignore[attr-defined]
+    assert ast.literal_eval(vocabulary.value) == sorted(cities)
 
 
 def test_weights_are_kept_for_the_estimator() -> None:
