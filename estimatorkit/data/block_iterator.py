@@ -53,7 +53,8 @@ class BlockIterator(ABC):
         self._base: State = {}  # the position at which the held rows were produced ...
         self._used = 0  # ... and how many rows since have been handed out
         self._mark: tuple[State, int] = ({}, 0)  # the same two where the last block begins
-        self._failure: Exception | None = None  # met after rows that had to go out first
+        self._failure: Exception | None = None  # met after rows that had to go out first ...
+        self._failed_at: State = {}  # ... and the position before it, where it is met again
         self._closed = False
 
     def next_block(self, n: int) -> Columns:
@@ -100,7 +101,7 @@ class BlockIterator(ABC):
             try:
                 rows = self._produce(n)
             except Exception as error:
-                failure = error
+                failure, self._failed_at = error, base
             else:
                 self._held.append(rows)
                 self._base, self._used = base, 0
@@ -151,7 +152,10 @@ class BlockIterator(ABC):
 
     def get_state(self) -> State:
         """Returns the position of the next row: a small dict that JSON can hold."""
-        state = {**self._base, "used": self._used} if self._held else self._save()
+        if self._held:
+            state = {**self._base, "used": self._used}
+        else:
+            state = self._save() if self._failure is None else self._failed_at
         return {"iterator": type(self).__name__, **state}
 
     def set_state(self, state: State) -> None:

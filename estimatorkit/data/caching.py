@@ -56,6 +56,7 @@ class CacheIterator(UnaryIterator):
         self._starts: list[int] = []
         self._cached = 0
         self._complete = False
+        self._failures = 0  # while the input was read
         self._position = 0
 
     def _produce(self, n: int) -> Columns:
@@ -82,8 +83,13 @@ class CacheIterator(UnaryIterator):
             except OutOfRangeError:
                 self._complete = True
                 self._join()
+            except Exception:
+                self._failures += 1
+                raise
             else:
                 self._add(rows)
+                if self._input.failing:  # these rows come first
+                    return
 
     def _add(self, rows: Columns) -> None:
         self._blocks.append(rows)
@@ -97,13 +103,23 @@ class CacheIterator(UnaryIterator):
             self._add(concatenate(blocks))
 
     def _save(self) -> State:
-        return {"position": self._position, "start": self._start}
+        # Where errors were raised, all that was read is read again: they must not come twice.
+        read = self._cached if self._failures else self._position
+        place = {"position": self._position, "read": read, "failures": self._failures}
+        return {**place, "start": self._start}
 
     def _restore(self, state: State) -> None:
         self._start = state["start"]
         self._input.set_state(self._start)
         self._forget()
-        self._skip(state["position"])
+        rows, failures = state["read"], state["failures"]
+        while (self._cached < rows and not self._complete) or self._failures < failures:
+            try:
+                self._read_until(max(rows, self._cached + 1))
+            except Exception:  # raised before, unless it is another one
+                if self._failures > failures:
+                    raise
+        self._position = min(state["position"], self._cached)
 
     def _restart(self, epoch: int) -> None:
         self._position = 0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator, end_of_sequence
+from estimatorkit.data.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.buffers import (
     Columns,
     concatenate,
@@ -21,13 +21,14 @@ from estimatorkit.data.buffers import (
     gather,
 )
 from estimatorkit.data.randomness import RandomStream
+from estimatorkit.data.replaying import ReplayIterator
 
 _FILL_ROWS = (
     65536  # rows a read while the buffer is filled: bounds what a huge buffer_size asks of a map
 )
 
 
-class ShuffleIterator(UnaryIterator):
+class ShuffleIterator(ReplayIterator):
     """The rows of the input in the order described above.
 
     Args:
@@ -40,28 +41,22 @@ class ShuffleIterator(UnaryIterator):
     def __init__(
         self, source: BlockIterator, buffer_size: int, stream: RandomStream, reshuffle: bool
     ) -> None:
-        super().__init__(source)
         self._buffer_size = buffer_size
         self._stream = stream
         self._reshuffle = reshuffle
-        self._begin(0)
+        super().__init__(source)
 
-    def _begin(self, epoch: int) -> None:
-        """Stands at the start of an epoch, whose first row the input gives next."""
-        self._epoch = epoch
-        self._start = self._input.get_state()
-        self._position = 0  # rows handed out in this epoch
+    def _forget(self) -> None:
         self._filling: list[Columns] = []  # what the buffer will hold
         self._buffer: Columns | None = None  # filled at the first draw
         self._pool: Columns | None = None  # see _pool_rows
         self._order: NDArray[np.int64] | None = None  # of the rows left, once the input has ended
 
-    def _produce(self, n: int) -> Columns:
+    def _make(self, n: int) -> Columns:
         buffer = self._fill() if self._buffer is None else self._buffer
         rows = self._exchange(buffer, n) if self._order is None else None
         if rows is None:  # the input has ended
             rows = self._drain(buffer, n)
-        self._position += count_rows(rows)
         return rows
 
     @property
@@ -140,22 +135,11 @@ class ShuffleIterator(UnaryIterator):
         return self._from_pool(gather(buffer, chosen))
 
     def _save(self) -> State:
-        return {
-            "key": self._stream.key,
-            "epoch": self._epoch,
-            "position": self._position,
-            "start": self._start,
-        }
+        return {"key": self._stream.key, **super()._save()}
 
     def _restore(self, state: State) -> None:
         self._stream = RandomStream(state["key"])
-        self._input.set_state(state["start"])
-        self._begin(state["epoch"])
-        self.skip(state["position"])
-
-    def _restart(self, epoch: int) -> None:
-        self._input.restart(epoch)
-        self._begin(epoch)
+        super()._restore(state)
 
 
 def _alike(buffer: Columns, fresh: Columns) -> bool:
