@@ -119,6 +119,11 @@ class BlockIterator(ABC):
             self._failure = error
             return None
 
+    def pass_one(self) -> None:
+        """Goes on by one row, or by an error in the place of one."""
+        if self.next_rows(1) is None:
+            self._failure = None
+
     @property
     def failing(self) -> bool:
         """Whether the next call raises an error other than the end of the input: then a block that

@@ -530,7 +530,7 @@ class ZipIterator(BlockIterator):
         for each, block in zip(self._inputs, blocks, strict=False):
             each.unread(block, 1)
         for each in self._inputs[len(blocks) + 1 :]:
-            each.skip(1)
+            each.pass_one()
 
     def _skip(self, n: int) -> int:
         return min(each.skip(n) for each in self._inputs)

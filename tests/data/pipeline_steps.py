@@ -364,6 +364,11 @@ def _fails(block: np.ndarray) -> np.ndarray:
     return block
 
 
+def failing_step(pair: Pair) -> Pair:
+    """A function that fails for some rows, which no step ignores: there is no model of that."""
+    return replace(pair, made=pair.made.map(_fails), repeatable=False)
+
+
 def ignore_errors(pair: Pair) -> Pair:
     if pair.endless:  # it might drop all rows
         return pair

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
 from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction, read, same
 from tests.data.pipeline_steps import (
@@ -23,6 +24,7 @@ from tests.data.pipeline_steps import (
     cache_step,
     choose,
     concatenate,
+    failing_step,
     file_cache,
     filter_step,
     flat_map,
@@ -241,3 +243,44 @@ def test_skipping_passes_over_the_rows_that_would_have_come(
             done += len(rows)
     finally:
         iterator.close()
+
+
+def _events(pair: Pair, sizes: list[int], saving: bool) -> list[str]:
+    """Rows and errors in their order, of a pipeline that is saved and restored after each block."""
+    iterator = pair.made.make_block_iterator(GRAPH_SEED)
+    found: list[str] = []
+    try:
+        for size in itertools.cycle(sizes):
+            try:
+                block = iterator.next_block(min(size, LIMIT - len(found)))
+                found.extend(str([column[i] for column in block]) for i in range(len(block[0])))
+            except InvalidArgumentError:
+                found.append("error")
+            except OutOfRangeError:
+                return found
+            if len(found) == LIMIT:
+                return found
+            if saving:
+                state = json.loads(json.dumps(iterator.get_state()))
+                iterator.close()
+                iterator = pair.made.make_block_iterator(GRAPH_SEED + 1)
+                iterator.set_state(state)
+    finally:
+        iterator.close()
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    sources,
+    st.lists(steps, max_size=1),
+    st.lists(steps, max_size=3),
+    st.lists(st.integers(1, 7), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_errors_come_between_the_same_rows_whatever_the_block_sizes(
+    pair: Pair, before: list[Step], after: list[Step], sizes: list[int], saving: bool
+) -> None:
+    for step in [*before, failing_step, *after]:
+        pair = step(pair)
+    assert _events(pair, sizes, saving) == _events(pair, [1], False)
