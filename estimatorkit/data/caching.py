@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+import weakref
 import zipfile
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -168,6 +169,7 @@ class FileCacheIterator(ReplayIterator):
             os.makedirs(folder, exist_ok=True)
         self._temporary = f"{self._path}.{uuid.uuid4().hex}.tmp"
         self._writing = zipfile.ZipFile(self._temporary, "w")
+        self._discard = weakref.finalize(self, _discard, self._writing, self._temporary)
 
     def _opened(self) -> zipfile.ZipFile:
         try:
@@ -221,11 +223,11 @@ class FileCacheIterator(ReplayIterator):
         if whole:
             about = {"elements": self._description, "blocks": self._block}
             archive.writestr("cache.json", json.dumps(about))
-        archive.close()
-        if whole:
+            archive.close()
             os.replace(self._temporary, self._path)
+            self._discard.detach()
         else:
-            os.remove(self._temporary)
+            self._discard()
 
     def _read(self, n: int) -> Columns:
         archive = self._reading
@@ -240,6 +242,12 @@ class FileCacheIterator(ReplayIterator):
     def close(self) -> None:
         self._forget()
         super().close()
+
+
+def _discard(archive: zipfile.ZipFile, path: str) -> None:
+    """Removes a file that is not whole: its iterator was closed or dropped."""
+    archive.close()
+    os.remove(path)
 
 
 def _encode(column: Any) -> dict[str, NDArray[Any]]:

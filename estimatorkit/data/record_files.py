@@ -9,6 +9,7 @@ one file and seeks. Tables (`csv_files`, `parquet`) build on it: their records a
 from __future__ import annotations
 
 import os
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,11 +109,12 @@ class RecordFilesIterator(BlockIterator):
             self._at = self._names.get_state()
             name = self._names.next_block(1)[0][0]
             self._file = self._open_file(os.fsdecode(name), offset)
+            self._close_file = weakref.finalize(self, self._file.close)
         return self._file
 
     def _leave(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._close_file()
             self._file = None
 
     def _save(self) -> State:
