@@ -109,7 +109,7 @@ class Dataset(Transformable):
         if not callable(generator):
             raise TypeError(
                 explain(
-                    "from_generator() needs a function that makes the generator",
+                    "`generator` must be a Python callable: from_generator() calls it in each pass",
                     expected="a callable",
                     received=repr(generator),
                     hint="pass the function itself, without calling it",

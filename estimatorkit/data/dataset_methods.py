@@ -73,7 +73,12 @@ class Transformable:
             seed: with it, or with a seed of the graph, the order is the same in each run.
             reshuffle_each_iteration: whether each epoch has an order of its own; default True.
         """
-        size = integer("shuffle(): buffer_size", buffer_size, least=1)
+        size = integer(
+            "shuffle(): buffer_size",
+            buffer_size,
+            least=1,
+            rule="buffer_size must be greater than zero",
+        )
         reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         given = None if seed is None else integer("shuffle(): seed", seed)
         return self._made(plans.Shuffle(self._plan, size, given, reshuffle))
@@ -94,8 +99,15 @@ class Transformable:
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """The elements whose number, modulo `num_shards`, is `index`."""
-        shards = integer("shard(): num_shards", num_shards, least=1)
-        number = integer("shard(): index", index, least=0)
+        shards = integer(
+            "shard(): num_shards",
+            num_shards,
+            least=1,
+            rule="Number of shards must be greater than zero",
+        )
+        number = integer(
+            "shard(): index", index, least=0, rule="Index must be between 0 and num_shards - 1"
+        )
         return self._made(plans.Shard(self._plan, shards, number))
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
@@ -106,7 +118,9 @@ class Transformable:
             drop_remainder: leave out a last batch of fewer elements; the first dimension is then
                 known.
         """
-        size = integer("batch(): batch_size", batch_size, least=1)
+        size = integer(
+            "batch(): batch_size", batch_size, least=1, rule="Batch size must be greater than zero"
+        )
         return self._made(plans.Batch(self._plan, size, choice(drop_remainder)))
 
     def map(
@@ -162,8 +176,18 @@ class Transformable:
     ) -> Dataset:
         traced = trace_function(map_func, self.element_spec)
         check_dataset(what, traced.output_spec)
-        cycle = integer(f"{what}(): cycle_length", cycle_length, least=1)
-        block = integer(f"{what}(): block_length", block_length, least=1)
+        cycle = integer(
+            f"{what}(): cycle_length",
+            cycle_length,
+            least=1,
+            rule="cycle_length must be greater than zero",
+        )
+        block = integer(
+            f"{what}(): block_length",
+            block_length,
+            least=1,
+            rule="block_length must be greater than zero",
+        )
         return self._made(Interleave(self._plan, traced, cycle, block))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
@@ -182,7 +206,7 @@ class Transformable:
         if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), bool)):
             raise ValueError(
                 explain(
-                    f"{what}(): the predicate does not return a scalar boolean",
+                    f"Invalid `predicate`. {what}(): it does not return a scalar boolean",
                     expected=TensorSpec((), bool),
                     received=spec,
                 )
@@ -207,7 +231,12 @@ class Transformable:
             drop_remainder: leave out a last batch of fewer elements.
             name: has no effect.
         """
-        size = integer("padded_batch(): batch_size", batch_size, least=1)
+        size = integer(
+            "padded_batch(): batch_size",
+            batch_size,
+            least=1,
+            rule="Batch size must be greater than zero",
+        )
         shapes, paddings = padding(self.element_spec, padded_shapes, padding_values)
         drop = choice(drop_remainder)
         return self._made(plans.PaddedBatch(self._plan, size, drop, shapes, paddings))
@@ -234,9 +263,19 @@ class Transformable:
             drop_remainder: leave out windows of fewer elements at the end.
             name: has no effect.
         """
-        length = integer("window(): size", size, least=1)
-        step = length if shift is None else integer("window(): shift", shift, least=1)
-        apart = integer("window(): stride", stride, least=1)
+        length = integer(
+            "window(): size", size, least=1, rule="Window size must be greater than zero"
+        )
+        step = (
+            length
+            if shift is None
+            else integer(
+                "window(): shift", shift, least=1, rule="Window shift must be greater than zero"
+            )
+        )
+        apart = integer(
+            "window(): stride", stride, least=1, rule="Window stride must be greater than zero"
+        )
         return self._made(Window(self._plan, length, step, apart, choice(drop_remainder)))
 
     def group_by_window(
@@ -402,5 +441,7 @@ class Transformable:
 def _prefetched(size: int) -> int:
     if size == AUTOTUNE:
         return _AUTOTUNED_PREFETCH
-    checked: int = integer("prefetch(): buffer_size", size, least=0)
+    checked: int = integer(
+        "prefetch(): buffer_size", size, least=0, rule="buffer_size must be >= 0"
+    )
     return checked

@@ -61,13 +61,14 @@ def parameter(value: Any, dtype: Any, what: str) -> Any:
     return _known_or_pending(value, lambda found: np.asarray(found, value.dtype.numpy_dtype))
 
 
-def integer(what: str, value: Any, *, least: int | None = None) -> Any:
+def integer(what: str, value: Any, *, least: int | None = None, rule: str = "") -> Any:
     """An integer parameter of a plan: an int, or a `Pending` one.
 
     Args:
         what: what it is, for messages.
         value: what the user gave: an int, or a scalar integer tensor.
         least: the smallest number that it may be.
+        rule: that in TensorFlow's words, for the message.
 
     Raises:
         TypeError: it is no integer.
@@ -83,7 +84,7 @@ def integer(what: str, value: Any, *, least: int | None = None) -> Any:
                     made_at=value.op.source,
                 )
             )
-        return _known_or_pending(value, lambda found: integer(what, found, least=least))
+        return _known_or_pending(value, lambda found: integer(what, found, least=least, rule=rule))
     try:
         number = operator.index(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError) as error:
@@ -94,7 +95,11 @@ def integer(what: str, value: Any, *, least: int | None = None) -> Any:
         raise InvalidArgumentError(
             None,
             None,
-            explain(f"{what} is too small", expected=f">= {least}", received=number),
+            explain(
+                f"{rule and rule + ': '}{what} is too small",
+                expected=f">= {least}",
+                received=number,
+            ),
         )
     return number
 

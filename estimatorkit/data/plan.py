@@ -322,7 +322,8 @@ class Shard(Reordering):
                 None,
                 None,
                 explain(
-                    "shard(): index is out of range",
+                    f"Index must be between 0 and {int(self.num_shards) - 1}: shard(): index is "
+                    "out of range",
                     expected=f"0 <= index < {self.num_shards}",
                     received=self.index,
                 ),

@@ -158,10 +158,18 @@ def _padded_shape(shape: Any, spec: TensorSpec, name: str) -> Any:
 def _shape_of(shape: Any) -> TensorShape:
     if isinstance(shape, TensorShape):
         return shape
-    dims = np.atleast_1d(np.asarray(shape, object)).tolist() if shape is not None else None
-    if dims is None:
+    if shape is None:
         return as_shape(None)
-    return TensorShape([None if dim is None or int(dim) < 0 else int(dim) for dim in dims])
+    dims = np.atleast_1d(np.asarray(shape, object))
+    if dims.ndim > 1 or not all(dim is None or hasattr(dim, "__index__") for dim in dims.flat):
+        raise TypeError(
+            explain(
+                "padded_batch(): an entry of padded_shapes is no shape",
+                expected="numbers and None, one for each dimension of the component",
+                received=repr(shape),
+            )
+        )
+    return TensorShape([None if dim is None or dim < 0 else int(dim) for dim in dims])
 
 
 def _padding_value(value: Any, spec: TensorSpec, name: str) -> Any:
@@ -195,9 +203,17 @@ def group_plan(
 ) -> Plan:
     """The plan of `group_by_window`; see there."""
     if (window_size is None) == (window_size_func is None):
-        raise ValueError("Either `window_size` or `window_size_func` must be specified.")
+        raise ValueError(
+            "Either the `window_size` argument or the `window_size_func` argument must be "
+            "specified."
+        )
     if window_size_func is None:
-        size = integer("group_by_window(): window_size", window_size, least=1)
+        size = integer(
+            "group_by_window(): window_size",
+            window_size,
+            least=1,
+            rule="Window size must be greater than zero",
+        )
 
         def window_size_func(key: Any) -> Any:
             return np.int64(size) if not isinstance(size, Pending) else window_size
@@ -238,8 +254,7 @@ def scan_plan(source: Plan, initial_state: Any, scan_func: Callable[..., Any]) -
         if type(spec) is not tuple or len(spec) != 2:
             raise TypeError(
                 explain(
-                    "The scan function must return a pair comprising the new state and the output "
-                    "value.",
+                    "Invalid `scan_func`. It must return a pair: the new state and the output",
                     received=spec,
                 )
             )
@@ -278,7 +293,8 @@ def merged_states(what: str, state_spec: Any, result: Any) -> tuple[list[Any], b
     if not alike:
         raise TypeError(
             explain(
-                f"{what}: the function returns a state of another kind than it takes",
+                f"The element types for the new state must match the initial state: {what}: the "
+                "function returns a state of another kind than it takes",
                 expected=state_spec,
                 received=result,
             )
