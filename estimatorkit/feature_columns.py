@@ -30,11 +30,13 @@ from estimatorkit._inferred_findings import Feature, Finding, Limits, find, read
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.filesystem import file_errors
 from estimatorkit.layers.feature_column import FeatureColumn
+from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["InferredColumns", "Scaling", "infer"]
+__dir__ = listing(__name__)
 
 _MAX_CLASSES = 20  # integer labels of more values are numbers
 _RESERVED = ("pd", "tf", "fc", "prepare", "frame", "columns", "wide", "features", "labels")
