@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.block_functions import BlockPlan
-from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.executor import PlanRunner, State, large_constants
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, segment_function, state_names
@@ -82,6 +82,9 @@ class StepLoop:
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
+        self._input_error: Exception | None = None
+        self.input_failed = False
+        """Whether the input has raised an error: the steps before it were whole."""
         self.plan = make_plan(graph, self._every, targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
         shape = _LoopShape.of(self.plan, self._after_plan)
@@ -100,13 +103,24 @@ class StepLoop:
     def run(self, steps: int) -> Steps:
         """Runs up to `steps` steps, fewer where the input ends.
 
+        Where the input fails, the steps before are run, and the next call raises its error.
+
         Raises:
             OutOfRangeError: the input has ended before the first of them.
         """
+        if self._input_error is not None:
+            self._raise_input_error()
         done, every, after, ended = (
             self._run_blocks(steps) if self.one_call else self._run_singly(steps)
         )
+        if not done:
+            self._raise_input_error()
         return Steps(done, [every[position] for position in self._order], after, ended)
+
+    def _raise_input_error(self) -> NoReturn:
+        error, self._input_error = self._input_error, None
+        self.input_failed = True
+        raise error or RuntimeError("no step was run")
 
     def _run_blocks(self, steps: int) -> tuple[int, list[Any], list[Any], bool]:
         parts: list[tuple[int, int, list[Any]]] = []
@@ -126,6 +140,9 @@ class StepLoop:
                         raise
                     ended = True
                     break
+                except Exception as error:
+                    self._input_error = error
+                    break
                 columns = self._compiled.columns(block)
                 start, available = block.offset, block.count - block.offset
             count = min(steps - done, available)
@@ -134,6 +151,8 @@ class StepLoop:
                 block.offset += count
             parts.append((start, count, kept))
             done += count
+        if not done:
+            return 0, [], [], ended
         every = [
             np.concatenate(
                 [np.asarray(kept[position])[start : start + count] for start, count, kept in parts]
@@ -153,6 +172,13 @@ class StepLoop:
                     raise
                 ended = True
                 break
+            except OpError as error:
+                if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+                    raise
+                self._input_error = error
+                break
+        if not rows:
+            return 0, [], [], ended
         every = [
             np.stack([np.asarray(row[position]) for row in rows])
             for position in range(len(self._every))

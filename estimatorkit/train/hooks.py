@@ -109,6 +109,12 @@ class SessionRunHook:
     def after_steps(self, steps: FinishedSteps) -> None:
         """Called after each call of the loop, with the losses of all its steps."""
 
+    def input_failed(self, session: Any) -> None:
+        """Called where the input has raised an error, which ends the training after this.
+
+        Not in TensorFlow.
+        """
+
     def end(self, session: Any) -> None:
         """Called once at the end, unless an error ended the training."""
 
@@ -312,6 +318,13 @@ class CheckpointSaverHook(SessionRunHook):
             due = self._clock() - self._saved_at >= (self._secs or 0.0)
         if due and self._save(steps.session, steps.last):
             steps.request_stop("a checkpoint listener asked for it")
+
+    def input_failed(self, session: Any) -> None:
+        """Saves the state after the last step before the input's error."""
+        step = int(session.run(get_global_step(session.graph)))
+        if step != self._saved_step:
+            logger.warning("The input failed after step %d: what was learned is saved.", step)
+            self._save(session, step)
 
     def end(self, session: Any) -> None:
         """Saves the last state."""

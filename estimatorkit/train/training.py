@@ -162,6 +162,11 @@ def run_training(
             if last is None and loop.has_input:
                 raise empty_input("training") from error
             break
+        except Exception:
+            if loop.loop.input_failed:
+                for hook in hooks:
+                    hook.input_failed(session)
+            raise
         if done.ended:
             stop.append("the input has ended")
         last = done.every[0][-1]

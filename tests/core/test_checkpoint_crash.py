@@ -94,7 +94,8 @@ for line in sys.stdin:
     if pid == 0:
         globals()[name](*arguments)
         os._exit(0)
-    print(pid, flush=True)
+    sys.stdout.write(f"{pid}\\n")  # in one piece: the child prints, too
+    sys.stdout.flush()
     print(os.waitpid(pid, 0)[1], flush=True)
 """
 
