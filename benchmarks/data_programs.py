@@ -46,6 +46,17 @@ def census_file() -> str:
     return str(path)
 
 
+def census_lines_file() -> str:
+    """Returns the path of a copy of the file without the blank line at its end.
+
+    TensorFlow's reader takes that for a row.
+    """
+    lines = [line for line in Path(census_file()).read_text().splitlines() if line]
+    path = Path(tempfile.mkdtemp()) / "adult.csv"
+    path.write_text("\n".join([*lines, ""]))
+    return str(path)
+
+
 def census() -> dict[str, Any]:
     """Returns the census training data: float32 and `bytes` arrays by column."""
     lines = Path(census_file()).read_text().splitlines()
@@ -94,7 +105,7 @@ def csv_batches(v1: Any) -> Callable[[], object]:
     defaults = [0.0 if name in CENSUS_NUMBERS else "" for name in CENSUS_COLUMNS]
     return _batches(
         v1.data.experimental.make_csv_dataset(
-            census_file(),
+            census_lines_file(),
             BATCH,
             column_names=list(CENSUS_COLUMNS),
             column_defaults=defaults,
