@@ -7,13 +7,12 @@ loop, `iter(dataset)` single elements. Numbers and names that a transformation t
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
-from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.data import plan as plans
@@ -21,7 +20,7 @@ from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import count_rows
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.options import Options
-from estimatorkit.data.parameters import integer
+from estimatorkit.data.parameters import integer, parameter, then
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.sources import collect, columns_of_one, columns_of_slices, range_of
@@ -53,7 +52,7 @@ class Dataset(Transformable):
     # Sources
 
     @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
         """A dataset of the rows of arrays.
 
         Arrays are referred to, not copied, where they are C-contiguous; do not change them while
@@ -73,16 +72,21 @@ class Dataset(Transformable):
         return Dataset(plans.Slices(spec, tuple(columns)))
 
     @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """A dataset of one element, `tensors` (see `from_tensor_slices` for what it may hold)."""
         spec, columns = columns_of_one(tensors)
         return Dataset(plans.Slices(spec, tuple(columns)))
 
     @staticmethod
-    def range(*args: int) -> Dataset:
-        """The int64 numbers of Python's `range` with the same arguments."""
+    def range(*args: Any, output_type: Any = None, name: str | None = None) -> Dataset:
+        """The numbers of Python's `range` with the same arguments, of int64 or `output_type`."""
         given = tuple(integer("range(): an argument", arg) for arg in args)
-        return Dataset(plans.Range(collect(given, range_of)))
+        numbers = Dataset(plans.Range(collect(given, range_of)))
+        if output_type is None or as_dtype(output_type) is int64:
+            return numbers
+        from estimatorkit.core.ops.elementwise import cast
+
+        return numbers.map(lambda number: cast(number, output_type))
 
     @staticmethod
     def from_generator(
@@ -91,6 +95,7 @@ class Dataset(Transformable):
         output_shapes: Any = None,
         args: tuple[Any, ...] = (),
         output_signature: Any = None,
+        name: str | None = None,
     ) -> Dataset:
         """A dataset of what a Python generator yields.
 
@@ -100,7 +105,8 @@ class Dataset(Transformable):
             generator: a callable that returns an iterable of elements, called once a pass.
             output_types: the nest of dtypes of an element.
             output_shapes: the nest of shapes; default: unknown.
-            args: what to call `generator` with.
+            args: what to call `generator` with: arrays and numbers of NumPy, of these values or
+                tensors.
             output_signature: the nest of `TensorSpec`s, instead of the two before.
 
         Raises:
@@ -131,7 +137,11 @@ class Dataset(Transformable):
                     for shape, dtype in zip(shapes, dtypes, strict=True)
                 ],
             )
-        return Dataset(plans.Generated(functools.partial(generator, *args), output_signature))
+        given = tuple(
+            then(parameter(arg, None, "from_generator(): args"), lambda value: value[()])
+            for arg in args
+        )
+        return Dataset(plans.Generated(generator, output_signature, given))
 
     @staticmethod
     def zip(datasets: Any, *more: Dataset) -> Dataset:

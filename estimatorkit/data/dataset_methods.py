@@ -83,21 +83,21 @@ class Transformable:
         given = None if seed is None else integer("shuffle(): seed", seed)
         return self._made(plans.Shuffle(self._plan, size, given, reshuffle))
 
-    def repeat(self, count: int | None = None) -> Dataset:
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
         """The elements `count` times; None or a negative number: for ever."""
         times = None if count is None else integer("repeat(): count", count)
         times = then(times, lambda found: None if found is None or found < 0 else found)
         return self._made(plans.Repeat(self._plan, times))
 
-    def take(self, count: int) -> Dataset:
+    def take(self, count: Any, name: str | None = None) -> Dataset:
         """The first `count` elements; all of them where `count` is negative."""
         return self._made(plans.Take(self._plan, integer("take(): count", count)))
 
-    def skip(self, count: int) -> Dataset:
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none where `count` is negative."""
         return self._made(plans.Skip(self._plan, integer("skip(): count", count)))
 
-    def shard(self, num_shards: int, index: int) -> Dataset:
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """The elements whose number, modulo `num_shards`, is `index`."""
         shards = integer(
             "shard(): num_shards",
@@ -110,13 +110,21 @@ class Transformable:
         )
         return self._made(plans.Shard(self._plan, shards, number))
 
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
         """Batches of consecutive elements.
 
         Args:
             batch_size: elements a batch, >= 1.
             drop_remainder: leave out a last batch of fewer elements; the first dimension is then
                 known.
+            num_parallel_calls, deterministic, name: have no effect.
         """
         size = integer(
             "batch(): batch_size", batch_size, least=1, rule="Batch size must be greater than zero"
@@ -385,7 +393,7 @@ class Transformable:
         """The options of this dataset."""
         return self._options or Options()
 
-    def concatenate(self, dataset: Dataset) -> Dataset:
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this dataset, then those of another of the same structure and dtypes."""
         mine, other = self.element_spec, dataset.element_spec
         if not compatible(mine, other):

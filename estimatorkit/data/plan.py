@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from estimatorkit.core import dtypes, nest
@@ -177,8 +177,9 @@ class Range(Plan):
 class Generated(Plan):
     """The elements of a Python generator."""
 
-    generator: Callable[[], Iterable[Any]]
+    generator: Callable[..., Iterable[Any]]
     spec: Any
+    args: tuple[Any, ...] = ()
 
     @property
     def element_spec(self) -> Any:
@@ -189,7 +190,7 @@ class Generated(Plan):
         return UNKNOWN
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
-        return GeneratorIterator(self.generator, self.spec)
+        return GeneratorIterator(partial(self.generator, *self.args), self.spec)
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,3 +198,31 @@ def test_a_dataset_of_a_placeholder_has_no_elements_without_a_session() -> None:
     dataset = Dataset.from_tensor_slices(rows)
     with pytest.raises(FailedPreconditionError, match="depends on a tensor"):
         list(dataset)
+
+
+def test_arguments_of_generators_may_be_tensors() -> None:
+    def count(stop: Any, word: Any) -> Any:
+        assert isinstance(word, bytes)
+        return ((number, word) for number in range(stop))
+
+    stop = tf.placeholder(tf.int64, [])
+    dataset = Dataset.from_generator(count, (tf.int64, tf.string), ((), ()), args=(stop, "w"))
+    iterator = dataset.make_initializable_iterator()
+    with tf.Session() as session:
+        session.run(iterator.initializer, {stop: 2})
+        assert drain(session, iterator.get_next()) == [(0, b"w"), (1, b"w")]
+    nested = Dataset.range(3).flat_map(
+        lambda n: Dataset.from_generator(lambda n: iter([n] * n), tf.int64, (), args=(n,))
+    )
+    assert list(nested) == [1, 2, 2]
+
+
+def test_every_method_takes_a_name() -> None:
+    numbers = (
+        Dataset.range(1, 7, output_type=tf.int32, name="n").take(5, name="n").skip(1, name="n")
+    )
+    rest = (
+        numbers.shard(2, 1, name="n").repeat(2, name="n").batch(2, num_parallel_calls=2, name="n")
+    )
+    assert rest.output_types is tf.int32
+    assert [each.tolist() for each in rest] == [[3, 5], [3, 5]]
