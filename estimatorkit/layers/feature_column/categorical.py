@@ -21,12 +21,13 @@ from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     FeatureColumn,
     Ids,
+    OfFeature,
     check_key,
 )
 from estimatorkit.layers.feature_column.features import Features, Raw
 
 
-class KeyedColumn(CategoricalColumn):
+class KeyedColumn(OfFeature, CategoricalColumn):
     """A categorical column that makes ids of one feature by one host operation."""
 
     key: str
@@ -40,19 +41,9 @@ class KeyedColumn(CategoricalColumn):
         """The type of the operation (see `core.ops.feature_ids`) and its attributes."""
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
     def parse_example_spec(self) -> dict[str, Any]:
         """A `VarLenFeature` under the key."""
         return {self.key: VarLenFeature(self.dtype)}
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The key."""
-        return (self.key,)
 
     def described(self) -> str:
         """The column, for an error message."""

@@ -73,6 +73,38 @@ class FeatureColumn(ABC):
         return self.name
 
 
+class OfFeature(FeatureColumn):
+    """A column that reads one feature, whose key is its name."""
+
+    key: str
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The key."""
+        return (self.key,)
+
+
+class OfColumn(FeatureColumn):
+    """A column made of one categorical column."""
+
+    categorical_column: CategoricalColumn
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """That of the categorical column."""
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def parents(self) -> tuple[FeatureColumn | str, ...]:
+        """The categorical column."""
+        return (self.categorical_column,)
+
+
 class DenseColumn(FeatureColumn):
     """A column that gives a float tensor."""
 

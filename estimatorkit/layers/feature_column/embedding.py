@@ -13,8 +13,8 @@ from estimatorkit.layers.feature_column.categorical import WeightedColumn
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
-    FeatureColumn,
     Ids,
+    OfColumn,
     Sequence,
     SequenceDenseColumn,
 )
@@ -29,22 +29,12 @@ from estimatorkit.layers.feature_column.tables import COMBINERS, Table, combined
 from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph
 
 
-class _Embedding(DenseColumn, SequenceDenseColumn):
+class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
     """What embeddings have in common."""
 
     categorical_column: CategoricalColumn
     combiner: str
     max_norm: float | None
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categorical column."""
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The categorical column."""
-        return (self.categorical_column,)
 
     def transform(self, features: Features) -> Ids:
         """The categorical column's ids."""

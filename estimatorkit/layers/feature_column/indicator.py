@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from estimatorkit.core.ops import array, indexing, reduce
 from estimatorkit.core.shapes import TensorShape
@@ -11,8 +10,8 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
-    FeatureColumn,
     Ids,
+    OfColumn,
     Sequence,
     SequenceDenseColumn,
 )
@@ -26,7 +25,7 @@ from estimatorkit.layers.feature_column.weights import WeightMaker
 
 
 @dataclass(frozen=True)
-class IndicatorColumn(DenseColumn, SequenceDenseColumn):
+class IndicatorColumn(OfColumn, DenseColumn, SequenceDenseColumn):
     """See `indicator_column`."""
 
     categorical_column: CategoricalColumn
@@ -35,16 +34,6 @@ class IndicatorColumn(DenseColumn, SequenceDenseColumn):
     def name(self) -> str:
         """The categorical column's name and '_indicator'."""
         return f"{self.categorical_column.name}_indicator"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """That of the categorical column."""
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The categorical column."""
-        return (self.categorical_column,)
 
     @property
     def variable_shape(self) -> TensorShape:

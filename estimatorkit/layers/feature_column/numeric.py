@@ -26,6 +26,7 @@ from estimatorkit.layers.feature_column.columns import (
     DenseColumn,
     FeatureColumn,
     Ids,
+    OfFeature,
     check_key,
 )
 from estimatorkit.layers.feature_column.features import Features
@@ -35,7 +36,7 @@ Normalizer = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class NumericColumn(DenseColumn):
+class NumericColumn(OfFeature, DenseColumn):
     """See `numeric_column`."""
 
     key: str
@@ -45,19 +46,9 @@ class NumericColumn(DenseColumn):
     normalizer_fn: Normalizer | None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
     def parse_example_spec(self) -> dict[str, Any]:
         """A `FixedLenFeature` under the key."""
         return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The key."""
-        return (self.key,)
 
     @property
     def variable_shape(self) -> TensorShape:

@@ -28,8 +28,9 @@ from estimatorkit.layers.feature_column.categorical import (
 )
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
-    FeatureColumn,
     Ids,
+    OfColumn,
+    OfFeature,
     Sequence,
     SequenceDenseColumn,
 )
@@ -48,7 +49,7 @@ from estimatorkit.layers.feature_column.weights import WeightMaker
 
 
 @dataclass(frozen=True)
-class SequenceCategoricalColumn(CategoricalColumn):
+class SequenceCategoricalColumn(OfColumn, CategoricalColumn):
     """See `sequence_categorical_column_with_identity` and its neighbours."""
 
     categorical_column: CategoricalColumn
@@ -57,16 +58,6 @@ class SequenceCategoricalColumn(CategoricalColumn):
     def name(self) -> str:
         """That of the column."""
         return self.categorical_column.name
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """That of the column."""
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The column."""
-        return (self.categorical_column,)
 
     @property
     def num_buckets(self) -> int:
@@ -158,7 +149,7 @@ def sequence_categorical_column_with_vocabulary_list(
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(SequenceDenseColumn):
+class SequenceNumericColumn(OfFeature, SequenceDenseColumn):
     """See `sequence_numeric_column`."""
 
     key: str
@@ -168,19 +159,9 @@ class SequenceNumericColumn(SequenceDenseColumn):
     normalizer_fn: Normalizer | None
 
     @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
     def parse_example_spec(self) -> dict[str, Any]:
         """A `VarLenFeature` under the key."""
         return {self.key: VarLenFeature(self.dtype)}
-
-    @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The key."""
-        return (self.key,)
 
     @property
     def variable_shape(self) -> TensorShape:
