@@ -21,9 +21,8 @@ from estimatorkit.data.csv_layout import CsvColumn, CsvLayout
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.list_files import matching
 from estimatorkit.data.parameters import Pending, parameter
-from estimatorkit.data.record_files import file_names
+from estimatorkit.data.record_files import compression, file_names
 from estimatorkit.data.spec import TensorSpec, flatten, pack
-from estimatorkit.data.tfrecords import compression
 
 OnBadRows = Literal["error", "skip"]
 

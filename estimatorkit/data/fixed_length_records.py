@@ -11,8 +11,13 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.filesystem import file_errors, open_file
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.parameters import integer
-from estimatorkit.data.record_files import OpenFile, RecordFiles, file_names
-from estimatorkit.data.tfrecords import compression
+from estimatorkit.data.record_files import (
+    OpenFile,
+    RecordFiles,
+    byte_count,
+    compression,
+    file_names,
+)
 
 _BUFFER_SIZE = 1 << 18
 
@@ -178,13 +183,9 @@ class FixedLengthRecordDataset(Dataset):
             FixedLengthRecords(
                 file_names(filenames, what),
                 integer(f"{what}: record_bytes", record_bytes, least=1),
-                _count(f"{what}: header_bytes", header_bytes),
-                _count(f"{what}: footer_bytes", footer_bytes),
-                _count(f"{what}: buffer_size", buffer_size),
+                byte_count(f"{what}: header_bytes", header_bytes),
+                byte_count(f"{what}: footer_bytes", footer_bytes),
+                byte_count(f"{what}: buffer_size", buffer_size),
                 compression(compression_type, what),
             )
         )
-
-
-def _count(what: str, value: Any) -> Any:
-    return integer(what, 0 if value is None else value, least=0)

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.filesystem import compression_name
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.block_iterator import BlockIterator, State
 from estimatorkit.data.buffers import Columns
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterators import GatherIterator, RangeIterator
-from estimatorkit.data.parameters import parameter, then
+from estimatorkit.data.parameters import integer, parameter, then
 from estimatorkit.data.plan import UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import TensorSpec
@@ -168,6 +169,17 @@ def names_iterator(filenames: Any, seeds: Seeds) -> BlockIterator:
     if isinstance(filenames, Plan):
         return filenames.iterator(seeds)
     return GatherIterator([filenames], RangeIterator(range(len(filenames))))
+
+
+def compression(value: Any, what: str) -> Any:
+    """The compression that a user gave: '', 'GZIP', 'ZLIB', or what becomes such in a run."""
+    given = parameter("" if value is None else value, dtypes.string, f"{what}: compression_type")
+    return then(given, lambda name: compression_name(np.asarray(name, object).item().decode()))
+
+
+def byte_count(what: str, value: Any) -> Any:
+    """A number of bytes that a user gave; 0 for None."""
+    return integer(what, 0 if value is None else value, least=0)
 
 
 def file_names(filenames: Any, what: str) -> Any:

@@ -10,9 +10,13 @@ import numpy as np
 
 from estimatorkit.data.chunks import Chunks
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.parameters import integer
-from estimatorkit.data.record_files import OpenFile, RecordFiles, file_names
-from estimatorkit.data.tfrecords import compression
+from estimatorkit.data.record_files import (
+    OpenFile,
+    RecordFiles,
+    byte_count,
+    compression,
+    file_names,
+)
 
 _BUFFER_SIZE = 1 << 18
 
@@ -123,8 +127,6 @@ class TextLineDataset(Dataset):
             TextLines(
                 file_names(filenames, what),
                 compression(compression_type, what),
-                None
-                if buffer_size is None
-                else integer(f"{what}: buffer_size", buffer_size, least=0),
+                byte_count(f"{what}: buffer_size", buffer_size),
             )
         )

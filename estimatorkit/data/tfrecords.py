@@ -6,14 +6,15 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from estimatorkit.core import dtypes
-from estimatorkit.core.filesystem import compression_name
 from estimatorkit.core.records import BUFFER_SIZE, RecordReader
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.parameters import integer, parameter, then
-from estimatorkit.data.record_files import OpenFile, RecordFiles, file_names
+from estimatorkit.data.record_files import (
+    OpenFile,
+    RecordFiles,
+    byte_count,
+    compression,
+    file_names,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +66,6 @@ class TFRecordDataset(Dataset):
             TFRecords(
                 file_names(filenames, what),
                 compression(compression_type, what),
-                None
-                if buffer_size is None
-                else integer(f"{what}: buffer_size", buffer_size, least=0),
+                byte_count(f"{what}: buffer_size", buffer_size),
             )
         )
-
-
-def compression(value: Any, what: str) -> Any:
-    """The compression that a user gave: '', 'GZIP', 'ZLIB', or what becomes such in a run."""
-    given = parameter("" if value is None else value, dtypes.string, f"{what}: compression_type")
-    return then(given, lambda name: compression_name(np.asarray(name, object).item().decode()))
