@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -228,7 +229,7 @@ class _DeviceStep:
             return
         ragged = any(isinstance(values[tensor], RaggedColumn) for tensor in varying)
         if ragged and self._moves_only:
-            outputs: Sequence[Any] = self._row_by_row(values, varying, rows)
+            outputs: Sequence[Any] = self._by_numpy(values, varying, rows)
         else:
             groups = self._groups(values, varying, rows.count)
             parts = [
@@ -309,22 +310,35 @@ class _DeviceStep:
 
         return jax.jit(of_all)
 
-    def _row_by_row(
+    def _by_numpy(
         self, values: Mapping[Tensor, Any], varying: Sequence[Tensor], rows: _Rows
-    ) -> list[Any]:
+    ) -> list[Column]:
         """The outputs by NumPy, without compiling for each shape that comes along."""
         segment = self._segment
         fixed = {each: values[each] for each in segment.inputs if each not in varying}
-        made: list[list[Any]] = [[] for _ in segment.outputs]
-        for row in range(rows.count):
-            local = {**fixed, **{tensor: values[tensor][row] for tensor in varying}}
+
+        def run(local: dict[Tensor, Any]) -> None:
             interpret(segment.ops, local, {}, host=True, rewriting=segment.rewriting)
-            for out, tensor in zip(made, segment.outputs, strict=True):
-                out.append(np.asarray(local[tensor], tensor.dtype.numpy_dtype))
-        return [
-            stack(out, tensor.dtype.numpy_dtype)
-            for out, tensor in zip(made, segment.outputs, strict=True)
-        ]
+
+        columns = {each: values[each] for each in varying}
+        return _row_by_row(run, fixed, columns, rows, segment.outputs)
+
+
+def _row_by_row(
+    run: Callable[[dict[Tensor, Any]], None],
+    fixed: Mapping[Tensor, Any],
+    columns: Mapping[Tensor, Any],
+    rows: _Rows,
+    outputs: Sequence[Tensor],
+) -> list[Column]:
+    """A column for each output of what `run` adds to the values of each row."""
+    made: list[list[Any]] = [[] for _ in outputs]
+    for number in range(rows.count):
+        local = {**fixed, **{tensor: column[number] for tensor, column in columns.items()}}
+        run(local)
+        for out, tensor in zip(made, outputs, strict=True):
+            out.append(np.asarray(local[tensor], tensor.dtype.numpy_dtype))
+    return [stack(out, tensor.dtype.numpy_dtype) for out, tensor in zip(made, outputs, strict=True)]
 
 
 def _words(op: Operation, key: str) -> Any:
@@ -389,7 +403,13 @@ class _HostStep:
                 continue
             outputs = self._at_once(op, row, inputs, varying, values, variables)
             if outputs is None:
-                outputs = self._row_by_row(op, varying, values, variables, rows.count)
+                outputs = _row_by_row(
+                    partial(self._interpret, op, variables=variables),
+                    values,
+                    {tensor: values[tensor] for tensor in varying},
+                    rows,
+                    op.outputs,
+                )
             values.update(zip(op.outputs, outputs, strict=True))
             spread.update(op.outputs)
 
@@ -448,22 +468,3 @@ class _HostStep:
     ) -> list[NDArray[Any]]:
         self._interpret(op, values, variables)
         return [np.asarray(values[tensor], tensor.dtype.numpy_dtype) for tensor in op.outputs]
-
-    def _row_by_row(
-        self,
-        op: Operation,
-        varying: Sequence[Tensor],
-        values: dict[Tensor, Any],
-        variables: dict[str, Any],
-        count: int,
-    ) -> list[Any]:
-        made: list[list[Any]] = [[] for _ in op.outputs]
-        for number in range(count):
-            local = {**values, **{tensor: values[tensor][number] for tensor in varying}}
-            self._interpret(op, local, variables)
-            for out, tensor in zip(made, op.outputs, strict=True):
-                out.append(np.asarray(local[tensor], tensor.dtype.numpy_dtype))
-        return [
-            stack(out, tensor.dtype.numpy_dtype)
-            for out, tensor in zip(made, op.outputs, strict=True)
-        ]

@@ -10,6 +10,7 @@ rows are array operations whatever the rows look like. What these functions allo
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -42,7 +43,45 @@ def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
     return np.ndarray(tuple(shape), dtype, buffer=memory, offset=offset)
 
 
-class RaggedColumn:
+class _FlatColumn(ABC):
+    """Rows whose values stand one after the other, from `starts[i]` to `starts[i + 1]`.
+
+    Attributes:
+        shapes: the shape of each row: int64 `(rows, ...)`.
+        starts: where each row begins, and where the last ends: int64 `(rows + 1,)`. The first need
+            not be 0: a slice shares the values.
+    """
+
+    shapes: Ints
+    starts: Ints
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """One row, or a column of the rows of a slice."""
+        if not isinstance(rows, slice):
+            return self._row(int(rows))
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(start, stop, step))
+        stop = max(start, stop)
+        return self._part(self.shapes[start:stop], self.starts[start : stop + 1])
+
+    @abstractmethod
+    def _row(self, row: int) -> Any:
+        """The value of one row."""
+
+    @abstractmethod
+    def _part(self, shapes: Ints, starts: Ints) -> Any:
+        """A column of some consecutive rows, which shares the values."""
+
+    @abstractmethod
+    def take(self, rows: Ints) -> Any:
+        """The rows of these numbers."""
+
+
+class RaggedColumn(_FlatColumn):
     """Rows of one dtype whose shapes differ.
 
     Args:
@@ -73,24 +112,16 @@ class RaggedColumn:
         """The values of the rows, one axis, without what a slice leaves out."""
         return self.values[self.starts[0] : self.starts[-1]]
 
-    def __len__(self) -> int:
-        return len(self.shapes)
-
     def row_shape(self, row: int) -> tuple[int, ...]:
         """The shape of one row."""
         return tuple(dim for dim in self.shapes[row].tolist() if dim != NO_DIM)
 
-    def __getitem__(self, rows: Any) -> Any:
-        """One row as an array, or a column of the rows of a slice."""
-        if isinstance(rows, slice):
-            start, stop, step = rows.indices(len(self))
-            if step != 1:
-                return self.take(np.arange(start, stop, step))
-            stop = max(start, stop)
-            return RaggedColumn(self.values, self.shapes[start:stop], self.starts[start : stop + 1])
-        row = int(rows)
+    def _row(self, row: int) -> NDArray[Any]:
         part = self.values[self.starts[row] : self.starts[row + 1]]
         return part.reshape(self.row_shape(row))
+
+    def _part(self, shapes: Ints, starts: Ints) -> RaggedColumn:
+        return RaggedColumn(self.values, shapes, starts)
 
     def take(self, rows: Ints) -> RaggedColumn:
         """The rows of these numbers."""
@@ -106,7 +137,7 @@ class RaggedColumn:
         return self.shapes[:, 0]
 
 
-class SparseColumn:
+class SparseColumn(_FlatColumn):
     """Rows that are sparse tensors of one rank and dtype.
 
     Args:
@@ -125,12 +156,10 @@ class SparseColumn:
     @staticmethod
     def of_parts(indices: Column, values: Column, shapes: Column) -> SparseColumn:
         """Made of a column of each part of a sparse tensor."""
-        every = [
-            each if isinstance(each, RaggedColumn) else as_ragged(each)
+        places, given = (
+            each if isinstance(each, RaggedColumn) else as_ragged(np.asarray(each))
             for each in (indices, values)
-            if not isinstance(each, SparseColumn)
-        ]
-        places, given = every
+        )
         rank = int(places.shapes[0, 1]) if len(places) else 0
         dense = np.asarray(shapes, np.int64).reshape(len(given), -1)
         return SparseColumn(
@@ -152,24 +181,14 @@ class SparseColumn:
         """Bytes of the rows' values and indices."""
         return int(self.starts[-1] - self.starts[0]) * (self.dtype.itemsize + 8 * self.rank)
 
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    def __getitem__(self, rows: Any) -> Any:
-        """One row as a `SparseTensorValue`, or a column of the rows of a slice."""
-        if isinstance(rows, slice):
-            start, stop, step = rows.indices(len(self))
-            if step != 1:
-                return self.take(np.arange(start, stop, step))
-            stop = max(start, stop)
-            return SparseColumn(
-                self.indices, self.values, self.shapes[start:stop], self.starts[start : stop + 1]
-            )
+    def _row(self, row: int) -> Any:
         from estimatorkit.core.sparse_tensor import SparseTensorValue
 
-        row = int(rows)
         part = slice(self.starts[row], self.starts[row + 1])
         return SparseTensorValue(self.indices[part], self.values[part], self.shapes[row])
+
+    def _part(self, shapes: Ints, starts: Ints) -> SparseColumn:
+        return SparseColumn(self.indices, self.values, shapes, starts)
 
     def take(self, rows: Ints) -> SparseColumn:
         """The rows of these numbers."""
@@ -190,6 +209,14 @@ Column: TypeAlias = NDArray[Any] | RaggedColumn | SparseColumn
 
 Columns: TypeAlias = list[Any]
 """The columns of a block, of one length; each a `Column`."""
+
+
+def parts_of(columns: Sequence[Column]) -> Columns:
+    """A column for each tensor: those of sparse tensors taken apart, see `SparseColumn.parts`."""
+    parts: Columns = []
+    for column in columns:
+        parts.extend(column.parts() if isinstance(column, SparseColumn) else [column])
+    return parts
 
 
 def _sizes(shapes: Ints) -> Ints:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from estimatorkit.core.errors import (
@@ -241,6 +242,37 @@ class UnaryIterator(BlockIterator):
     def __init__(self, source: BlockIterator) -> None:
         super().__init__(source)
         self._input = source
+
+    def _work_on(
+        self, rows: Columns, work: Callable[[Columns, int], Any], unit: int = 1
+    ) -> tuple[Columns, Any]:
+        """Does work on the rows that the input gave last, or on the first of them.
+
+        Where it fails, fewer rows are tried, so that those before the bad one come out; the next
+        call meets that one first, raises its error, and stands behind it.
+
+        Args:
+            rows: at least `unit` rows.
+            work: takes rows and how many they are.
+            unit: rows that belong together; those beyond a multiple wait for the next call.
+
+        Returns:
+            The rows that it was done on, and its result.
+        """
+        units = count_rows(rows) // unit
+        while True:
+            used = units * unit
+            part = slice_rows(rows, 0, used)
+            try:
+                result = work(part, used)
+            except Exception:
+                if units == 1:
+                    self._input.unread(rows, used)
+                    raise
+                units //= 2
+            else:
+                self._input.unread(rows, used)
+                return part, result
 
     def _save(self) -> State:
         return {"input": self._input.get_state()}

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, fields, replace
 from types import NoneType
@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import nest
-from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes
+from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import Columns, aligned_empty, slice_rows
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import Plan
-from estimatorkit.data.spec import SparseTensorSpec, flatten
 
 THREAD_NAME = "estimatorkit-input"
 
@@ -88,9 +87,6 @@ class Cursor:
 
     def __init__(self, dataset: Dataset, seed: int | None, state: Any = None) -> None:
         self._iterator: BlockIterator = dataset.make_block_iterator(seed, state)
-        self._sparse = [
-            isinstance(leaf, SparseTensorSpec) for leaf in flatten(dataset.element_spec)
-        ]
         self._description = describe(dataset._plan)
         self._block: Block | None = None
         self._rest: Block | None = None  # what follows in a block of elements of several shapes
@@ -241,7 +237,7 @@ class Cursor:
         state = self._iterator.get_state()
         read = self._iterator.next_block(self._rows)
         count = len(read[0])
-        block = Block(_as_tensors(read, self._sparse), count, state, count == self._rows, 0)
+        block = Block(parts_of(read), count, state, count == self._rows, 0)
         if self._prepare is not None:
             self._make_ready(block, self._prepare)
         block.secs = time.perf_counter() - started
@@ -277,14 +273,6 @@ def _cut(block: Block, start: int, stop: int) -> Block:
         skip=block.skip + start,
         offset=0,
     )
-
-
-def _as_tensors(columns: Columns, sparse: Sequence[bool]) -> Columns:
-    """A column for each tensor: three for a leaf that is sparse."""
-    expanded: Columns = []
-    for column, several in zip(columns, sparse, strict=True):
-        expanded.extend(column.parts() if several else [column])
-    return expanded
 
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:

@@ -14,17 +14,16 @@ from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
-from estimatorkit.core.shapes import as_shape
 from estimatorkit.data import plan as plans
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import count_rows
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.options import Options
-from estimatorkit.data.parameters import integer, parameter, then
+from estimatorkit.data.parameters import collect, integer, parameter, then
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
-from estimatorkit.data.sources import collect, columns_of_one, columns_of_slices, range_of
-from estimatorkit.data.spec import DatasetSpec, TensorSpec, flatten, flatten_as, pack
+from estimatorkit.data.sources import columns_of_one, columns_of_slices, range_of
+from estimatorkit.data.spec import DatasetSpec, flatten, of_types, pack
 from estimatorkit.data.transformations import (
     value_class,
 )
@@ -124,19 +123,7 @@ class Dataset(Transformable):
         if (output_signature is None) == (output_types is None):
             raise TypeError("from_generator() takes either output_signature or output_types.")
         if output_signature is None:
-            dtypes = flatten(output_types)
-            shapes = (
-                [None] * len(dtypes)
-                if output_shapes is None
-                else flatten_as(output_types, output_shapes)
-            )
-            output_signature = pack(
-                output_types,
-                [
-                    TensorSpec(as_shape(shape), as_dtype(dtype))
-                    for shape, dtype in zip(shapes, dtypes, strict=True)
-                ],
-            )
+            output_signature = of_types(output_types, output_shapes)
         given = tuple(
             then(parameter(arg, None, "from_generator(): args"), lambda value: value[()])
             for arg in args
@@ -275,11 +262,11 @@ class Dataset(Transformable):
         if state is None:
             session = get_default_session()
             state = None if session is None else session.state
-        tensors = plan.tensors()
-        if tensors:
-            from estimatorkit.data.traced_functions import value_of
+        if plan.tensors():
+            # Brings in the graph core, which readers of data alone do not need.
+            from estimatorkit.data.traced_functions import bound
 
-            plan = plan.bind({tensor: value_of(tensor, state) for tensor in tensors})
+            plan = bound(plan, state)
         return plan.iterator(Seeds(seed, state))
 
     def make_one_shot_iterator(self) -> GraphIterator:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimatorkit.core.columns import parts_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.core.registry import Spec, apply, register
@@ -17,21 +18,12 @@ from estimatorkit.data.buffers import Columns, count_rows, slice_rows
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import TensorSpec, flatten, pack
-from estimatorkit.data.traced_functions import (
-    DatasetFunction,
-    expand_columns,
-    leaf_parts,
-    of_tensors,
-)
+from estimatorkit.data.traced_functions import DatasetFunction, of_tensors, specs_of
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import merged_states
 
 if TYPE_CHECKING:
     from estimatorkit.data.dataset import Dataset
-
-
-def _iterate(plan: Plan, context: Any) -> Any:
-    return plan.iterator(Seeds(context.graph.seed, context))
 
 
 def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -> list[Any]:
@@ -53,17 +45,6 @@ def _reduce(*inputs: Any, plan: Plan, function: DatasetFunction, context: Any) -
                 number += 1
     finally:
         iterator.close()
-
-
-register(
-    "ReduceDataset",
-    _reduce,
-    infer=lambda inputs, attrs: attrs["_specs"],
-    gradient=None,
-    where="host",
-    context=True,
-    pure=False,
-)
 
 
 def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
@@ -93,7 +74,7 @@ def reduce_dataset(dataset: Dataset, initial_state: Any, reduce_func: Callable[.
 
 def _single(*inputs: Any, plan: Plan, context: Any) -> list[Any]:
     plan = plan.bind(dict(zip(plan.tensors(), inputs, strict=True)))
-    iterator = _iterate(plan, context)
+    iterator = plan.iterator(Seeds(context.graph.seed, context))
     try:
         try:
             rows = iterator.next_block(2)
@@ -105,27 +86,26 @@ def _single(*inputs: Any, plan: Plan, context: Any) -> list[Any]:
             raise InvalidArgumentError(
                 None, None, explain("Dataset had more than one element.", expected="one element")
             )
-        return [column[0] for column in expand_columns(plan.element_spec, rows)]
+        return [column[0] for column in parts_of(rows)]
     finally:
         iterator.close()
 
 
-register(
-    "DatasetToSingleElement",
-    _single,
-    infer=lambda inputs, attrs: attrs["_specs"],
-    gradient=None,
-    where="host",
-    context=True,
-    pure=False,
-)
+for _type, _kernel in (("ReduceDataset", _reduce), ("DatasetToSingleElement", _single)):
+    register(
+        _type,
+        _kernel,
+        infer=lambda inputs, attrs: attrs["_specs"],
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+    )
 
 
 def single_element(dataset: Dataset) -> Any:
     """See `Dataset.get_single_element`."""
     plan = dataset._plan
-    parts = [part for leaf in flatten(plan.element_spec) for part in leaf_parts(leaf)]
-    specs = tuple(Spec(part.dtype, part.shape) for part in parts)
-    attrs = {"_specs": specs, "plan": plan}
+    attrs = {"_specs": specs_of(plan.element_spec), "plan": plan}
     op = apply("DatasetToSingleElement", plan.tensors(), attrs, "DatasetToSingleElement")
     return of_tensors(plan.element_spec, op.outputs)

@@ -112,21 +112,15 @@ class GroupIterator(ReplayWithFunction):
 
     def _keys(self, rows: Columns) -> tuple[Columns, Any]:
         """Rows and their keys: those before a row that has none; the next call meets that row."""
-        count = count_rows(rows)
-        while True:
-            part = slice_rows(rows, 0, count)
-            try:
-                (keys,) = self._functions[0](part, count, self._read, self._epoch)
-            except Exception:
-                if count == 1:
-                    self._input.unread(rows, 1)
-                    self._read += 1
-                    raise
-                count //= 2
-            else:
-                self._input.unread(rows, count)
-                self._read += count
-                return part, np.asarray(keys)
+        try:
+            rows, (keys,) = self._work_on(
+                rows, lambda part, count: self._functions[0](part, count, self._read, self._epoch)
+            )
+        except Exception:
+            self._read += 1
+            raise
+        self._read += count_rows(rows)
+        return rows, np.asarray(keys)
 
     def _add(self, key: int, rows: Columns, places: Any) -> list[tuple[int, int, Columns]]:
         size = self._size(key)
@@ -166,7 +160,7 @@ class GroupIterator(ReplayWithFunction):
         )
         plan: Plan = column[0] if column.ndim else column.item()
         number, self._windows = self._windows, self._windows + 1
-        return plan.iterator(self._seeds.within(self._stream, number))
+        return plan.iterator(self._seeds.within(self._functions.stream, number))
 
     def close(self) -> None:
         self._close_window()

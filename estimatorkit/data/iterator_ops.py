@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -23,7 +23,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import Spec, apply, output, register, register_handle
-from estimatorkit.core.shapes import SCALAR, as_shape
+from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
@@ -33,9 +33,9 @@ from estimatorkit.data.spec import (
     compatible,
     flatten,
     flatten_as,
-    pack,
+    of_types,
 )
-from estimatorkit.data.traced_functions import leaf_parts, of_tensors, value_of
+from estimatorkit.data.traced_functions import bound, of_tensors, specs_of
 from estimatorkit.data.transformations import value_class
 
 
@@ -63,8 +63,7 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
                     hint="run iterator.initializer first",
                 ),
             )
-        plan = dataset._plan
-        plan = plan.bind({tensor: value_of(tensor, state) for tensor in plan.tensors()})
+        plan = bound(dataset._plan, state)
         found = state.resources[iterator] = Cursor(Dataset(plan), op.graph.seed, state)
     cursor: Cursor = found
     return cursor
@@ -92,7 +91,7 @@ def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[
                 received=name,
             ),
         ) from error
-    found = _specs_of(op.attrs["_spec"])
+    found = specs_of(op.attrs["_spec"])
     if [each.dtype for each in found] != [each.dtype for each in specs]:
         raise InvalidArgumentError(
             None,
@@ -156,11 +155,6 @@ register(
     where="host",
     pure=False,
 )
-
-
-def _specs_of(element_spec: Any) -> tuple[Spec, ...]:
-    parts = [part for leaf in flatten(element_spec) for part in leaf_parts(leaf)]
-    return tuple(Spec(part.dtype, part.shape) for part in parts)
 
 
 class Iterator:
@@ -297,7 +291,7 @@ class Iterator:
         A run that needs any of them moves the iterator on by one; at the end it raises
         `OutOfRangeError`.
         """
-        attrs: dict[str, Any] = {"specs": _specs_of(self._spec)}
+        attrs: dict[str, Any] = {"specs": specs_of(self._spec)}
         if self._op is None:
             handles = [self._handle] if self._handle is not None else []
             op = apply("IteratorGetNextOf", handles, attrs, name or "IteratorGetNext")
@@ -310,22 +304,11 @@ class Iterator:
 
 
 def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
-    dtypes = flatten(output_types)
-    shapes = (
-        [None] * len(dtypes) if output_shapes is None else flatten_as(output_types, output_shapes)
-    )
-    classes = (
-        [Tensor] * len(dtypes)
-        if output_classes is None
-        else flatten_as(output_types, output_classes)
-    )
-    leaves = [
-        (TensorSpec if issubclass(kind, Tensor) else SparseTensorSpec)(
-            as_shape(shape), as_dtype(dtype)
-        )
-        for dtype, shape, kind in zip(dtypes, shapes, classes, strict=True)
-    ]
-    return pack(output_types, leaves)
+    classes = None
+    if output_classes is not None:
+        kinds = flatten_as(output_types, output_classes)
+        classes = [TensorSpec if issubclass(kind, Tensor) else SparseTensorSpec for kind in kinds]
+    return of_types(output_types, output_shapes, classes)
 
 
 def _handle_op(spec: Any, name: str, dataset: Dataset | None) -> Operation:

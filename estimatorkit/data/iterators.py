@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.errors import InvalidArgumentError, OpError, OutOfRangeError, explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.data.block_iterator import (
     BlockIterator,
     State,
@@ -262,25 +262,16 @@ class BatchIterator(UnaryIterator):
 
     def _produce(self, n: int) -> Columns:
         rows = self._input.next_block(n * self._size)
-        full, rest = divmod(count_rows(rows), self._size)
-        if not full:
+        count = count_rows(rows)
+        if count < self._size:
             if self._input.failing:  # what was read for this batch is lost with it
                 self._input.next_block(1)
             if self._drop_remainder:
                 raise end_of_sequence()
-            return self._join(rows, rest)
-        while True:  # the rest comes with the next call
-            used = full * self._size
-            try:
-                batches = self._join(slice_rows(rows, 0, used), self._size)
-            except OpError:
-                if full == 1:
-                    self._input.unread(rows, used)
-                    raise
-                full //= 2  # so that the batches before the bad one come out
-            else:
-                self._input.unread(rows, used)
-                return batches
+            return self._join(rows, count)
+        _, batches = self._work_on(rows, lambda part, _: self._join(part, self._size), self._size)
+        made: Columns = batches
+        return made
 
     def _join(self, rows: Columns, size: int) -> Columns:
         return [batch(column, size, name) for column, name in zip(rows, self._names, strict=True)]
@@ -350,14 +341,37 @@ class UnbatchIterator(UnaryIterator):
                 return [column for column, _ in parts]
 
 
+class DrawingFunctions:
+    """Functions ready to run, and the stream that random operations in them draw from.
+
+    Args:
+        starts: what makes them ready.
+        stream: the random draws.
+    """
+
+    def __init__(self, starts: Sequence[StartFunction], stream: RandomStream) -> None:
+        self._starts = starts
+        self._set(stream)
+
+    def _set(self, stream: RandomStream) -> None:
+        self.stream = stream
+        self._calls = [start(stream.key) for start in self._starts]
+
+    def __getitem__(self, number: int) -> BlockCall:
+        return self._calls[number]
+
+    def draw_from(self, key: str) -> None:
+        """Goes to the stream of a saved position."""
+        if key != self.stream.key:
+            self._set(RandomStream(key))
+
+
 class MapIterator(UnaryIterator):
     """A function of whole blocks, applied to each."""
 
     def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
         super().__init__(source)
-        self._start = start
-        self._stream = stream
-        self._function = start(stream.key)
+        self._functions = DrawingFunctions([start], stream)
         self._epoch = 0
         self._position = 0  # input rows since the start of the pass
 
@@ -367,26 +381,19 @@ class MapIterator(UnaryIterator):
     def _apply(self, n: int) -> tuple[Columns, Columns]:
         """Reads up to `n` rows; returns them and the function's results.
 
-        Where the function fails, fewer rows are tried, so that those before the bad one come out.
-        The next call raises the error, and stands behind the bad row.
+        Where the function fails, those before the bad row: see `_work_on`.
         """
         rows = self._input.next_block(n)
-        count = count_rows(rows)
-        while True:
-            try:
-                results = self._function(
-                    slice_rows(rows, 0, count), count, self._position, self._epoch
-                )
-            except Exception:
-                if count == 1:
-                    self._input.unread(rows, 1)
-                    self._position += 1
-                    raise
-                count //= 2
-            else:
-                self._input.unread(rows, count)
-                self._position += count
-                return slice_rows(rows, 0, count), results
+        function, first = self._functions[0], self._position
+        try:
+            rows, results = self._work_on(
+                rows, lambda part, count: function(part, count, first, self._epoch)
+            )
+        except Exception:
+            self._position += 1
+            raise
+        self._position += count_rows(rows)
+        return rows, results
 
     def _skip(self, n: int) -> int:
         count = self._input.skip(n)
@@ -394,14 +401,12 @@ class MapIterator(UnaryIterator):
         return count
 
     def _save(self) -> State:
-        place = {"epoch": self._epoch, "passed": self._position, "key": self._stream.key}
+        place = {"epoch": self._epoch, "passed": self._position, "key": self._functions.stream.key}
         return {**place, **super()._save()}
 
     def _restore(self, state: State) -> None:
         self._epoch, self._position = state["epoch"], state["passed"]
-        if state["key"] != self._stream.key:
-            self._stream = RandomStream(state["key"])
-            self._function = self._start(state["key"])
+        self._functions.draw_from(state["key"])
         super()._restore(state)
 
     def _restart(self, epoch: int) -> None:

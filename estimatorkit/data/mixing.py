@@ -14,7 +14,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data.block_iterator import BlockIterator, State, end_of_sequence
 from estimatorkit.data.buffers import Columns, concatenate, count_rows, gather
-from estimatorkit.data.plan import UNKNOWN, Plan
+from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.randomness import RandomStream, Seeds
 from estimatorkit.data.spec import TensorSpec, either
 
@@ -32,7 +32,7 @@ class Choices(Plan):
 
     @property
     def cardinality(self) -> int:
-        return -1
+        return INFINITE
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
         return ChoicesIterator(np.asarray(self.weights, np.float64), seeds.stream(self.seed))

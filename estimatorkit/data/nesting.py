@@ -14,10 +14,10 @@ import numpy as np
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator, end_of_sequence
 from estimatorkit.data.buffers import Columns, concatenate, count_rows, slice_rows
-from estimatorkit.data.iterators import StartFunction, nested_epoch
+from estimatorkit.data.iterators import DrawingFunctions, StartFunction, nested_epoch
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, Slices, TracedFunction, Unary
-from estimatorkit.data.randomness import RandomStream, Seeds
+from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import DatasetSpec, flatten, pack
 
 if TYPE_CHECKING:
@@ -177,12 +177,10 @@ class InterleaveIterator(UnaryIterator):
         seeds: Seeds,
     ) -> None:
         super().__init__(source)
-        self._start = start
         self._cycle_length = cycle_length
         self._block_length = block_length
         self._seeds = seeds
-        self._stream = seeds.function_stream()
-        self._function = start(self._stream.key)
+        self._functions = DrawingFunctions([start], seeds.function_stream())
         self._slots: list[_Open | None] = [None] * cycle_length
         self._begin(0)
 
@@ -239,9 +237,9 @@ class InterleaveIterator(UnaryIterator):
         self._next_turn()
 
     def _iterator(self, row: Columns, number: int) -> BlockIterator:
-        (column,) = self._function(row, 1, number, self._epoch)
+        (column,) = self._functions[0](row, 1, number, self._epoch)
         plan: Plan = column[0] if column.ndim else column.item()
-        iterator = plan.iterator(self._seeds.within(self._stream, number))
+        iterator = plan.iterator(self._seeds.within(self._functions.stream, number))
         if self._epoch:
             iterator.restart(nested_epoch(self._epoch, 0))
         return iterator
@@ -257,13 +255,11 @@ class InterleaveIterator(UnaryIterator):
             for slot in self._slots
         ]
         counts = {"read": self._read, "turn": self._turn, "taken": self._taken}
-        place = {"epoch": self._epoch, "ended": self._ended, "key": self._stream.key}
+        place = {"epoch": self._epoch, "ended": self._ended, "key": self._functions.stream.key}
         return {**place, **counts, "slots": slots, **super()._save()}
 
     def _restore(self, state: State) -> None:
-        if state["key"] != self._stream.key:
-            self._stream = RandomStream(state["key"])
-            self._function = self._start(state["key"])
+        self._functions.draw_from(state["key"])
         self._begin(state["epoch"])
         for place, saved in enumerate(state["slots"]):
             if saved:

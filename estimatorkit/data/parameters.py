@@ -9,7 +9,7 @@ checked, before iterators are made.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,27 @@ def then(value: Any, finish: Callable[[Any], Any]) -> Any:
     if isinstance(value, Pending):
         return Pending(value.tensors, lambda *found: finish(value.finish(*found)))
     return finish(value)
+
+
+def collect(parts: Sequence[Any], finish: Callable[[list[Any]], Any]) -> Any:
+    """`finish` of a list of parameters, now or when the values of all are there."""
+    if not any(isinstance(part, Pending) for part in parts):
+        return finish(list(parts))
+    pending = [part for part in parts if isinstance(part, Pending)]
+    tensors = tuple(tensor for part in pending for tensor in part.tensors)
+
+    def complete(*values: Any) -> Any:
+        rest = iter(values)
+        return finish(
+            [
+                part.finish(*(next(rest) for _ in part.tensors))
+                if isinstance(part, Pending)
+                else part
+                for part in parts
+            ]
+        )
+
+    return Pending(tensors, complete)
 
 
 def _known_or_pending(tensor: Tensor, finish: Callable[[Any], Any]) -> Any:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import SKIP_ROWS, BlockIterator, State, UnaryIterator
 from estimatorkit.data.buffers import Columns, count_rows
-from estimatorkit.data.iterators import StartFunction
+from estimatorkit.data.iterators import DrawingFunctions, StartFunction
 from estimatorkit.data.randomness import RandomStream
 
 
@@ -82,18 +82,12 @@ class ReplayWithFunction(ReplayIterator):
     def __init__(
         self, source: BlockIterator, starts: list[StartFunction], stream: RandomStream
     ) -> None:
-        self._starts = starts
-        self._set_stream(stream)
+        self._functions = DrawingFunctions(starts, stream)
         super().__init__(source)
 
-    def _set_stream(self, stream: RandomStream) -> None:
-        self._stream = stream
-        self._functions = [start(stream.key) for start in self._starts]
-
     def _save(self) -> State:
-        return {"key": self._stream.key, **super()._save()}
+        return {"key": self._functions.stream.key, **super()._save()}
 
     def _restore(self, state: State) -> None:
-        if state["key"] != self._stream.key:
-            self._set_stream(RandomStream(state["key"]))
+        self._functions.draw_from(state["key"])
         super()._restore(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.buffers import Columns, unbatch_sparse
 from estimatorkit.data.frames import open_frames
-from estimatorkit.data.parameters import Pending, parameter
+from estimatorkit.data.parameters import Pending, collect, parameter
 from estimatorkit.data.spec import (
     LeafSpec,
     SparseTensorSpec,
@@ -155,24 +155,3 @@ def range_of(given: Sequence[int]) -> range:
             None,
             explain("range(): the step is zero", expected="a non-zero step", received=given),
         ) from error
-
-
-def collect(parts: Sequence[Any], finish: Callable[[list[Any]], Any]) -> Any:
-    """`finish` of a list of parameters, now or when the values of all are there."""
-    if not any(isinstance(part, Pending) for part in parts):
-        return finish(list(parts))
-    pending = [part for part in parts if isinstance(part, Pending)]
-    tensors = tuple(tensor for part in pending for tensor in part.tensors)
-
-    def complete(*values: Any) -> Any:
-        rest = iter(values)
-        return finish(
-            [
-                part.finish(*(next(rest) for _ in part.tensors))
-                if isinstance(part, Pending)
-                else part
-                for part in parts
-            ]
-        )
-
-    return Pending(tensors, complete)

@@ -7,7 +7,7 @@ counts as the dict of its columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -201,6 +201,31 @@ def leaf_names(structure: Any) -> list[str]:
 
     visit(structure, "")
     return names
+
+
+def of_types(
+    output_types: Any, output_shapes: Any = None, classes: Sequence[Any] | None = None
+) -> Any:
+    """The spec of elements described by nests of dtypes and of shapes, as TensorFlow 1 has it.
+
+    Args:
+        output_types: the nest of dtypes.
+        output_shapes: the nest of shapes; default: unknown.
+        classes: of each leaf `TensorSpec` or `SparseTensorSpec`; default: `TensorSpec`.
+
+    Raises:
+        ValueError: the shapes are nested in another way.
+    """
+    dtypes = flatten(output_types)
+    unknown = output_shapes is None
+    shapes = [None] * len(dtypes) if unknown else flatten_as(output_types, output_shapes)
+    leaves = [
+        kind(as_shape(shape), as_dtype(dtype))
+        for kind, shape, dtype in zip(
+            classes or [TensorSpec] * len(dtypes), shapes, dtypes, strict=True
+        )
+    ]
+    return pack(output_types, leaves)
 
 
 def to_array(value: Any, where: str, dtype: DType | None = None) -> NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from estimatorkit.core import nest, registry
 from estimatorkit.core.block_functions import BlockRunner, trace
-from estimatorkit.core.columns import SparseColumn
+from estimatorkit.core.columns import SparseColumn, parts_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource, variant
 from estimatorkit.core.errors import FailedPreconditionError, explain
@@ -32,9 +32,12 @@ from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec, flatten, pack
 
 
-def leaf_parts(spec: Any) -> list[TensorSpec]:
-    """The tensors that a leaf is made of in a graph: one, or the three of a sparse tensor."""
-    return [spec] if isinstance(spec, TensorSpec) else list(spec.parts)
+def specs_of(element_spec: Any) -> tuple[Spec, ...]:
+    """What the tensors of an element are in a graph: one for a leaf, three for a sparse one."""
+    parts: list[TensorSpec] = []
+    for leaf in flatten(element_spec):
+        parts.extend([leaf] if isinstance(leaf, TensorSpec) else leaf.parts)
+    return tuple(Spec(part.dtype, part.shape) for part in parts)
 
 
 def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
@@ -55,14 +58,6 @@ def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
         else:
             leaves.append(next(rest))
     return pack(element_spec, leaves)
-
-
-def expand_columns(element_spec: Any, columns: Columns) -> Columns:
-    """The columns of the tensors of all leaves: those of sparse tensors as their parts."""
-    expanded: Columns = []
-    for column in columns:
-        expanded.extend(column.parts() if isinstance(column, SparseColumn) else [column])
-    return expanded
 
 
 def join_columns(element_spec: Any, columns: Columns) -> Columns:
@@ -157,14 +152,13 @@ class DatasetFunction:
     @staticmethod
     def of(function: Callable[[Any], Any], element_spec: Any) -> DatasetFunction:
         """Traces `function`, which takes one argument: the element."""
-        parts = [part for leaf in flatten(element_spec) for part in leaf_parts(leaf)]
 
         def of_inputs(inputs: Sequence[Tensor]) -> Any:
             returned = function(of_tensors(element_spec, inputs))
             # Operations with several outputs return lists: several values, as in tf.data.
             return tuple(returned) if isinstance(returned, list) else returned
 
-        traced = trace(of_inputs, [Spec(part.dtype, part.shape) for part in parts], _to_leaves)
+        traced = trace(of_inputs, specs_of(element_spec), _to_leaves)
         spec = nest.map_structure(_spec_of, traced.structure, lists_are_leaves=True)
         return DatasetFunction(traced, element_spec, spec)
 
@@ -196,8 +190,8 @@ class DatasetFunction:
             runner = BlockRunner(self.function, captured, seeds.state, key)
 
             def call(columns: Columns, count: int, first: int, epoch: int) -> Columns:
-                expanded = expand_columns(self.input_spec, columns)
-                return join_columns(self.output_spec, runner(expanded, count, first, epoch))
+                results = runner(parts_of(columns), count, first, epoch)
+                return join_columns(self.output_spec, results)
 
             return call
 
@@ -227,3 +221,8 @@ def value_of(tensor: Tensor, state: Any) -> Any:
     from estimatorkit.core.plan import make_plan
 
     return PlanRunner(make_plan(state.graph, [tensor], [], []), state).run([])[0]
+
+
+def bound(plan: Plan, state: Any) -> Plan:
+    """The plan with the values that the tensors it waits for have in a session's state."""
+    return plan.bind({tensor: value_of(tensor, state) for tensor in plan.tensors()})
