@@ -110,6 +110,16 @@ def _as_column(leaf: Any, count: int) -> Any:
     return leaf
 
 
+def drain(session: Any, element: Any) -> list[Any]:
+    """The values of `element` until its iterator has ended."""
+    found = []
+    while True:
+        try:
+            found.append(session.run(element))
+        except OutOfRangeError:
+            return found
+
+
 def read(iterator: BlockIterator, sizes: list[int], limit: int = 10**9) -> list[list[np.ndarray]]:
     """Reads rows in blocks of the given sizes in turn, checking the contract."""
     rows: list[list[np.ndarray]] = []

@@ -13,7 +13,8 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core import block_functions, lower
-from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
+from estimatorkit.core.errors import InvalidArgumentError
+from tests.data.models import drain
 
 Dataset = tf.data.Dataset
 
@@ -22,15 +23,6 @@ Dataset = tf.data.Dataset
 def _graph() -> Iterator[None]:
     with tf.Graph().as_default():
         yield
-
-
-def drain(session: Any, element: Any) -> list[Any]:
-    found = []
-    while True:
-        try:
-            found.append(session.run(element))
-        except OutOfRangeError:
-            return found
 
 
 def values(dataset: Any) -> list[Any]:

@@ -16,9 +16,9 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    OutOfRangeError,
 )
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from tests.data.models import drain
 
 Dataset = tf.data.Dataset
 
@@ -27,15 +27,6 @@ Dataset = tf.data.Dataset
 def _graph() -> Iterator[None]:
     with tf.Graph().as_default():
         yield
-
-
-def drain(session: Any, element: Any) -> list[Any]:
-    found = []
-    while True:
-        try:
-            found.append(session.run(element))
-        except OutOfRangeError:
-            return found
 
 
 def test_a_placeholder_gives_the_rows_when_the_initializer_is_fed() -> None:
