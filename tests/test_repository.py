@@ -25,6 +25,7 @@ ORDER = (
     "data",
     "layers",
     "train",
+    "keras",
     "estimator",
     "premade",
     "distribute",

@@ -1,0 +1,21 @@
+"""Keras-style models (`tf.keras`): layers, models, losses, metrics, optimizers, callbacks.
+
+The namespaces below are modules; names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    **names("estimatorkit.keras"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
