@@ -68,7 +68,7 @@ SENTENCES: dict[str, str] = {
         "EvalSpec TrainSpec train_and_evaluate",
         "it comes with a later release; call train and evaluate in turn",
     ),
-    **_later("estimator", "export Exporter BestExporter FinalExporter LatestExporter", _EXPORT),
+    **_later("estimator", "Exporter BestExporter FinalExporter LatestExporter", _EXPORT),
     **_later(
         "estimator",
         "BoostedTreesClassifier BoostedTreesRegressor DNNLinearCombinedClassifier "

@@ -88,6 +88,7 @@ MODULES: dict[str, Table] = {
     },
     "datasets": Table(behind=("estimatorkit.data.datasets",)),
     "errors": Table(behind=(f"{_CORE}.errors",)),
+    "estimator.export": Table(behind=("estimatorkit.estimator.export",)),
     "feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "losses": Table(behind=("estimatorkit.layers.losses",)),
     "metrics": Table(behind=("estimatorkit.layers.metrics",)),

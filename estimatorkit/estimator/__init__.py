@@ -7,6 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
+    "export": "estimatorkit.estimator.export",
     "inputs": "estimatorkit.data.inputs",
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),

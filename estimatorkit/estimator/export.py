@@ -1,0 +1,22 @@
+"""`tf.estimator.export`: what exported models give, and what servers feed them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    **names(
+        "estimatorkit.estimator.export_outputs",
+        *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput"),
+        "RegressionOutput",
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)
