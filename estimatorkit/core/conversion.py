@@ -243,7 +243,7 @@ def _holds_tensors(value: Any) -> bool:
 def _first_dtype(value: Any) -> DType | None:
     for each in value:
         if isinstance(each, Tensor) or hasattr(each, "_as_tensor"):
-            return as_dtype(each.dtype)
+            return as_dtype(getattr(each, "read_dtype", each.dtype))
         if isinstance(each, (list, tuple)) and (found := _first_dtype(each)):
             return found
     return None

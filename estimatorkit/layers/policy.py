@@ -174,6 +174,12 @@ class AutoCastVariable(Variable):
     optimizers and savers. Source: `AutoCastVariable` of Keras, whose name is private there.
     """
 
+    @property
+    def read_dtype(self) -> DType:
+        """The dtype in which it is read here, which numbers beside it take."""
+        dtype = _cast_to.get()
+        return self.dtype if dtype is None or not self.dtype.is_floating else dtype
+
     def _as_tensor(self) -> Tensor:
         return self._cast(super()._as_tensor())
 
@@ -183,16 +189,12 @@ class AutoCastVariable(Variable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Its rows at `indices`; cast inside `autocast`, the rows rather than the whole."""
-        dtype = _cast_to.get()
         with autocast(None):
             rows = super().sparse_read(indices, name)
-        return rows if dtype is None or dtype == rows.dtype else cast(rows, dtype)
+        return self._cast(rows)
 
     def _cast(self, value: Tensor) -> Tensor:
-        dtype = _cast_to.get()
-        if dtype is None or dtype == value.dtype or not value.dtype.is_floating:
-            return value
-        return cast(value, dtype)
+        return value if value.dtype == self.read_dtype else cast(value, self.read_dtype)
 
 
 __all__ = [
