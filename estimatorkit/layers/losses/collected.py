@@ -1,0 +1,51 @@
+"""The losses that a graph has collected, and their sum."""
+
+from __future__ import annotations
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops import elementwise
+from estimatorkit.core.tensor import Tensor
+
+
+def add_loss(loss: Tensor, loss_collection: str = GraphKeys.LOSSES) -> None:
+    """Puts a loss made by hand into the collection."""
+    get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
+    """The losses made so far, or those whose name `scope` (a regular expression) matches."""
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
+    """The losses that the regularizers of variables made."""
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(
+    scope: str | None = None, name: str = "total_regularization_loss"
+) -> Tensor:
+    """The sum of `get_regularization_losses`; 0 where there are none."""
+    found = get_regularization_losses(scope)
+    return elementwise.add_n(found, name) if found else convert_to_tensor(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all losses made so far.
+
+    Args:
+        add_regularization_losses: whether the regularizers' losses count.
+        name: the operation's name.
+        scope: a regular expression that names of losses must match.
+
+    Raises:
+        ValueError: there is no loss.
+    """
+    found = get_losses(scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope)
+    return elementwise.add_n(found, name)

@@ -1,0 +1,188 @@
+"""What all losses share: `Reduction`, and how losses and weights become one number.
+
+`compute_weighted_loss` does the weighting and the reduction for every loss, for the heads and for
+Keras's losses. `as_reduction` also takes the names of `tf.keras.losses.Reduction`, which TensorFlow
+2's estimators use. Losses of float64 stay float64 (TensorFlow computes them in float32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.weighting import aligned, broadcast
+
+
+class Reduction:
+    """How a batch of weighted losses becomes one number.
+
+    NONE: it does not. SUM: their sum. SUM_OVER_BATCH_SIZE: the sum divided by the number of losses.
+    MEAN: divided by the sum of the weights. SUM_BY_NONZERO_WEIGHTS: divided by the number of
+        weights that are not 0.
+    """
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All values."""
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.MEAN,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises ValueError where `key` is none of the values."""
+        as_reduction(key)
+
+
+_BY_NAME = {
+    "none": Reduction.NONE,
+    "sum": Reduction.SUM,
+    "sum_over_batch_size": Reduction.SUM_OVER_BATCH_SIZE,
+    "auto": Reduction.SUM_OVER_BATCH_SIZE,
+    "mean": Reduction.MEAN,
+    "sum_by_nonzero_weights": Reduction.SUM_BY_NONZERO_WEIGHTS,
+    "sum_over_nonzero_weights": Reduction.SUM_BY_NONZERO_WEIGHTS,
+}
+
+
+def as_reduction(value: Any, allow_none: bool = True) -> str:
+    """The `Reduction` that `value` names.
+
+    Args:
+        value: a value of `Reduction` or its name, or one of `tf.keras.losses.Reduction` ("sum",
+            "auto", ...); upper and lower case are the same.
+        allow_none: whether NONE is one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = None
+    if isinstance(value, str):
+        found = _BY_NAME.get(value.lower().removeprefix("weighted_"))
+    if found is None or (found == Reduction.NONE and not allow_none):
+        names = [name for name in _BY_NAME if allow_none or name != "none"]
+        near = did_you_mean(value.lower(), names) if isinstance(value, str) else None
+        raise ValueError(
+            explain(
+                f"Invalid loss_reduction: {value}",
+                expected="one of " + ", ".join(map(repr, names)),
+                received=repr(value),
+                hint=near or "'sum_over_batch_size' is the mean over the batch, 'sum' the sum",
+            )
+        )
+    return found
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Weights losses and reduces them to one.
+
+    Args:
+        losses: floats of any shape, one loss an element.
+        weights: a scalar, or of the shape of `losses` with 1 in any place; one dimension less
+            stands for a last one of 1.
+        scope: the name scope.
+        loss_collection: the collection that takes the result; None for none.
+        reduction: a `Reduction`.
+
+    Returns:
+        A scalar; with NONE the weighted losses.
+
+    Raises:
+        ValueError: the weights do not fit, or the reduction is none.
+    """
+    chosen = as_reduction(reduction)
+    with get_default_graph().name_scope(scope or "weighted_loss"):
+        values = convert_to_tensor(losses, name="losses")
+        if not values.dtype.is_floating:
+            values = elementwise.cast(values, float32)
+        is_one = isinstance(weights, (int, float)) and weights == 1
+        weighted = values if is_one else values * aligned(weights, values)
+        if chosen == Reduction.NONE:
+            loss = weighted
+        else:
+            loss = reduce.reduce_sum(weighted)
+            if chosen != Reduction.SUM:
+                divisor = _divisor(values, weights, is_one, chosen)
+                loss = elementwise.div_no_nan(loss, divisor, name="value")
+        if loss_collection is not None:
+            get_default_graph().add_to_collection(loss_collection, loss)
+        return loss
+
+
+def _divisor(values: Tensor, weights: Any, is_one: bool, reduction: str) -> Tensor:
+    if is_one or reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        return elementwise.cast(array.size(values), values.dtype)
+    full = broadcast(weights, values)
+    if reduction == Reduction.MEAN:
+        return reduce.reduce_sum(full)
+    zero = convert_to_tensor(0, full.dtype)
+    return reduce.reduce_sum(elementwise.cast(elementwise.not_equal(full, zero), full.dtype))
+
+
+def element_wise(
+    name: str,
+    labels: Any,
+    predictions: Any,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    weights: Any,
+    scope: str | None,
+    loss_collection: str | None,
+    reduction: str,
+) -> Tensor:
+    """A loss of each prediction and its label, both cast to float.
+
+    Args:
+        name: the loss's name, its name scope by default.
+        labels, predictions: numbers of one shape.
+        loss: gives a loss, or losses of examples, from labels and predictions.
+        weights, scope, loss_collection, reduction: see `compute_weighted_loss`.
+
+    Raises:
+        ValueError: one is None, or their shapes differ.
+    """
+    for what, value in (("labels", labels), ("predictions", predictions)):
+        if value is None:
+            raise ValueError(f"{what} must not be None.")
+    with get_default_graph().name_scope(scope or name) as inner:
+        guesses = convert_to_tensor(predictions, name="predictions")
+        if not guesses.dtype.is_floating:
+            guesses = elementwise.cast(guesses, float32)
+        truth = convert_to_tensor(labels, dtype_hint=guesses.dtype, name="labels")
+        truth = elementwise.cast(truth, guesses.dtype)
+        if not truth.shape.is_compatible_with(guesses.shape):
+            raise ValueError(
+                explain(
+                    f"Shapes of labels and predictions are incompatible in {name}",
+                    expected=f"labels of shape {guesses.shape}",
+                    received=f"{truth.name} {truth.shape}",
+                    made_at=truth.op.source,
+                    hint="reshape or squeeze one of them; (batch, 1) and (batch,) are not the same",
+                )
+            )
+        return compute_weighted_loss(
+            loss(truth, guesses), weights, inner, loss_collection, reduction
+        )
