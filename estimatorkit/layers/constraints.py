@@ -1,0 +1,152 @@
+"""Constraints: what a variable's new value is made to be after each update
+(`tf.keras.constraints`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.ops import array, elementwise, joining, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.serialization import Registry
+
+_EPSILON = 1e-7
+
+
+class Constraint:
+    """What all constraints are: called with a value, they give the one to keep."""
+
+    def __call__(self, w: Any) -> Any:
+        """The value to keep."""
+        return w
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constraint:
+        """The constraint that `get_config` described."""
+        return cls(**config)
+
+
+def _norms(w: Any, axis: Any) -> Tensor:
+    return elementwise.sqrt(reduce.reduce_sum(elementwise.square(w), axis, keepdims=True))
+
+
+class MaxNorm(Constraint):
+    """Norms above `max_value` become `max_value`.
+
+    Args:
+        max_value: the largest norm.
+        axis: the axes that a norm goes over: 0 for the weights of each unit of a Dense layer.
+    """
+
+    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+        self.max_value = max_value
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        norms = _norms(w, self.axis)
+        wanted = elementwise.clip_by_value(norms, 0.0, float(self.max_value))
+        return w * (wanted / (_EPSILON + norms))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+class NonNeg(Constraint):
+    """Numbers below 0 become 0."""
+
+    def __call__(self, w: Any) -> Any:
+        zero = elementwise.cast(0.0, w.dtype)
+        return w * elementwise.cast(elementwise.greater_equal(w, zero), w.dtype)
+
+
+class UnitNorm(Constraint):
+    """Norms become 1; `axis` as for `MaxNorm`."""
+
+    def __init__(self, axis: Any = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        return w / (_EPSILON + _norms(w, self.axis))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"axis": self.axis}
+
+
+class MinMaxNorm(Constraint):
+    """Norms are moved into [min_value, max_value].
+
+    Args:
+        min_value, max_value: the bounds.
+        rate: how far they are moved, in [0, 1].
+        axis: as for `MaxNorm`.
+    """
+
+    def __init__(
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+    ) -> None:
+        self.min_value = min_value
+        self.max_value = max_value
+        self.rate = rate
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        norms = _norms(w, self.axis)
+        inside = elementwise.clip_by_value(norms, float(self.min_value), float(self.max_value))
+        wanted = self.rate * inside + (1 - self.rate) * norms
+        return w * (wanted / (_EPSILON + norms))
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return dict(vars(self))
+
+
+class RadialConstraint(Constraint):
+    """Makes the filters of a convolution, `(n, n, channels, filters)`, radially symmetric: each
+    ring around the centre gets the value of its first row's middle.
+    """
+
+    def __call__(self, w: Any) -> Any:
+        height, width, channels, filters = w.shape.as_list()
+        if height != width:
+            raise ValueError(f"RadialConstraint takes square filters; got shape {w.shape}")
+        flat = array.reshape(w, [height, width, channels * filters])
+        # The middle column's upper half holds the values, from the edge to the centre.
+        start = (height + 1) // 2 - 1 if height % 2 else height // 2 - 1
+        half = flat[: start + 1, start]
+        rows = []
+        for row in range(height):
+            cells = []
+            for column in range(width):
+                ring = min(row, column, height - 1 - row, width - 1 - column)
+                cells.append(half[ring])
+            rows.append(joining.stack(cells))
+        return array.reshape(joining.stack(rows), [height, width, channels, filters])
+
+
+max_norm, non_neg, unit_norm = MaxNorm, NonNeg, UnitNorm
+min_max_norm, radial_constraint = MinMaxNorm, RadialConstraint
+registry = Registry(
+    "constraint",
+    {
+        **{kind.__name__: kind for kind in (MaxNorm, NonNeg, UnitNorm, MinMaxNorm)},
+        "RadialConstraint": RadialConstraint,
+        "max_norm": MaxNorm,
+        "non_neg": NonNeg,
+        "unit_norm": UnitNorm,
+        "min_max_norm": MinMaxNorm,
+        "radial_constraint": RadialConstraint,
+    },
+)
+get, serialize, deserialize = registry.get, registry.serialize, registry.deserialize
+
+__all__ = [
+    *("Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm"),
+    *("deserialize", "get", "max_norm", "min_max_norm", "non_neg", "radial_constraint"),
+    *("serialize", "unit_norm"),
+]

@@ -1,0 +1,83 @@
+"""Initializers of layers, and their names (`tf.keras.initializers`)."""
+
+from __future__ import annotations
+
+from estimatorkit.core.initializers import (
+    Constant,
+    GlorotNormal,
+    GlorotUniform,
+    Identity,
+    Ones,
+    Orthogonal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    VarianceScaling,
+    Zeros,
+)
+from estimatorkit.core.initializers import he_normal as _he_normal
+from estimatorkit.core.initializers import he_uniform as _he_uniform
+from estimatorkit.core.initializers import lecun_normal as _lecun_normal
+from estimatorkit.core.initializers import lecun_uniform as _lecun_uniform
+from estimatorkit.layers.serialization import Registry
+
+glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
+he_normal = HeNormal = _he_normal
+he_uniform = HeUniform = _he_uniform
+lecun_normal = LecunNormal = _lecun_normal
+lecun_uniform = LecunUniform = _lecun_uniform
+constant, identity, ones, orthogonal, zeros = Constant, Identity, Ones, Orthogonal, Zeros
+normal = random_normal = RandomNormal
+uniform = random_uniform = RandomUniform
+truncated_normal = TruncatedNormal
+
+_CLASSES = (
+    *(Constant, GlorotNormal, GlorotUniform, Identity, Ones, Orthogonal, RandomNormal),
+    *(RandomUniform, TruncatedNormal, VarianceScaling, Zeros),
+)
+_FUNCTIONS = {
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "lecun_normal": lecun_normal,
+    "lecun_uniform": lecun_uniform,
+}
+_ALIASES = {
+    "constant": Constant,
+    "glorot_normal": GlorotNormal,
+    "glorot_uniform": GlorotUniform,
+    "identity": Identity,
+    "normal": RandomNormal,
+    "ones": Ones,
+    "one": Ones,
+    "orthogonal": Orthogonal,
+    "random_normal": RandomNormal,
+    "random_uniform": RandomUniform,
+    "truncated_normal": TruncatedNormal,
+    "uniform": RandomUniform,
+    "variance_scaling": VarianceScaling,
+    "zeros": Zeros,
+    "zero": Zeros,
+}
+# The functions make initializers: their names stand for what they make.
+registry = Registry(
+    "initializer",
+    {
+        **{kind.__name__: kind for kind in _CLASSES},
+        **_ALIASES,
+        **{name: make() for name, make in _FUNCTIONS.items()},
+        **{
+            "".join(part.capitalize() for part in name.split("_")): make()
+            for name, make in _FUNCTIONS.items()
+        },
+    },
+)
+get, serialize, deserialize = registry.get, registry.serialize, registry.deserialize
+
+__all__ = [
+    *("Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity"),
+    *("Initializer", "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal"),
+    *("RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant", "deserialize"),
+    *("get", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity"),
+    *("lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal"),
+    *("random_uniform", "serialize", "truncated_normal", "uniform", "zeros"),
+]

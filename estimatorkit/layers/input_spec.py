@@ -1,0 +1,120 @@
+"""`InputSpec`: what a layer takes, checked before it is called (`tf.keras.layers.InputSpec`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.errors import explain
+from estimatorkit.core.nest import flatten
+from estimatorkit.core.tensor import Tensor
+
+
+class InputSpec:
+    """What one input of a layer must be.
+
+    Args:
+        dtype: its dtype.
+        shape: its shape, None for what is unknown.
+        ndim: its rank.
+        max_ndim, min_ndim: bounds of the rank.
+        axes: lengths by axis.
+        allow_last_axis_squeeze: accepted for TensorFlow's signature.
+        name: accepted for TensorFlow's signature.
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        shape: Any = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: Mapping[int, int | None] | None = None,
+        allow_last_axis_squeeze: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.shape = None if shape is None else tuple(shape)
+        self.ndim = ndim if self.shape is None else len(self.shape)
+        self.max_ndim = max_ndim
+        self.min_ndim = min_ndim
+        self.axes = {int(axis): length for axis, length in (axes or {}).items()}
+        self.allow_last_axis_squeeze = allow_last_axis_squeeze
+        self.name = name
+
+    def __repr__(self) -> str:
+        given = {key: value for key, value in vars(self).items() if value not in (None, {}, False)}
+        return f"InputSpec({', '.join(f'{key}={value}' for key, value in given.items())})"
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return dict(vars(self))
+
+
+def check_inputs(specs: Any, inputs: Any, layer: str) -> None:
+    """Compares inputs with what a layer takes.
+
+    Args:
+        specs: an `InputSpec`, a structure of them, or None.
+        inputs: tensors.
+        layer: the layer's name.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    if specs is None:
+        return
+    wanted = flatten(specs)
+    given = flatten(inputs)
+    if len(wanted) != len(given):
+        raise ValueError(
+            f'Layer "{layer}" expects {len(wanted)} input(s), but it received {len(given)} input '
+            f"tensors. Inputs received: {inputs}"
+        )
+    for number, (spec, tensor) in enumerate(zip(wanted, given, strict=True)):
+        if spec is not None and isinstance(tensor, Tensor):
+            problem = _problem(spec, tensor)
+            if problem is not None:
+                raise ValueError(
+                    explain(
+                        f'Input {number} of layer "{layer}" is incompatible with the layer: '
+                        f"{problem}",
+                        received=f"{tensor.name}, shape {tensor.shape}, {tensor.dtype.name}",
+                        made_at=tensor.op.source,
+                    )
+                )
+
+
+def _problem(spec: InputSpec, tensor: Tensor) -> str | None:
+    if spec.dtype is not None and tensor.dtype.name != spec.dtype:
+        return f"expected dtype={spec.dtype}, found dtype={tensor.dtype.name}"
+    rank = tensor.shape.rank
+    if rank is None:
+        return None
+    full = f"Full shape received: {_text(tensor)}"
+    if spec.ndim is not None and rank != spec.ndim:
+        return f"expected ndim={spec.ndim}, found ndim={rank}. {full}"
+    if spec.max_ndim is not None and rank > spec.max_ndim:
+        return f"expected max_ndim={spec.max_ndim}, found ndim={rank}"
+    if spec.min_ndim is not None and rank < spec.min_ndim:
+        return f"expected min_ndim={spec.min_ndim}, found ndim={rank}. {full}"
+    dims = tensor.shape.dims or ()
+    for axis, length in spec.axes.items():
+        if length is not None and dims[axis] not in (length, None):
+            return (
+                f"expected axis {axis} of input shape to have value {length}, but received input "
+                f"with shape {_text(tensor)}"
+            )
+    for axis, length in enumerate(spec.shape or ()):
+        if length is not None and dims[axis] not in (length, None):
+            return f"expected shape={spec.shape}, found shape={_text(tensor)}"
+    return None
+
+
+def _text(tensor: Tensor) -> str:
+    return str(tuple(tensor.shape.dims or ()))
+
+
+__all__ = ["InputSpec", "check_inputs"]

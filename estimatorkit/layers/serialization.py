@@ -1,0 +1,212 @@
+"""Objects by name: what `'relu'` or `{'class_name': 'L2', 'config': ...}` means.
+
+A `Registry` is a fixed table of one kind of objects (activations, initializers, layers, ...), with
+the user's own beside it: those of `custom_object_scope` and `register_keras_serializable`. Nothing
+is ever imported, evaluated or unpickled: a name that is in none of them is an error.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+
+_custom: dict[str, Any] = {}
+_registered_names: dict[Any, str] = {}
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The user's own objects by name; what is put into it is found by name
+    (`tf.keras.utils.get_custom_objects`).
+    """
+    return _custom
+
+
+@contextmanager
+def _with_custom_objects(objects: Mapping[str, Any]) -> Iterator[None]:
+    before = dict(_custom)
+    _custom.update(objects)
+    try:
+        yield
+    finally:
+        _custom.clear()
+        _custom.update(before)
+
+
+def custom_object_scope(*objects: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Inside, these objects are found by name (`tf.keras.utils.custom_object_scope`).
+
+    Args:
+        objects: dicts of classes and functions by name.
+    """
+    return _with_custom_objects({name: each for one in objects for name, each in one.items()})
+
+
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[Any], Any]:
+    """A decorator: files may name the class or function, as `package>name`.
+
+    Source: `tf.keras.utils.register_keras_serializable`.
+
+    Raises:
+        ValueError: the name is taken, or a class has no `get_config`.
+    """
+
+    def register(item: Any) -> Any:
+        full = f"{package}>{name or item.__name__}"
+        if inspect.isclass(item) and not hasattr(item, "get_config"):
+            raise ValueError("Cannot register a class that does not have a get_config() method.")
+        if _custom.get(full, item) is not item:
+            raise ValueError(f"{full} has already been registered to {_custom[full]}")
+        _custom[full] = item
+        _registered_names[item] = full
+        return item
+
+    return register
+
+
+def get_registered_name(item: Any) -> str:
+    """The name under which an object is registered, or its own."""
+    return _registered_names.get(item) or str(item.__name__)
+
+
+def get_registered_object(
+    name: str,
+    custom_objects: Mapping[str, Any] | None = None,
+    module_objects: Mapping[str, Any] | None = None,
+) -> Any:
+    """The object of a name among the given and the registered ones, or None."""
+    for table in (custom_objects, _custom, module_objects):
+        if table and name in table:
+            return table[name]
+    return None
+
+
+class Registry:
+    """Objects of one kind by name.
+
+    Args:
+        kind: what they are, for errors ('activation function').
+        items: classes and functions by their names; more than one name may mean one object.
+    """
+
+    def __init__(self, kind: str, items: Mapping[str, Any]) -> None:
+        self._kind = kind
+        self.items = dict(items)
+        self._names: dict[Any, str] = {}
+        for name, item in self.items.items():
+            self._names.setdefault(item, name)
+
+    def find(self, name: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """The object of a name.
+
+        Raises:
+            ValueError: there is none.
+        """
+        found = get_registered_object(name, custom_objects, self.items)
+        if found is None:
+            raise ValueError(
+                explain(
+                    f"Unknown {self._kind}: '{name}'",
+                    expected=f"one of {', '.join(sorted(self.items))}",
+                    hint=did_you_mean(name, self.items)
+                    or "pass your own by custom_objects={'Name': object} or custom_object_scope",
+                )
+            )
+        return found
+
+    def get(self, identifier: Any) -> Any:
+        """What an argument means: None, an object, a name, or a config.
+
+        Raises:
+            ValueError: it means nothing.
+        """
+        if identifier is None:
+            return None
+        if isinstance(identifier, (str, Mapping)):
+            return self.deserialize(identifier)
+        if inspect.isclass(identifier):
+            return identifier()
+        if callable(identifier):
+            return identifier
+        raise ValueError(
+            explain(
+                f"Could not interpret {self._kind} identifier: {identifier!r}",
+                expected="a name, a config, a function or an object",
+            )
+        )
+
+    def serialize(self, item: Any) -> Any:
+        """A config of plain values: None, a function's name, or a class's name and config.
+
+        Raises:
+            ValueError: it cannot be described.
+        """
+        if item is None:
+            return None
+        if hasattr(item, "get_config"):
+            kind = type(item)
+            name = self._names.get(kind) or get_registered_name(kind)
+            return {"class_name": name, "config": item.get_config()}
+        given = self._names.get(item) or _registered_names.get(item)
+        name: str | None = given or getattr(item, "__name__", None)
+        if name is None or name == "<lambda>":
+            raise ValueError(
+                explain(
+                    f"Cannot serialize {item!r}",
+                    expected=f"a named {self._kind}",
+                    hint="define it as a function, and decorate it with "
+                    "keras.utils.register_keras_serializable()",
+                )
+            )
+        return name
+
+    def deserialize(
+        self, config: str | Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The object that `serialize` described.
+
+        Args:
+            config: a name, or {'class_name': ..., 'config': ...}.
+            custom_objects: the user's own, by name.
+
+        Raises:
+            ValueError: the name is unknown, or the config has another form.
+        """
+        if isinstance(config, str):
+            found = self.find(config, custom_objects)
+            return found() if inspect.isclass(found) else found
+        if not isinstance(config, Mapping) or "class_name" not in config:
+            raise ValueError(
+                explain(
+                    f"Improper config format for a {self._kind}",
+                    expected="{'class_name': ..., 'config': ...}",
+                    received=repr(config)[:200],
+                )
+            )
+        name = config.get("registered_name") or config["class_name"]
+        if get_registered_object(name, custom_objects, self.items) is None:
+            name = config["class_name"]
+        found: Any = self.find(name, custom_objects)
+        inner = config.get("config")
+        if not inspect.isclass(found):
+            return found
+        if not isinstance(inner, Mapping):
+            return found()
+        make: Any = getattr(found, "from_config", None)
+        if make is None:
+            return found(**inner)
+        if "custom_objects" in inspect.signature(make).parameters:
+            return make(dict(inner), custom_objects=custom_objects)
+        with custom_object_scope(custom_objects or {}):
+            return make(dict(inner))
+
+
+__all__ = [
+    *("Registry", "custom_object_scope", "get_custom_objects", "get_registered_name"),
+    *("get_registered_object", "register_keras_serializable"),
+]
