@@ -71,8 +71,7 @@ SENTENCES: dict[str, str] = {
     **_later("estimator", "Exporter BestExporter FinalExporter LatestExporter", _EXPORT),
     **_later(
         "estimator",
-        "BoostedTreesClassifier BoostedTreesRegressor DNNLinearCombinedClassifier "
-        "DNNLinearCombinedRegressor",
+        "BoostedTreesClassifier BoostedTreesRegressor",
         "it comes with a later release; DNNClassifier, LinearClassifier and their regressors "
         "are there",
     ),

@@ -81,12 +81,13 @@ MODULES: dict[str, Table] = {
     **{
         name: Table(behind=(f"estimatorkit.{name}",))
         for name in (
-            *("audio", "bitwise", "data", "debugging", "estimator", "function", "graph_util"),
+            *("audio", "bitwise", "data", "debugging", "function", "graph_util"),
             *("image", "initializers", "io", "layers", "linalg", "lookup", "math", "python_io"),
             *("queue", "random", "saved_model", "sets", "signal", "sparse", "strings"),
         )
     },
     "datasets": Table(behind=("estimatorkit.data.datasets",)),
+    "estimator": Table(behind=("estimatorkit.compat.estimators", "estimatorkit.estimator")),
     "errors": Table(behind=(f"{_CORE}.errors",)),
     "estimator.export": Table(behind=("estimatorkit.estimator.export",)),
     "feature_column": Table(behind=("estimatorkit.layers.feature_column",)),

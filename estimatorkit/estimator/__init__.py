@@ -12,11 +12,24 @@ _PLACES = {
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
-    **names("estimatorkit.premade.dnn", "DNNClassifier", "DNNRegressor"),
-    **names("estimatorkit.premade.linear", "LinearClassifier", "LinearRegressor"),
-    **names("estimatorkit.premade.baseline", "BaselineClassifier", "BaselineRegressor"),
+    **{
+        f"{family}{kind}": f"estimatorkit.premade.{module}:{family}{kind}"
+        for family, module in (
+            ("DNN", "dnn"),
+            ("Linear", "linear"),
+            ("DNNLinearCombined", "dnn_linear_combined"),
+            ("Baseline", "baseline"),
+        )
+        for kind in ("Classifier", "Regressor", "Estimator")
+    },
+    **names("estimatorkit.premade.head", "Head"),
     **names("estimatorkit.premade.classification_heads", "BinaryClassHead", "MultiClassHead"),
-    **names("estimatorkit.premade.regression_head", "RegressionHead"),
+    **names("estimatorkit.premade.multi_label_head", "MultiLabelHead"),
+    **names("estimatorkit.premade.multi_head", "MultiHead"),
+    **names(
+        "estimatorkit.premade.regression_head",
+        *("LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead"),
+    ),
     **names(
         "estimatorkit.layers.feature_column",
         *("classifier_parse_example_spec", "regressor_parse_example_spec"),

@@ -1,5 +1,5 @@
 """Baselines that ignore the features: `BaselineClassifier` learns class frequencies,
-`BaselineRegressor` the mean.
+`BaselineRegressor` the mean, `BaselineEstimator` what its head asks for.
 
 The logits are one variable, `baseline/bias`: what a model with features must do better than.
 """
@@ -7,7 +7,7 @@ The logits are one variable, `baseline/bias`: what a model with features must do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
@@ -16,16 +16,12 @@ from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, filling, joining
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, variable_scope
-from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
+from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import RegressionHead
-from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
-
-OptimizerLike = str | Optimizer | Callable[[], Optimizer]
 
 LEARNING_RATE = 0.3
 """For optimizers given by name, as TensorFlow's baseline estimators."""
@@ -52,25 +48,15 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
         return bias * filling.ones(joining.stack([batch, units]))
 
 
-def _model_fn(
-    head: Head, optimizer: OptimizerLike, weight_column: Any
-) -> Callable[..., EstimatorSpec]:
-    """A model function: a bias under a head."""
-
-    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
-        training = mode == ModeKeys.TRAIN
-        return head.create_estimator_spec(
-            features,
-            mode,
-            _baseline_logits(features, head.logits_dimension, weight_column),
-            labels,
-            optimizer=get_optimizer_by_name(optimizer, LEARNING_RATE) if training else None,
-        )
-
-    return model_fn
+def _part(optimizer: OptimizerLike, weight_column: Any, version: Version) -> Part:
+    """A bias as a part of a model."""
+    return Part(
+        lambda features, mode, units: _baseline_logits(features, units, weight_column),
+        lambda: get_optimizer_by_name(optimizer, LEARNING_RATE, version=version),
+    )
 
 
-class BaselineClassifier(Estimator):
+class BaselineClassifier(Premade):
     """A classifier that learns how frequent each class is (`tf.estimator.BaselineClassifier`).
 
     Labels, metrics and predictions: see `DNNClassifier`.
@@ -102,13 +88,14 @@ class BaselineClassifier(Estimator):
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
     ) -> None:
-        head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-        super().__init__(
-            model_fn=_model_fn(head, optimizer, weight_column), model_dir=model_dir, config=config
+        head = classification_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction, self._version
         )
+        part = _part(optimizer, weight_column, self._version)
+        super().__init__(head, [part], model_dir, config)
 
 
-class BaselineRegressor(Estimator):
+class BaselineRegressor(Premade):
     """A regressor that learns the mean of the labels (`tf.estimator.BaselineRegressor`).
 
     Labels, metrics and predictions: see `DNNRegressor`.
@@ -137,9 +124,31 @@ class BaselineRegressor(Estimator):
         loss_reduction: str = "sum_over_batch_size",
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        super().__init__(
-            model_fn=_model_fn(head, optimizer, weight_column), model_dir=model_dir, config=config
-        )
+        part = _part(optimizer, weight_column, self._version)
+        super().__init__(head, [part], model_dir, config)
 
 
-__all__ = ["BaselineClassifier", "BaselineRegressor"]
+class BaselineEstimator(Premade):
+    """A bias under a head (`tf.estimator.BaselineEstimator`).
+
+    Args:
+        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        optimizer: as for `BaselineClassifier`; 'Ftrl' by default.
+        config: a `RunConfig`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        model_dir: str | os.PathLike[str] | None = None,
+        optimizer: OptimizerLike = "Ftrl",
+        config: RunConfig | None = None,
+    ) -> None:
+        super().__init__(head, [_part(optimizer, None, self._version)], model_dir, config)
+
+
+__all__ = ["BaselineClassifier", "BaselineEstimator", "BaselineRegressor"]

@@ -6,8 +6,8 @@ predict ids and names of classes beside the probabilities; see `head` for what h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,9 +16,14 @@ from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.export_outputs import (
+    ClassificationOutput,
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
+)
 from estimatorkit.layers import metrics
-from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.premade.head import Batch, Head, LossFn
+from estimatorkit.premade.head import Head, Metrics
 from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels
 from estimatorkit.premade.label_names import (
     Vocabulary,
@@ -27,11 +32,19 @@ from estimatorkit.premade.label_names import (
     class_names,
     label_ids,
 )
+from estimatorkit.premade.single_head import (
+    Batch,
+    LossFn,
+    SingleHead,
+    checked_thresholds,
+    metrics_at,
+)
+from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 _CLASS_KEYS = ("class_ids", "classes", "all_class_ids", "all_classes")
 
 
-class _ClassificationHead(Head):
+class _ClassificationHead(SingleHead):
     """What the two classification heads share: class ids, names and a vocabulary."""
 
     def __init__(
@@ -100,6 +113,25 @@ class _ClassificationHead(Head):
         }
         return {key: make() for key, make in made.items() if key in keys}
 
+    def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        return class_outputs(predictions, self._class_names)
+
+
+def class_outputs(predictions: Mapping[Any, Tensor], names: Vocabulary) -> dict[str, ExportOutput]:
+    """What classifiers export: scores with the classes' names, and all predictions.
+
+    Args:
+        predictions: by key, `probabilities` among them.
+        names: those of the classes.
+    """
+    scores = predictions["probabilities"]
+    output = ClassificationOutput(scores=scores, classes=all_class_names(scores, names))
+    return {
+        DEFAULT_SERVING_SIGNATURE_DEF_KEY: output,
+        "classification": output,
+        "predict": PredictOutput(predictions),
+    }
+
 
 class BinaryClassHead(_ClassificationHead):
     """Two classes, one logit: sigmoid cross-entropy (`tf.estimator.BinaryClassHead`).
@@ -134,6 +166,8 @@ class BinaryClassHead(_ClassificationHead):
         ValueError: an argument does not fit.
     """
 
+    _areas: ClassVar[str] = "interpolation"
+
     def __init__(
         self,
         weight_column: Any = None,
@@ -144,9 +178,7 @@ class BinaryClassHead(_ClassificationHead):
         name: str | None = None,
     ) -> None:
         super().__init__(2, 1, weight_column, label_vocabulary, loss_reduction, loss_fn, name)
-        self._thresholds = tuple(thresholds or ())
-        if any(not 0.0 < threshold < 1.0 for threshold in self._thresholds):
-            raise ValueError(f"thresholds not in (0, 1): {self._thresholds}.")
+        self._thresholds = checked_thresholds(thresholds)
 
     @property
     def prediction_keys(self) -> tuple[str, ...]:
@@ -169,7 +201,11 @@ class BinaryClassHead(_ClassificationHead):
         found = {key: make() for key, make in made.items() if key in keys}
         return {**found, **self._named_classes(both, keys)}
 
-    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+    def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        regression = RegressionOutput(predictions["logistic"])
+        return {**super()._export_outputs(predictions), "regression": regression}
+
+    def _metrics(self, batch: Batch) -> Metrics:
         labels, weights = batch.targets, batch.weights
         guesses = self._predict(batch.logits, ("class_ids", "logistic"))
         class_ids, logistic = guesses["class_ids"], guesses["logistic"]
@@ -180,24 +216,25 @@ class BinaryClassHead(_ClassificationHead):
             "prediction/mean": metrics.mean(logistic, weights, name="prediction/mean"),
             "label/mean": metrics.mean(labels, weights, name="label/mean"),
             "accuracy_baseline": metrics.accuracy_baseline(labels, weights),
-            "auc": metrics.auc(labels, logistic, weights, summation_method="interpolation"),
-            "auc_precision_recall": metrics.auc(
-                *(labels, logistic, weights),
-                curve="PR",
-                name="auc_precision_recall",
-                summation_method="interpolation",
-            ),
+            **{
+                key: metrics.auc(
+                    *(labels, logistic, weights),
+                    curve=curve,
+                    name=key,
+                    summation_method=self._areas,
+                )
+                for key, curve in (("auc", "ROC"), ("auc_precision_recall", "PR"))
+            },
         }
         for threshold in self._thresholds:
-            end = f"/positive_threshold_{threshold:g}"
-            decision = elementwise.greater(logistic, float(threshold))
-            for key, metric in (
-                ("accuracy", metrics.accuracy),
-                ("precision", metrics.precision),
-                ("recall", metrics.recall),
-            ):
-                found[key + end] = metric(labels, decision, weights, name=key + end)
+            found |= metrics_at(threshold, labels, logistic, weights)
         return found
+
+
+class _Version1BinaryClassHead(BinaryClassHead):
+    """That of TensorFlow 1's classifiers: areas under curves are sums of trapezoids."""
+
+    _areas = "trapezoidal"
 
 
 class MultiClassHead(_ClassificationHead):
@@ -268,17 +305,27 @@ class MultiClassHead(_ClassificationHead):
         found = {key: make() for key, make in made.items() if key in keys}
         return {**found, **self._named_classes(logits, keys)}
 
-    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+    def _metrics(self, batch: Batch) -> Metrics:
         class_ids = self._predict(batch.logits, ("class_ids",))["class_ids"]
         return {"accuracy": metrics.accuracy(batch.targets, class_ids, batch.weights)}
 
 
 def classification_head(
-    n_classes: int, weight_column: Any, label_vocabulary: Any, loss_reduction: str
+    n_classes: int,
+    weight_column: Any,
+    label_vocabulary: Any,
+    loss_reduction: str,
+    version: Literal[1, 2] = 2,
 ) -> Head:
-    """The head of a classifier: binary for two classes."""
+    """The head of a classifier: binary for two classes.
+
+    Args:
+        n_classes, weight_column, label_vocabulary, loss_reduction: see `MultiClassHead`.
+        version: that of TensorFlow whose numbers the metrics are.
+    """
     if n_classes == 2:
-        return BinaryClassHead(
+        kind = BinaryClassHead if version == 2 else _Version1BinaryClassHead
+        return kind(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,

@@ -1,4 +1,4 @@
-"""Deep networks: `DNNClassifier`, `DNNRegressor`, and the model function they share.
+"""Deep networks: `DNNClassifier`, `DNNRegressor`, `DNNEstimator`, and the part they share.
 
 Variables, as TensorFlow 2.15's: `dnn/hiddenlayer_<i>/{kernel,bias}`, `dnn/logits/{kernel,bias}`,
 with batch normalization also
@@ -15,26 +15,25 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import nn
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers import core as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
+from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 
 Activation = Callable[[Tensor], Tensor] | None
-OptimizerLike = str | Optimizer | Callable[[], Optimizer]
 
 # The default 0.99 forgets too fast for small batches; TensorFlow's DNN estimators use this.
 BATCH_NORM_MOMENTUM = 0.999
 
 # TensorFlow 1's, and its documentation's. TensorFlow 2 slipped to Keras's 0.001, with which Iris is
 # at a loss of 0.9 after 1000 steps, instead of 0.08.
-ADAGRAD_LEARNING_RATE = 0.05
+LEARNING_RATE = 0.05
 
 
 def dnn_logits(
@@ -46,6 +45,7 @@ def dnn_logits(
     activation_fn: Activation = nn.relu,
     dropout: float | None = None,
     batch_norm: bool = False,
+    partitioner: Any = None,
 ) -> Tensor:
     """The logits of a deep network, float32 `(batch, units)`.
 
@@ -58,10 +58,11 @@ def dnn_logits(
         activation_fn: after each hidden layer; None for none.
         dropout: the probability that an output of a hidden layer is dropped; None for no dropout.
         batch_norm: whether to normalize after each hidden layer.
+        partitioner: of the columns' tables; see `get_variable`.
     """
     training = mode == ModeKeys.TRAIN
     with variable_scope("dnn"):
-        with variable_scope("input_from_feature_columns"):
+        with variable_scope("input_from_feature_columns", partitioner=partitioner):
             net = input_layer(features, feature_columns)
         for number, width in enumerate(hidden_units):
             name = f"hiddenlayer_{number}"
@@ -78,13 +79,30 @@ def dnn_logits(
         return layers.dense(net, units, name="logits")
 
 
-def _model_fn(
-    head: Head, optimizer: OptimizerLike, hidden_units: Iterable[int], **network: Any
-) -> Callable[..., EstimatorSpec]:
-    """A model function: a deep network (see `dnn_logits`) under a head."""
+def dnn_part(
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    optimizer: OptimizerLike,
+    learning_rate: float | None = None,
+    *,
+    version: Version = 2,
+    **network: Any,
+) -> Part:
+    """A deep network as a part of a model.
+
+    Args:
+        hidden_units, feature_columns: see `dnn_logits`.
+        optimizer: see `DNNClassifier`.
+        learning_rate: of an optimizer given by name; by default that of `DNNClassifier`.
+        version: that of TensorFlow whose optimizers the names mean.
+        network: the other arguments of `dnn_logits`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
     widths = _checked_units(hidden_units)
-    network["feature_columns"] = normalize_columns(network["feature_columns"])
-    dropout = network["dropout"]
+    columns = normalize_columns(feature_columns)
+    dropout = network.get("dropout")
     if dropout is not None and not 0 <= dropout < 1:
         raise ValueError(
             explain(
@@ -95,22 +113,16 @@ def _model_fn(
             )
         )
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
-        logits = dnn_logits(features, mode, head.logits_dimension, widths, **network)
-        return head.create_estimator_spec(
-            features,
-            mode,
-            logits,
-            labels,
-            optimizer=_optimizer(optimizer) if mode == ModeKeys.TRAIN else None,
-        )
+    def logits(features: Any, mode: str, units: int) -> Tensor:
+        return dnn_logits(features, mode, units, widths, columns, **network)
 
-    return model_fn
+    def chosen_optimizer() -> Optimizer:
+        rate = learning_rate
+        if rate is None and (version == 1 or optimizer == "Adagrad"):
+            rate = LEARNING_RATE
+        return get_optimizer_by_name(optimizer, rate, version=version)
 
-
-def _optimizer(optimizer: OptimizerLike) -> Optimizer:
-    rate = ADAGRAD_LEARNING_RATE if optimizer == "Adagrad" else None
-    return get_optimizer_by_name(optimizer, rate)
+    return Part(logits, chosen_optimizer)
 
 
 def _checked_units(hidden_units: Any) -> tuple[int, ...]:
@@ -130,7 +142,7 @@ def _checked_units(hidden_units: Any) -> tuple[int, ...]:
     return tuple(int(width) for width in widths)
 
 
-class DNNClassifier(Estimator):
+class DNNClassifier(Premade):
     """A classifier: a deep network (`tf.estimator.DNNClassifier`).
 
     Example:
@@ -200,21 +212,23 @@ class DNNClassifier(Estimator):
         loss_reduction: str = "sum_over_batch_size",
         batch_norm: bool = False,
     ) -> None:
-        model_fn = _model_fn(
-            classification_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            optimizer,
+        head = classification_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction, self._version
+        )
+        part = dnn_part(
             hidden_units,
-            feature_columns=feature_columns,
+            feature_columns,
+            optimizer,
+            version=self._version,
             activation_fn=activation_fn,
             dropout=dropout,
             batch_norm=batch_norm,
+            partitioner=self._partitioner,
         )
-        super().__init__(
-            model_fn=model_fn, model_dir=model_dir, config=config, warm_start_from=warm_start_from
-        )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
 
 
-class DNNRegressor(Estimator):
+class DNNRegressor(Premade):
     """A regressor: a deep network (`tf.estimator.DNNRegressor`).
 
     Labels: numbers `(batch, label_dimension)` or, for one label an example, `(batch,)`.
@@ -259,18 +273,59 @@ class DNNRegressor(Estimator):
         loss_reduction: str = "sum_over_batch_size",
         batch_norm: bool = False,
     ) -> None:
-        model_fn = _model_fn(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            optimizer,
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        part = dnn_part(
             hidden_units,
-            feature_columns=feature_columns,
+            feature_columns,
+            optimizer,
+            version=self._version,
             activation_fn=activation_fn,
             dropout=dropout,
             batch_norm=batch_norm,
+            partitioner=self._partitioner,
         )
-        super().__init__(
-            model_fn=model_fn, model_dir=model_dir, config=config, warm_start_from=warm_start_from
-        )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
 
 
-__all__ = ["DNNClassifier", "DNNRegressor", "dnn_logits"]
+class DNNEstimator(Premade):
+    """A deep network under a head (`tf.estimator.DNNEstimator`).
+
+    Args:
+        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        hidden_units: the width of each hidden layer, for example `[64, 32]`.
+        feature_columns: the model's inputs: dense feature columns.
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        optimizer, activation_fn, dropout, config, warm_start_from, batch_norm: see
+            `DNNClassifier`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        hidden_units: Iterable[int],
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        model_dir: str | os.PathLike[str] | None = None,
+        optimizer: OptimizerLike = "Adagrad",
+        activation_fn: Activation = nn.relu,
+        dropout: float | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ) -> None:
+        part = dnn_part(
+            hidden_units,
+            feature_columns,
+            optimizer,
+            version=self._version,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            batch_norm=batch_norm,
+            partitioner=self._partitioner,
+        )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
+
+
+__all__ = ["DNNClassifier", "DNNEstimator", "DNNRegressor", "dnn_logits", "dnn_part"]

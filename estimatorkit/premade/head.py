@@ -1,129 +1,66 @@
 """`Head`: from logits to predictions, loss, metrics and training operation.
 
 A model function computes logits and hands them to a head; the head is what makes it a classifier or
-a regressor. `Head` holds what all share; a subclass says how labels become targets (`_targets`),
-what an example costs (`_unweighted_loss`), what is predicted (`_predict`) and which metrics there
-are (`_metrics`): see `classification_heads` and `regression_head`. Keys, dtypes and shapes are
-those of TensorFlow 2.15's heads.
+a regressor. `Head` says what a head is and makes `EstimatorSpec`s. A subclass says what it predicts
+(`predictions`), what comes of logits and labels (`_outcome`), and what is exported
+(`_export_outputs`): `single_head` is the base of heads of one task, `multi_head` holds several.
+Keys, dtypes and shapes are those of TensorFlow 2.15's heads.
 """
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.estimator.export_outputs import ExportOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.layers import losses, metrics
 from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.premade.label_checks import weights_of
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
 
-LossFn = Callable[..., Tensor]
+Metrics = dict[str, Metric]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What loss and metrics are computed from.
+class Outcome(NamedTuple):
+    """What comes of a batch.
 
     Attributes:
-        logits: float32 `(batch, ..., logits_dimension)`.
-        targets: labels as the loss takes them, `(batch, ..., n)`.
-        weights: `(batch, ..., 1)`, or in the shape of the loss; None: all 1.
-        losses: of each example, `(batch, ..., n)`.
+        loss: a float32 scalar.
+        metrics: makes the metrics; called for evaluation only.
     """
 
-    logits: Tensor
-    targets: Tensor
-    weights: Tensor | None
-    losses: Tensor
+    loss: Tensor
+    metrics: Callable[[], Metrics]
 
 
 class Head(ABC):
-    """What all heads share.
-
-    Args:
-        logits_dimension: the last dimension of the logits.
-        loss_dimension: the last dimension of the losses, and of the labels.
-        weight_column: a feature's key or a `NumericColumn`: each example's weight; None: all 1.
-        loss_reduction: see `layers.losses.as_reduction`; not NONE.
-        loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving a loss for each
-            example, `(batch, ..., loss_dimension)`.
-        name: ends every metric's key, as `/name`, and is the name scope.
-
-    Raises:
-        ValueError: an argument does not fit.
-    """
-
-    _weights_per_logit: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        logits_dimension: int,
-        loss_dimension: int,
-        weight_column: Any,
-        loss_reduction: str,
-        loss_fn: LossFn | None,
-        name: str | None,
-    ) -> None:
-        self._logits_dimension = logits_dimension
-        self._loss_dimension = loss_dimension
-        self._weight_column = weight_column
-        self._loss_reduction = losses.as_reduction(loss_reduction, allow_none=False)
-        self._loss_fn = None if loss_fn is None else _checked_loss_fn(loss_fn)
-        self._name = name
+    """What all heads have in common (`tf.estimator.Head`)."""
 
     @property
+    @abstractmethod
     def name(self) -> str | None:
         """The head's name, or None."""
-        return self._name
 
     @property
+    @abstractmethod
     def logits_dimension(self) -> int:
         """How many logits an example has."""
-        return self._logits_dimension
 
     @property
+    @abstractmethod
     def loss_reduction(self) -> str:
         """How the examples' losses become one: a value of `layers.losses.Reduction`."""
-        return self._loss_reduction
 
     # -- what subclasses say
 
-    @property
     @abstractmethod
-    def prediction_keys(self) -> tuple[str, ...]:
-        """The keys of `predictions`."""
-
-    @abstractmethod
-    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
-        """Checked labels as the loss takes them, `(batch, ..., loss_dimension)`."""
-
-    @abstractmethod
-    def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
-        """The loss of each example, `(batch, ..., loss_dimension)`."""
-
-    @abstractmethod
-    def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
-        """The predictions of these keys."""
-
-    @abstractmethod
-    def _metrics(self, batch: Batch) -> dict[str, Metric]:
-        """The metrics besides the average loss, by key without the head's name."""
-
-    # -- what users call
-
-    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Tensor]:
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
         """Predictions by key.
 
         Args:
@@ -133,18 +70,22 @@ class Head(ABC):
         Raises:
             ValueError: a key is unknown, or the logits have another shape.
         """
-        for key in keys or ():
-            if key not in self.prediction_keys:
-                raise ValueError(
-                    explain(
-                        f"Prediction key must be in PredictionKeys, given: {key}",
-                        expected=f"some of {self.prediction_keys}",
-                        hint=did_you_mean(key, self.prediction_keys),
-                    )
-                )
-        checked = self._checked_logits(logits)
-        with get_default_graph().name_scope("predictions"):
-            return self._predict(checked, keys or self.prediction_keys)
+
+    @abstractmethod
+    def _outcome(
+        self,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Tensor] | None,
+    ) -> Outcome:
+        """The loss, and the metrics to come; arguments as for `loss`."""
+
+    @abstractmethod
+    def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        """What an exported model gives, by the name of its signature."""
+
+    # -- what users call
 
     def loss(
         self,
@@ -166,17 +107,38 @@ class Head(ABC):
         Raises:
             ValueError, TypeError: labels, logits or weights do not fit.
         """
-        return self._total(self._batch(features, logits, labels), regularization_losses)
+        return self._outcome(features, logits, labels, regularization_losses).loss
 
     def eval_metric_ops(
         self,
-        features: Mapping[str, Any],
+        features: Mapping[str, Any] | None,
         logits: Any,
         labels: Any,
         regularization_losses: Sequence[Tensor] | None = None,
-    ) -> dict[str, Metric]:
+    ) -> Metrics:
         """The metrics, `(value, update_op)` by key; arguments as for `loss`."""
-        return self._all_metrics(self._batch(features, logits, labels), regularization_losses)
+        return self._outcome(features, logits, labels, regularization_losses).metrics()
+
+    def metrics(self, regularization_losses: Sequence[Tensor] | None = None) -> Metrics:
+        """An empty dict, to be given to `update_metrics`, which makes the metrics."""
+        return {}
+
+    def update_metrics(
+        self,
+        eval_metrics: Metrics,
+        features: Mapping[str, Any] | None,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Tensor] | None = None,
+    ) -> Metrics:
+        """`eval_metrics` with this head's metrics, for `EstimatorSpec(eval_metric_ops=...)`.
+
+        Args:
+            eval_metrics: what `metrics` gave, and more if wished.
+            features, logits, labels, regularization_losses: see `loss`.
+        """
+        eval_metrics.update(self.eval_metric_ops(features, logits, labels, regularization_losses))
+        return eval_metrics
 
     def create_estimator_spec(
         self,
@@ -209,21 +171,24 @@ class Head(ABC):
             ValueError, TypeError: labels, logits, weights or another argument do not fit.
         """
         graph = get_default_graph()
-        with graph.name_scope(self._name or "head"):
+        with graph.name_scope(self.name or "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
-                return EstimatorSpec(mode, predictions=predictions)
-            batch = self._batch(features, logits, labels)
-            loss = self._total(batch, regularization_losses)
+                return EstimatorSpec(
+                    mode,
+                    predictions=predictions,
+                    export_outputs=self._export_outputs(predictions),
+                )
+            outcome = self._outcome(features, logits, labels, regularization_losses)
             if mode == ModeKeys.EVAL:
                 return EstimatorSpec(
                     mode,
                     predictions=predictions,
-                    loss=loss,
-                    eval_metric_ops=self._all_metrics(batch, regularization_losses),
+                    loss=outcome.loss,
+                    eval_metric_ops=outcome.metrics(),
                 )
         with graph.name_scope(None):
-            train_op = _train_op(loss, optimizer, trainable_variables, train_op_fn)
+            train_op = _train_op(outcome.loss, optimizer, trainable_variables, train_op_fn)
             if update_ops is None:
                 update_ops = graph.get_collection(GraphKeys.UPDATE_OPS)
             if not isinstance(update_ops, (list, tuple)):
@@ -232,92 +197,7 @@ class Head(ABC):
                 )
             if update_ops:
                 train_op = array.group(train_op, *update_ops)
-        return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
-
-    # -- how
-
-    def _checked_logits(self, logits: Any) -> Tensor:
-        tensor = elementwise.cast(convert_to_tensor(logits, name="logits"), float32)
-        rank = tensor.shape.rank
-        if rank is not None and (
-            rank < 2 or tensor.shape[-1] not in (None, self._logits_dimension)
-        ):
-            raise ValueError(
-                explain(
-                    f"logits shape must be [D0, D1, ... DN, logits_dimension], got {tensor.shape}",
-                    expected=f"(batch, ..., {self._logits_dimension})",
-                    received=f"{tensor.name} {tensor.shape}",
-                    made_at=tensor.op.source,
-                    hint=f"let the last layer have units={self._logits_dimension}",
-                )
-            )
-        return tensor
-
-    def _batch(self, features: Mapping[str, Any] | None, logits: Any, labels: Any) -> Batch:
-        with get_default_graph().name_scope("losses"):
-            checked = self._checked_logits(logits)
-            targets = self._targets(labels, checked)
-            if self._loss_fn is None:
-                unweighted = self._unweighted_loss(targets, checked)
-            else:
-                unweighted = self._given_loss(self._loss_fn, targets, checked, features)
-            weights = weights_of(
-                features or {}, self._weight_column, checked, self._weights_per_logit
-            )
-            return Batch(checked, targets, weights, unweighted)
-
-    def _given_loss(
-        self, loss_fn: LossFn, targets: Tensor, logits: Tensor, features: Any
-    ) -> Tensor:
-        taken = inspect.signature(loss_fn).parameters
-        offered = {"features": features, "loss_reduction": self._loss_reduction}
-        extra = {key: value for key, value in offered.items() if key in taken}
-        loss = convert_to_tensor(loss_fn(labels=targets, logits=logits, **extra))
-        expected = logits.shape[:-1].concatenate([self._loss_dimension])
-        if not loss.shape.is_compatible_with(expected):
-            raise ValueError(
-                explain(
-                    f"loss_fn must return Tensor of shape [D0, D1, ... DN, {self._loss_dimension}]",
-                    expected=expected,
-                    received=f"{loss.name} {loss.shape}",
-                    made_at=loss.op.source,
-                    hint="return one loss an example; the head weights and reduces them",
-                )
-            )
-        return loss
-
-    def _total(self, batch: Batch, regularization_losses: Sequence[Tensor] | None) -> Tensor:
-        weights: Any = 1.0 if batch.weights is None else batch.weights
-        loss = losses.compute_weighted_loss(
-            batch.losses, weights, loss_collection=None, reduction=self._loss_reduction
-        )
-        if regularization_losses:
-            loss = loss + elementwise.add_n(regularization_losses)
-        return loss
-
-    def _all_metrics(
-        self, batch: Batch, regularization_losses: Sequence[Tensor] | None
-    ) -> dict[str, Metric]:
-        with get_default_graph().name_scope("metrics"):
-            found = {
-                "average_loss": metrics.mean(batch.losses, batch.weights, name="average_loss"),
-                **self._metrics(batch),
-            }
-            if regularization_losses:
-                total = elementwise.add_n(regularization_losses)
-                found["regularization_loss"] = metrics.mean(total, name="regularization_loss")
-        return {f"{key}/{self._name}" if self._name else key: pair for key, pair in found.items()}
-
-
-def _checked_loss_fn(loss_fn: LossFn) -> LossFn:
-    given = list(inspect.signature(loss_fn).parameters)
-    for required in ("labels", "logits"):
-        if required not in given:
-            raise ValueError(f"loss_fn must contain argument: {required}. Given arguments: {given}")
-    unexpected = sorted(set(given) - {"labels", "logits", "features", "loss_reduction"})
-    if unexpected:
-        raise ValueError(f"loss_fn has unexpected args: {unexpected}")
-    return loss_fn
+        return EstimatorSpec(mode, predictions=predictions, loss=outcome.loss, train_op=train_op)
 
 
 def _train_op(
@@ -345,4 +225,4 @@ def _train_op(
     return operation
 
 
-__all__ = ["Batch", "Head", "LossFn"]
+__all__ = ["Head", "Metrics", "Outcome"]

@@ -1,4 +1,5 @@
-"""Linear models: `LinearClassifier`, `LinearRegressor`, and the model function they share.
+"""Linear models: `LinearClassifier`, `LinearRegressor`, `LinearEstimator`, and the part they
+share.
 
 Variables, as TensorFlow 2.15's: `linear/linear_model/<column>/weights`,
 `linear/linear_model/bias_weights`.
@@ -8,13 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.feature_column import (
     FeatureColumn,
     check_sparse_combiner,
@@ -23,43 +23,59 @@ from estimatorkit.layers.feature_column import (
 )
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
+from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
-
-OptimizerLike = str | Optimizer | Callable[[], Optimizer] | None
 
 LEARNING_RATE = 0.2
 """For optimizers given by name, as TensorFlow's linear estimators."""
 
 
-def _model_fn(
-    head: Head, optimizer: OptimizerLike, feature_columns: Any, sparse_combiner: str
-) -> Callable[..., EstimatorSpec]:
-    """A model function: a linear model under a head."""
+def linear_part(
+    feature_columns: Any,
+    optimizer: OptimizerLike | None,
+    learning_rate: float = LEARNING_RATE,
+    *,
+    sparse_combiner: str = "sum",
+    version: Version = 2,
+    partitioner: Any = None,
+) -> Part:
+    """A linear model as a part of a model.
+
+    Args:
+        feature_columns: dense and categorical columns.
+        optimizer: see `LinearClassifier`.
+        learning_rate: of an optimizer given by name.
+        sparse_combiner: see `LinearClassifier`.
+        version: that of TensorFlow whose optimizers the names mean.
+        partitioner: of the weights; see `get_variable`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
     columns = normalize_columns(feature_columns)
     check_sparse_combiner(sparse_combiner)
 
+    def logits(features: Any, mode: str, units: int) -> Tensor:
+        with variable_scope("linear", partitioner=partitioner):
+            return linear_model(features, columns, units, sparse_combiner)
+
     def chosen_optimizer() -> Optimizer:
         if optimizer is None:
-            return get_optimizer_by_name("Ftrl", min(LEARNING_RATE, 1 / math.sqrt(len(columns))))
-        return get_optimizer_by_name(optimizer, LEARNING_RATE)
+            rate = learning_rate_for(columns, learning_rate)
+            return get_optimizer_by_name("Ftrl", rate, version=version)
+        return get_optimizer_by_name(optimizer, learning_rate, version=version)
 
-    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
-        with variable_scope("linear"):
-            logits = linear_model(features, columns, head.logits_dimension, sparse_combiner)
-        return head.create_estimator_spec(
-            features,
-            mode,
-            logits,
-            labels,
-            optimizer=chosen_optimizer() if mode == ModeKeys.TRAIN else None,
-        )
-
-    return model_fn
+    return Part(logits, chosen_optimizer)
 
 
-class LinearClassifier(Estimator):
+def learning_rate_for(columns: Any, most: float) -> float:
+    """What fits so many columns: `min(most, 1 / sqrt(number of columns))`."""
+    return min(most, 1 / math.sqrt(len(columns)))
+
+
+class LinearClassifier(Premade):
     """A classifier: a linear model (`tf.estimator.LinearClassifier`).
 
     Labels, metrics and predictions: see `DNNClassifier`.
@@ -93,22 +109,26 @@ class LinearClassifier(Estimator):
         n_classes: int = 2,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        optimizer: OptimizerLike = "Ftrl",
+        optimizer: OptimizerLike | None = "Ftrl",
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
         sparse_combiner: str = "sum",
     ) -> None:
-        head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-        super().__init__(
-            model_fn=_model_fn(head, optimizer, feature_columns, sparse_combiner),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
+        head = classification_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction, self._version
         )
+        part = linear_part(
+            feature_columns,
+            optimizer,
+            sparse_combiner=sparse_combiner,
+            version=self._version,
+            partitioner=self._partitioner,
+        )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
 
 
-class LinearRegressor(Estimator):
+class LinearRegressor(Premade):
     """A regressor: a linear model (`tf.estimator.LinearRegressor`).
 
     Labels, metrics and predictions: see `DNNRegressor`.
@@ -137,19 +157,57 @@ class LinearRegressor(Estimator):
         model_dir: str | os.PathLike[str] | None = None,
         label_dimension: int = 1,
         weight_column: Any = None,
-        optimizer: OptimizerLike = "Ftrl",
+        optimizer: OptimizerLike | None = "Ftrl",
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         loss_reduction: str = "sum_over_batch_size",
         sparse_combiner: str = "sum",
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        super().__init__(
-            model_fn=_model_fn(head, optimizer, feature_columns, sparse_combiner),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
+        part = linear_part(
+            feature_columns,
+            optimizer,
+            sparse_combiner=sparse_combiner,
+            version=self._version,
+            partitioner=self._partitioner,
         )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
 
 
-__all__ = ["LinearClassifier", "LinearRegressor"]
+class LinearEstimator(Premade):
+    """A linear model under a head (`tf.estimator.LinearEstimator`).
+
+    Args:
+        head: says what the logits are for: labels, loss, metrics and predictions are its.
+        feature_columns: the model's inputs.
+        model_dir: where checkpoints and logs go; a temporary folder by default.
+        optimizer, config, sparse_combiner, warm_start_from: see `LinearClassifier`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        feature_columns: FeatureColumn | Iterable[FeatureColumn],
+        model_dir: str | os.PathLike[str] | None = None,
+        optimizer: OptimizerLike | None = "Ftrl",
+        config: RunConfig | None = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ) -> None:
+        part = linear_part(
+            feature_columns,
+            optimizer,
+            sparse_combiner=sparse_combiner,
+            version=self._version,
+            partitioner=self._partitioner,
+        )
+        super().__init__(head, [part], model_dir, config, warm_start_from)
+
+
+__all__ = [
+    *("LinearClassifier", "LinearEstimator", "LinearRegressor"),
+    *("learning_rate_for", "linear_part"),
+]

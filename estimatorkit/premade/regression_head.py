@@ -1,21 +1,31 @@
-"""`RegressionHead`: the head of models that predict numbers; see `head` for what heads share."""
+"""Heads of models that predict numbers: `RegressionHead`, and the generalized linear
+`PoissonRegressionHead` and `LogisticRegressionHead`; see `single_head` for what heads share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import elementwise
+from estimatorkit.core.ops import elementwise, nn
+from estimatorkit.core.ops.activations import log_poisson_loss
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from estimatorkit.layers import metrics
-from estimatorkit.layers.metrics.streaming import Metric
-from estimatorkit.premade.head import Batch, Head, LossFn
-from estimatorkit.premade.label_checks import as_batch_of, check_finite_labels, checked_labels
+from estimatorkit.premade.head import Metrics
+from estimatorkit.premade.label_checks import (
+    as_batch_of,
+    check_finite_labels,
+    check_label_range,
+    checked_labels,
+)
+from estimatorkit.premade.single_head import Batch, LossFn, SingleHead
+from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
-class RegressionHead(Head):
+class RegressionHead(SingleHead):
     """Numbers: squared error (`tf.estimator.RegressionHead`).
 
     Labels: numbers `(batch, label_dimension)` or, for one label an example, `(batch,)`.
@@ -87,7 +97,15 @@ class RegressionHead(Head):
         found = {"predictions": self._inverse_link_fn(logits), "logits": logits}
         return {key: value for key, value in found.items() if key in keys}
 
-    def _metrics(self, batch: Batch) -> dict[str, Metric]:
+    def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
+        output = RegressionOutput(predictions["predictions"])
+        return {
+            DEFAULT_SERVING_SIGNATURE_DEF_KEY: output,
+            "regression": output,
+            "predict": PredictOutput(predictions),
+        }
+
+    def _metrics(self, batch: Batch) -> Metrics:
         guesses = self._predict(batch.logits, ("predictions",))["predictions"]
         return {
             "prediction/mean": metrics.mean(guesses, batch.weights, name="prediction/mean"),
@@ -95,4 +113,61 @@ class RegressionHead(Head):
         }
 
 
-__all__ = ["RegressionHead"]
+class PoissonRegressionHead(RegressionHead):
+    """Counts: the Poisson loss of the logarithm of a rate (`tf.estimator.PoissonRegressionHead`).
+
+    Labels: numbers >= 0 in the shape that `RegressionHead` takes. Predictions: `predictions`, the
+    rates `exp(logits)`, and `logits`. Metrics: as `RegressionHead`.
+
+    Args:
+        label_dimension, weight_column, loss_reduction, name: see `RegressionHead`.
+        compute_full_loss: whether the loss has Stirling's approximation of the constant term; see
+            `nn.log_poisson_loss`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+        compute_full_loss: bool = True,
+        name: str | None = None,
+    ) -> None:
+        def loss(labels: Tensor, logits: Tensor) -> Tensor:
+            return log_poisson_loss(labels, logits, compute_full_loss=compute_full_loss)
+
+        super().__init__(
+            label_dimension, weight_column, loss_reduction, loss, elementwise.exp, name
+        )
+
+
+class LogisticRegressionHead(RegressionHead):
+    """Fractions: sigmoid cross-entropy (`tf.estimator.LogisticRegressionHead`).
+
+    `BinaryClassHead` without classes: labels are numbers in [0, 1], `(batch,)` or `(batch, 1)`.
+    Predictions: `predictions`, `sigmoid(logits)`, and `logits`. Metrics: as `RegressionHead`.
+
+    Args:
+        weight_column, loss_reduction, name: see `RegressionHead`.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    def __init__(
+        self,
+        weight_column: Any = None,
+        loss_reduction: str = "sum_over_batch_size",
+        name: str | None = None,
+    ) -> None:
+        def loss(labels: Tensor, logits: Tensor) -> Tensor:
+            check_label_range(labels, 2)
+            return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+
+        super().__init__(1, weight_column, loss_reduction, loss, nn.sigmoid, name)
+
+
+__all__ = ["LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead"]

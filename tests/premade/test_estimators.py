@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit
+from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.session import Session
@@ -19,49 +21,43 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
-from estimatorkit.premade import baseline, classification_heads, dnn, linear, regression_head
+from estimatorkit.premade import baseline, dnn, linear
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers import AdamOptimizer
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())
-CLASSES: dict[str, Any] = {
-    name: getattr(module, name)
-    for module in (dnn, linear, baseline, classification_heads, regression_head)
-    for name in module.__all__
-    if inspect.isclass(getattr(module, name))
+HEADS = [
+    *("BinaryClassHead", "LogisticRegressionHead", "MultiClassHead", "MultiHead"),
+    *("MultiLabelHead", "PoissonRegressionHead", "RegressionHead"),
+]
+CLASSES: dict[str, dict[str, Any]] = {
+    "v2": {name: getattr(estimatorkit.estimator, name) for name in [*version_1.__all__, *HEADS]},
+    "v1": {name: getattr(version_1, name) for name in version_1.__all__},
 }
 COLUMNS = [numeric_column("x")]
 
 
-def group_of(name: str) -> dict[str, Any]:
-    """The group of golden signatures of TensorFlow 2 that holds a class."""
-    groups: dict[str, Any] = SIGNATURES
-    found = [
-        group
-        for key, group in groups.items()
-        if isinstance(group, dict) and name in group and "v1" not in key
-    ]
-    return dict(found[0])
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_constructors_have_tensorflows_arguments_and_defaults(name: str) -> None:
-    parameters = list(inspect.signature(CLASSES[name]).parameters.values())
+@pytest.mark.parametrize(
+    ("version", "name"), [(version, name) for version, found in CLASSES.items() for name in found]
+)
+def test_constructors_have_tensorflows_arguments_and_defaults(version: str, name: str) -> None:
+    parameters = list(inspect.signature(CLASSES[version][name]).parameters.values())
     found = []
     for parameter in parameters:
         default = None if parameter.default is parameter.empty else repr(parameter.default)
         if default is not None and default.startswith("<function"):
             default = f"<function {parameter.default.__name__}>"
         found.append([parameter.name, default, parameter.kind.name])
-    assert found == group_of(name)[name]
+    assert found == SIGNATURES[version][name]
 
 
 @pytest.mark.parametrize("name", ["BinaryClassHead", "MultiClassHead", "RegressionHead"])
-@pytest.mark.parametrize("method", ["loss", "predictions", "create_estimator_spec"])
+@pytest.mark.parametrize(
+    "method", ["loss", "predictions", "metrics", "update_metrics", "create_estimator_spec"]
+)
 def test_heads_methods_have_tensorflows_arguments(name: str, method: str) -> None:
-    key = f"{name}.{method}"
-    parameters = list(inspect.signature(getattr(CLASSES[name], method)).parameters)[1:]
-    expected = [parameter for parameter, *_ in group_of(key)[key]]
+    parameters = list(inspect.signature(getattr(CLASSES["v2"][name], method)).parameters)[1:]
+    expected = [parameter for parameter, *_ in SIGNATURES["v2"][f"{name}.{method}"]]
     assert parameters[: len(expected)] == expected
 
 

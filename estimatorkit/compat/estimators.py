@@ -1,0 +1,84 @@
+"""The premade estimators as TensorFlow 1 has them: `tf.compat.v1.estimator.DNNClassifier` etc.
+
+They are subclasses, made from one table, that differ in three ways: losses are sums, optimizers
+given by name have the numbers of `tf.compat.v1.train`, and the tables of the inputs may be cut by a
+partitioner. Metrics have version 1's numbers (areas under curves are sums of trapezoids).
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from estimatorkit.layers.losses import Reduction
+from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
+from estimatorkit.premade.parts import Premade
+
+
+def _version_1(base: type[Premade], partitioner: str | None, after: str | None) -> type[Premade]:
+    """A premade estimator with version 1's arguments and numbers.
+
+    Args:
+        base: the estimator.
+        partitioner: the name of the argument that cuts the inputs' tables; None: there is none.
+        after: the argument that it follows.
+    """
+    parameters = []
+    for parameter in inspect.signature(base.__init__).parameters.values():
+        if parameter.name == "loss_reduction":
+            parameter = parameter.replace(default=Reduction.SUM)
+        parameters.append(parameter)
+        if partitioner is not None and parameter.name == after:
+            parameters.append(parameter.replace(name=partitioner, default=None, annotation=Any))
+    signature = inspect.Signature(parameters)
+
+    def __init__(self: Premade, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        self._partitioner = given.pop(partitioner, None) if partitioner is not None else None
+        base.__init__(**given)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    doc = (
+        f"{base.__doc__}\n    As in TensorFlow 1: losses are sums, and optimizers given by name "
+        "have the numbers of `train`.\n    "
+    )
+    if partitioner is not None:
+        doc += f"`{partitioner}` cuts the tables of the inputs; see `get_variable`.\n    "
+    return type(
+        base.__name__,
+        (base,),
+        {"__init__": __init__, "__doc__": doc, "__module__": __name__, "_version": 1},
+    )
+
+
+_DNN = ("input_layer_partitioner", "dropout")
+_LINEAR = ("partitioner", "config")
+_NONE = (None, None)
+
+DNNClassifier = _version_1(dnn.DNNClassifier, *_DNN)
+DNNEstimator = _version_1(dnn.DNNEstimator, *_DNN)
+DNNRegressor = _version_1(dnn.DNNRegressor, *_DNN)
+LinearClassifier = _version_1(linear.LinearClassifier, *_LINEAR)
+LinearEstimator = _version_1(linear.LinearEstimator, *_LINEAR)
+LinearRegressor = _version_1(linear.LinearRegressor, *_LINEAR)
+BaselineClassifier = _version_1(baseline.BaselineClassifier, *_NONE)
+BaselineEstimator = _version_1(baseline.BaselineEstimator, *_NONE)
+BaselineRegressor = _version_1(baseline.BaselineRegressor, *_NONE)
+DNNLinearCombinedClassifier = _version_1(
+    dnn_linear_combined.DNNLinearCombinedClassifier, "input_layer_partitioner", "label_vocabulary"
+)
+DNNLinearCombinedEstimator = _version_1(
+    dnn_linear_combined.DNNLinearCombinedEstimator, "input_layer_partitioner", "dnn_dropout"
+)
+DNNLinearCombinedRegressor = _version_1(
+    dnn_linear_combined.DNNLinearCombinedRegressor, "input_layer_partitioner", "weight_column"
+)
+
+__all__ = [
+    *("BaselineClassifier", "BaselineEstimator", "BaselineRegressor"),
+    *("DNNClassifier", "DNNEstimator", "DNNRegressor"),
+    *("DNNLinearCombinedClassifier", "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor"),
+    *("LinearClassifier", "LinearEstimator", "LinearRegressor"),
+]

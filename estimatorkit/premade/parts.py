@@ -1,0 +1,113 @@
+"""`Part` and `Premade`: a premade estimator is a head over the sum of its parts' logits.
+
+A part is a linear model, a deep network or a bias, with the optimizer of its variables (`linear`,
+`dnn`, `baseline`); all parts are trained in one step, which counts once. `Premade._version` says
+which TensorFlow's numbers are meant: 2 here, 1 in the subclasses of
+`estimatorkit.compat.v1.estimator`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import trainable_variables
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.premade.head import Head
+from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.optimizer import Optimizer
+
+OptimizerLike = str | Optimizer | Callable[[], Optimizer]
+Version = Literal[1, 2]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of a model's logits.
+
+    Attributes:
+        logits: `logits(features, mode, units)`, float32 `(batch, units)`.
+        optimizer: makes what trains the variables that `logits` makes.
+    """
+
+    logits: Callable[[Any, str, int], Tensor]
+    optimizer: Callable[[], Optimizer]
+
+
+class Premade(Estimator):
+    """The base of premade estimators.
+
+    Args:
+        head: what the model is for.
+        parts: the terms of its logits.
+        model_dir, config, warm_start_from: see `Estimator`.
+
+    Raises:
+        ValueError: the head is none.
+    """
+
+    _version: ClassVar[Version] = 2
+    _partitioner: Any = None  # of the inputs' tables; an argument in version 1 only
+
+    def __init__(
+        self,
+        head: Head,
+        parts: Sequence[Part],
+        model_dir: str | os.PathLike[str] | None = None,
+        config: RunConfig | None = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        if not isinstance(head, Head):
+            raise ValueError(
+                explain(
+                    "head is no Head",
+                    expected="for example estimator.BinaryClassHead()",
+                    received=f"{head!r} of type {type(head).__name__}",
+                )
+            )
+        super().__init__(
+            model_fn=_model_fn(head, parts),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+def _model_fn(head: Head, parts: Sequence[Part]) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
+        terms: list[Tensor] = []
+        trained: list[tuple[Optimizer, list[Any]]] = []
+        for part in parts:
+            there = len(trainable_variables())
+            terms.append(part.logits(features, mode, head.logits_dimension))
+            if mode == ModeKeys.TRAIN:
+                trained.append((part.optimizer(), trainable_variables()[there:]))
+        return head.create_estimator_spec(
+            features,
+            mode,
+            elementwise.add_n(terms) if len(terms) > 1 else terms[0],
+            labels,
+            train_op_fn=(lambda loss: _minimize(loss, trained)) if trained else None,
+        )
+
+    return model_fn
+
+
+def _minimize(loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]]) -> Operation:
+    """One operation for the updates of all parts; the global step is counted by the last."""
+    *others, (last, variables) = trained
+    updates = [optimizer.minimize(loss, var_list=own) for optimizer, own in others]
+    step = get_or_create_global_step()
+    updates.append(last.minimize(loss, global_step=step, var_list=variables))
+    operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
+    return operation
+
+
+__all__ = ["OptimizerLike", "Part", "Premade", "Version"]

@@ -1,0 +1,260 @@
+"""`SingleHead`: what heads of one task have in common.
+
+A subclass says how labels become targets (`_targets`), what an example costs (`_unweighted_loss`),
+what is predicted (`_predict`) and which metrics there are (`_metrics`): see `classification_heads`,
+`multi_label_head` and `regression_head`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import elementwise
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import losses, metrics
+from estimatorkit.premade.head import Head, Metrics, Outcome
+from estimatorkit.premade.label_checks import weights_of
+
+LossFn = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What loss and metrics are computed from.
+
+    Attributes:
+        logits: float32 `(batch, ..., logits_dimension)`.
+        targets: labels as the loss takes them, `(batch, ..., n)`.
+        weights: `(batch, ..., 1)`, or in the shape of the loss; None: all 1.
+        losses: of each example, `(batch, ..., n)`.
+    """
+
+    logits: Tensor
+    targets: Tensor
+    weights: Tensor | None
+    losses: Tensor
+
+
+class SingleHead(Head):
+    """The base of heads of one task.
+
+    Args:
+        logits_dimension: the last dimension of the logits.
+        loss_dimension: the last dimension of the losses.
+        weight_column: a feature's key or a `NumericColumn`: each example's weight; None: all 1.
+        loss_reduction: see `layers.losses.as_reduction`; not NONE.
+        loss_fn: `loss_fn(labels, logits[, features][, loss_reduction])`, giving a loss for each
+            example, `(batch, ..., loss_dimension)`.
+        name: ends every metric's key, as `/name`, and is the name scope.
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+
+    _weights_per_logit: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        logits_dimension: int,
+        loss_dimension: int,
+        weight_column: Any,
+        loss_reduction: str,
+        loss_fn: LossFn | None,
+        name: str | None,
+    ) -> None:
+        self._logits_dimension = logits_dimension
+        self._loss_dimension = loss_dimension
+        self._weight_column = weight_column
+        self._loss_reduction = losses.as_reduction(loss_reduction, allow_none=False)
+        self._loss_fn = None if loss_fn is None else _checked_loss_fn(loss_fn)
+        self._name = name
+
+    @property
+    def name(self) -> str | None:
+        """The head's name, or None."""
+        return self._name
+
+    @property
+    def logits_dimension(self) -> int:
+        """How many logits an example has."""
+        return self._logits_dimension
+
+    @property
+    def loss_reduction(self) -> str:
+        """How the examples' losses become one: a value of `layers.losses.Reduction`."""
+        return self._loss_reduction
+
+    # -- what subclasses say
+
+    @property
+    @abstractmethod
+    def prediction_keys(self) -> tuple[str, ...]:
+        """The keys of `predictions`."""
+
+    @abstractmethod
+    def _targets(self, labels: Any, logits: Tensor) -> Tensor:
+        """Checked labels as the loss takes them, `(batch, ..., n)`."""
+
+    @abstractmethod
+    def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
+        """The loss of each example, `(batch, ..., loss_dimension)`."""
+
+    @abstractmethod
+    def _predict(self, logits: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
+        """The predictions of these keys."""
+
+    @abstractmethod
+    def _metrics(self, batch: Batch) -> Metrics:
+        """The metrics besides the average loss, by key without the head's name."""
+
+    # -- how
+
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[Any, Tensor]:
+        """Predictions by key.
+
+        Args:
+            logits: numbers `(batch, ..., logits_dimension)`.
+            keys: which; all by default.
+
+        Raises:
+            ValueError: a key is unknown, or the logits have another shape.
+        """
+        for key in keys or ():
+            if key not in self.prediction_keys:
+                raise ValueError(
+                    explain(
+                        f"Prediction key must be in PredictionKeys, given: {key}",
+                        expected=f"some of {self.prediction_keys}",
+                        hint=did_you_mean(key, self.prediction_keys),
+                    )
+                )
+        checked = self._checked_logits(logits)
+        with get_default_graph().name_scope("predictions"):
+            return self._predict(checked, keys or self.prediction_keys)
+
+    def _checked_logits(self, logits: Any) -> Tensor:
+        tensor = elementwise.cast(convert_to_tensor(logits, name="logits"), float32)
+        rank = tensor.shape.rank
+        if rank is not None and (
+            rank < 2 or tensor.shape[-1] not in (None, self._logits_dimension)
+        ):
+            raise ValueError(
+                explain(
+                    f"logits shape must be [D0, D1, ... DN, logits_dimension], got {tensor.shape}",
+                    expected=f"(batch, ..., {self._logits_dimension})",
+                    received=f"{tensor.name} {tensor.shape}",
+                    made_at=tensor.op.source,
+                    hint=f"let the last layer have units={self._logits_dimension}",
+                )
+            )
+        return tensor
+
+    def _outcome(
+        self,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Sequence[Tensor] | None,
+    ) -> Outcome:
+        with get_default_graph().name_scope("losses"):
+            checked = self._checked_logits(logits)
+            targets = self._targets(labels, checked)
+            if self._loss_fn is None:
+                unweighted = self._unweighted_loss(targets, checked)
+            else:
+                unweighted = self._given_loss(self._loss_fn, targets, checked, features)
+            weights = weights_of(
+                features or {}, self._weight_column, checked, self._weights_per_logit
+            )
+            batch = Batch(checked, targets, weights, unweighted)
+            loss = losses.compute_weighted_loss(
+                unweighted,
+                1.0 if weights is None else weights,
+                loss_collection=None,
+                reduction=self._loss_reduction,
+            )
+            if regularization_losses:
+                loss = loss + elementwise.add_n(regularization_losses)
+        return Outcome(loss, lambda: self._all_metrics(batch, regularization_losses))
+
+    def _given_loss(
+        self, loss_fn: LossFn, targets: Tensor, logits: Tensor, features: Any
+    ) -> Tensor:
+        taken = inspect.signature(loss_fn).parameters
+        offered = {"features": features, "loss_reduction": self._loss_reduction}
+        extra = {key: value for key, value in offered.items() if key in taken}
+        loss = convert_to_tensor(loss_fn(labels=targets, logits=logits, **extra))
+        expected = logits.shape[:-1].concatenate([self._loss_dimension])
+        if not loss.shape.is_compatible_with(expected):
+            raise ValueError(
+                explain(
+                    f"loss_fn must return Tensor of shape [D0, D1, ... DN, {self._loss_dimension}]",
+                    expected=expected,
+                    received=f"{loss.name} {loss.shape}",
+                    made_at=loss.op.source,
+                    hint="return one loss an example; the head weights and reduces them",
+                )
+            )
+        return loss
+
+    def _all_metrics(self, batch: Batch, regularization_losses: Sequence[Tensor] | None) -> Metrics:
+        with get_default_graph().name_scope("metrics"):
+            found = {
+                "average_loss": metrics.mean(batch.losses, batch.weights, name="average_loss"),
+                **self._metrics(batch),
+            }
+            if regularization_losses:
+                total = elementwise.add_n(regularization_losses)
+                found["regularization_loss"] = metrics.mean(total, name="regularization_loss")
+        return {f"{key}/{self._name}" if self._name else key: pair for key, pair in found.items()}
+
+
+def metrics_at(
+    threshold: float, targets: Tensor, probabilities: Tensor, weights: Tensor | None
+) -> Metrics:
+    """Accuracy, precision and recall of deciding at a threshold, by TensorFlow's keys."""
+    decision = elementwise.greater(probabilities, float(threshold))
+    kinds = {
+        "accuracy": metrics.accuracy,
+        "precision": metrics.precision,
+        "recall": metrics.recall,
+    }
+    keys = {kind: f"{kind}/positive_threshold_{threshold:g}" for kind in kinds}
+    return {
+        keys[kind]: metric(targets, decision, weights, name=keys[kind])
+        for kind, metric in kinds.items()
+    }
+
+
+def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
+    """Thresholds, all within (0, 1).
+
+    Raises:
+        ValueError: one is not.
+    """
+    found = tuple(thresholds or ())
+    if any(not 0.0 < threshold < 1.0 for threshold in found):
+        raise ValueError(f"thresholds not in (0, 1): {found}.")
+    return found
+
+
+def _checked_loss_fn(loss_fn: LossFn) -> LossFn:
+    given = list(inspect.signature(loss_fn).parameters)
+    for required in ("labels", "logits"):
+        if required not in given:
+            raise ValueError(f"loss_fn must contain argument: {required}. Given arguments: {given}")
+    unexpected = sorted(set(given) - {"labels", "logits", "features", "loss_reduction"})
+    if unexpected:
+        raise ValueError(f"loss_fn has unexpected args: {unexpected}")
+    return loss_fn
+
+
+__all__ = ["Batch", "LossFn", "SingleHead", "checked_thresholds", "metrics_at"]
