@@ -140,6 +140,11 @@ MODULES: dict[str, Table] = {
             "BatchNormalization": "use layers.batch_normalization",
         },
     ),
+    **{
+        f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
+        for top in ("", "python.", "contrib.")
+        for name in ("losses", "metrics")
+    },
     "keras.models": Table(),
     "keras.optimizers": Table(),
     "keras.backend": Table(),

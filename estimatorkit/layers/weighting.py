@@ -82,3 +82,23 @@ def broadcast(weights: Any, values: Tensor) -> Tensor:
     """`weights` in the full shape of `values` (see `aligned`)."""
     tensor = aligned(weights, values)
     return filling.ones_like(values, tensor.dtype) * tensor
+
+
+def match_ranks(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Labels and predictions, the one that lacks a last dimension of length 1 with it.
+
+    As `remove_squeezable_dimensions`, but nothing is lost: what is computed along the last axis
+    then gives one value an example, which a weight an example fits.
+
+    Args:
+        labels, predictions: tensors.
+    """
+    truth = convert_to_tensor(labels, name="labels")
+    guesses = convert_to_tensor(predictions, name="predictions")
+    if truth.shape.rank is not None and guesses.shape.rank is not None:
+        surplus = guesses.shape.rank - truth.shape.rank
+        if surplus == 1 and guesses.shape[-1] == 1:
+            truth = array.expand_dims(truth, -1)
+        elif surplus == -1 and truth.shape[-1] == 1:
+            guesses = array.expand_dims(guesses, -1)
+    return truth, guesses

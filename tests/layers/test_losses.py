@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, filling, reduce
@@ -14,21 +17,11 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers import losses
 from estimatorkit.layers.losses import Reduction
+from tests.golden.snippets_losses import ARRAYS, PAIRWISE, V1, V1_REDUCTIONS
 
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "losses.json").read_text("utf-8"))["v1"]
 LOGITS = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0], [-1.0, 0.0, 1.0]], np.float32)
-ONE_HOT = np.eye(3, dtype=np.float32)
 WEIGHTS = np.array([0.0, 2.0, 0.5], np.float32)
-# What tf.compat.v1.losses gives, in the order of `_all`.
-EXPECTED = {
-    Reduction.SUM: [1.5190148, 6.8765097, 3.0690148, 11.0, 6.9265051, 8.5],
-    Reduction.SUM_OVER_BATCH_SIZE: [
-        *(0.5063383, 0.7640566, 1.0230049, 1.2222222, 0.7696117, 0.9444444),
-    ],
-    Reduction.MEAN: [0.6076059, 0.916868, 1.2276059, 0.6111111, 0.923534, 1.1333333],
-    Reduction.SUM_BY_NONZERO_WEIGHTS: [
-        *(0.7595074, 1.1460849, 1.5345074, 1.2222222, 1.1544175, 1.4166666),
-    ],
-}
 
 
 @pytest.fixture(autouse=True)
@@ -42,24 +35,43 @@ def run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-def _all(reduction: str) -> list[Any]:
-    column = WEIGHTS[:, None]
-    probabilities = 1 / (1 + np.exp(-LOGITS))
-    rest = {"reduction": reduction}
-    return [
-        losses.sparse_softmax_cross_entropy(np.array([0, 2, 1]), LOGITS, WEIGHTS, **rest),
-        losses.sigmoid_cross_entropy(ONE_HOT, LOGITS, column, label_smoothing=0.1, **rest),
-        losses.softmax_cross_entropy(ONE_HOT, LOGITS, WEIGHTS, label_smoothing=0.1, **rest),
-        losses.absolute_difference(ONE_HOT, LOGITS, 2.0, **rest),
-        losses.log_loss(ONE_HOT, probabilities, column, **rest),
-        losses.mean_squared_error(ONE_HOT, LOGITS, column, **rest),
-    ]
-
-
 def test_every_loss_and_reduction_has_tensorflows_value() -> None:
-    found = run({reduction: _all(reduction) for reduction in EXPECTED})
-    for reduction, values in EXPECTED.items():
-        np.testing.assert_allclose(found[reduction], values, rtol=1e-6, err_msg=reduction)
+    made = {
+        f"{name}/{reduction}": loss(tf, *ARRAYS[arrays], reduction)
+        for name, (arrays, loss) in V1.items()
+        for reduction in V1_REDUCTIONS
+    }
+    made["mean_pairwise_squared_error"] = PAIRWISE(tf, *ARRAYS["numbers"], None)
+    found = run(made)
+    assert sorted(found) == sorted(GOLDEN)
+    for name, expected in GOLDEN.items():
+        values = np.array([float(each) for each in expected["values"]])
+        values = values.reshape(expected["shape"])
+        np.testing.assert_allclose(found[name], values, 1e-6, 1e-7, err_msg=name)
+
+
+def test_a_cosine_needs_one_axis() -> None:
+    for arguments in ({}, {"axis": 1, "dim": 1}):
+        with pytest.raises(ValueError, match="You must specify 'axis'"):
+            losses.cosine_distance([[1.0]], [[1.0]], **arguments)
+
+
+def test_pairwise_errors_are_means_over_pairs_within_an_example() -> None:
+    labels = np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])
+    guesses = np.array([[1.0, 1.0, 1.0], [5.0, 6.0, 7.0]])
+    errors = guesses - labels
+    pairs = [
+        np.mean([(row[i] - row[j]) ** 2 for i in range(3) for j in range(3) if i != j])
+        for row in errors
+    ]
+    found = run(
+        [
+            losses.mean_pairwise_squared_error(labels, guesses),
+            losses.mean_pairwise_squared_error(labels, guesses, [2.0, 0.0]),
+            losses.mean_pairwise_squared_error(labels[:, :1], guesses[:, :1]),
+        ]
+    )
+    np.testing.assert_allclose(found, [sum(pairs), 2 * pairs[0], 0.0])
 
 
 def test_losses_are_collected_and_summed_with_those_of_regularizers() -> None:

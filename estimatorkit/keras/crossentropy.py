@@ -1,0 +1,241 @@
+"""Cross-entropies as functions, as `tf.keras.losses`: one value an example.
+
+Predictions are probabilities, or logits where `from_logits` says so. Probabilities are kept 1e-7
+away from 0 and 1, so that a sure and wrong prediction costs 16 at most and has no gradient: where
+they come straight out of a softmax or sigmoid of the graph, its logits are taken instead
+(`logits_behind`), as Keras does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.ops import array, elementwise, filling, indexing, nn, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras.error_functions import EPSILON, as_floats, clip
+from estimatorkit.layers.call_record import record_of
+
+
+def logits_behind(
+    output: Tensor, from_logits: bool, op_type: str, what: str, axis: int | None = None
+) -> tuple[Tensor, bool]:
+    """What a softmax or sigmoid was applied to, if it made `output`.
+
+    Args:
+        output: predictions.
+        from_logits: whether they are logits.
+        op_type: 'Softmax' or 'Sigmoid'.
+        what: the loss, for the warning.
+        axis: the axis of the classes.
+
+    Returns:
+        Logits and True, or `output` and `from_logits`.
+    """
+    op = output.op
+    if op.type != op_type:
+        return output, from_logits
+    if axis is not None and not _same_axis(axis, op.attrs["axis"], output.shape.rank):
+        return output, from_logits
+    if from_logits:
+        warnings.warn(
+            f'"`{what}` received `from_logits=True`, but the `output` argument was produced by a '
+            f"{op_type} activation and thus does not represent logits. Was this intended?",
+            stacklevel=3,
+        )
+    return op.inputs[0], True
+
+
+def _same_axis(one: int, two: int, rank: int | None) -> bool:
+    return one == two or (rank is not None and one % rank == two % rank)
+
+
+def _smoothed(truth: Tensor, smoothing: Any, target: Any) -> Tensor:
+    if isinstance(smoothing, (int, float)) and smoothing == 0:
+        return truth
+    smoothed: Tensor = truth * (1.0 - smoothing) + smoothing * target
+    return smoothed
+
+
+def _smoothed_classes(truth: Tensor, smoothing: Any, axis: int) -> Tensor:
+    if isinstance(smoothing, (int, float)) and smoothing == 0:
+        return truth
+    classes = elementwise.cast(array.shape(truth)[axis], truth.dtype)
+    return _smoothed(truth, smoothing, 1.0 / classes)
+
+
+def _shares(output: Tensor, axis: int) -> Tensor:
+    """Probabilities that sum to 1, kept away from 0 and 1."""
+    return clip(output / reduce.reduce_sum(output, axis, True), EPSILON, 1.0 - EPSILON)
+
+
+def categorical_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """-sum(label * log(probability)) over the classes.
+
+    Args:
+        y_true: probabilities of classes, `(..., classes)`.
+        y_pred: predicted ones, `(..., classes)`; they are divided by their sum.
+        from_logits: whether `y_pred` are logits.
+        label_smoothing: labels become (1 - this) label + this / classes.
+        axis: the axis of the classes.
+
+    Returns:
+        `(...)`, of the dtype of `y_pred`.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    truth, output = as_floats(y_true, y_pred)
+    truth = _smoothed_classes(truth, label_smoothing, axis)
+    output, known = logits_behind(output, from_logits, "Softmax", "categorical_crossentropy", axis)
+    if known:
+        return nn.softmax_cross_entropy_with_logits_v2(labels=truth, logits=output, axis=axis)
+    return elementwise.negative(
+        reduce.reduce_sum(truth * elementwise.log(_shares(output, axis)), axis)
+    )
+
+
+def categorical_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """The cross-entropy, each class's part times alpha (1 - probability)**gamma (Lin et al. 2018).
+
+    Args:
+        y_true, y_pred, from_logits, label_smoothing, axis: see `categorical_crossentropy`.
+        alpha: the weight of every class.
+        gamma: how much less examples count that are well predicted.
+    """
+    truth, output = as_floats(y_true, y_pred)
+    truth = _smoothed_classes(truth, label_smoothing, -1)
+    what = "categorical_focal_crossentropy"
+    output, known = logits_behind(output, from_logits, "Softmax", what, axis)
+    if known:
+        output = nn.softmax(output, axis)
+    shares = _shares(output, axis)
+    parts = elementwise.pow(1.0 - shares, gamma) * alpha * (-truth * elementwise.log(shares))
+    return reduce.reduce_sum(parts, axis)
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    axis: int = -1,
+    ignore_class: int | None = None,
+) -> Tensor:
+    """`categorical_crossentropy` of class indices.
+
+    Args:
+        y_true: integers `(...)` or `(..., 1)`, in [0, classes).
+        y_pred: probabilities `(..., classes)`.
+        from_logits: whether `y_pred` are logits.
+        axis: the axis of the classes.
+        ignore_class: labels of this class cost nothing, and are left out of means.
+
+    Returns:
+        `(...)`, of the dtype of `y_pred`.
+    """
+    output = convert_to_tensor(y_pred, name="y_pred")
+    if not output.dtype.is_floating:
+        output = elementwise.cast(output, float32)
+    target = elementwise.cast(convert_to_tensor(y_true, name="y_true"), int64)
+    what = "sparse_categorical_crossentropy"
+    output, known = logits_behind(output, from_logits, "Softmax", what, axis)
+    if not known:
+        output = elementwise.log(clip(output, EPSILON, 1.0 - EPSILON))
+    rank = output.shape.rank
+    if rank is not None and axis % rank != rank - 1:
+        order = [each for each in range(rank) if each != axis % rank]
+        output = array.transpose(output, [*order, axis % rank])
+    if rank is not None and target.shape.rank not in (rank - 1, None):
+        target = array.reshape(target, array.shape(output)[:-1])
+        target.set_shape(output.shape[:-1])
+    if ignore_class is None:
+        return nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=output)
+    valid = elementwise.not_equal(target, convert_to_tensor(ignore_class, int64))
+    known_target = indexing.where(valid, target, filling.zeros_like(target))
+    losses = nn.sparse_softmax_cross_entropy_with_logits(labels=known_target, logits=output)
+    masked = indexing.where(valid, losses, filling.zeros_like(losses))
+    record_of(masked.graph).masks[masked] = valid
+    return masked
+
+
+def _binary(truth: Tensor, output: Tensor, from_logits: bool) -> Tensor:
+    """The cross-entropy, element by element."""
+    output, known = logits_behind(output, from_logits, "Sigmoid", "binary_crossentropy")
+    if known:
+        return nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=output)
+    chance = clip(output, EPSILON, 1.0 - EPSILON)
+    right = truth * elementwise.log(chance + EPSILON)
+    return elementwise.negative(right + (1.0 - truth) * elementwise.log(1.0 - chance + EPSILON))
+
+
+def binary_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """The mean of -label * log(probability) - (1 - label) * log(1 - probability).
+
+    Args:
+        y_true: numbers in [0, 1], `(..., d)`.
+        y_pred: probabilities, `(..., d)`.
+        from_logits: whether `y_pred` are logits.
+        label_smoothing: labels are moved by half of this towards 1/2.
+        axis: the axis of the mean.
+
+    Returns:
+        `(...)`, of the dtype of `y_pred`.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    truth, output = as_floats(y_true, y_pred)
+    truth = _smoothed(truth, label_smoothing, 0.5)
+    return reduce.reduce_mean(_binary(truth, output, from_logits), axis)
+
+
+def binary_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """`binary_crossentropy`, each part times (1 - probability of the label)**gamma.
+
+    Lin et al. 2018, "Focal Loss for Dense Object Detection".
+
+    Args:
+        y_true, y_pred, from_logits, label_smoothing, axis: see `binary_crossentropy`.
+        apply_class_balancing: whether ones count `alpha` and zeros 1 - `alpha`.
+        alpha: the weight of class 1.
+        gamma: how much less examples count that are well predicted.
+    """
+    truth, output = as_floats(y_true, y_pred)
+    truth = _smoothed(truth, label_smoothing, 0.5)
+    chance = elementwise.sigmoid(output) if from_logits else output
+    likely = truth * chance + (1.0 - truth) * (1.0 - chance)
+    losses = elementwise.pow(1.0 - likely, gamma) * _binary(truth, output, from_logits)
+    if apply_class_balancing:
+        losses = (truth * alpha + (1.0 - truth) * (1.0 - alpha)) * losses
+    return reduce.reduce_mean(losses, axis)

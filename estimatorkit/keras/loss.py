@@ -1,0 +1,181 @@
+"""What losses of Keras are: `Loss`, and `LossFunctionWrapper`, which makes one of a function.
+
+A loss is called with labels, predictions and weights and gives one number; nothing is put into the
+collection LOSSES. Vectors are columns where weights are given, so that a weight counts as many
+examples as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.losses import compute_weighted_loss
+from estimatorkit.layers.weighting import aligned, match_ranks
+
+
+class Reduction:
+    """How the losses of a batch become one number.
+
+    AUTO and SUM_OVER_BATCH_SIZE: their weighted sum divided by their number. SUM: their weighted
+    sum. NONE: they do not.
+    """
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All values."""
+        return (cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE)
+
+    @classmethod
+    def validate(cls, key: Any) -> None:
+        """Raises ValueError where `key` is none of the values."""
+        if key not in cls.all():
+            raise ValueError(
+                explain(
+                    f"Invalid Reduction Key: {key}",
+                    expected="one of " + ", ".join(map(repr, cls.all())),
+                    received=repr(key),
+                )
+            )
+
+
+class Loss:
+    """A loss: subclass it, and say by `call(y_true, y_pred)` what each example costs.
+
+    Args:
+        reduction: a `Reduction`.
+        name: the name scope, and the name in configurations.
+
+    Raises:
+        ValueError: the reduction is none.
+    """
+
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        Reduction.validate(reduction)
+        self.reduction = reduction
+        self.name = name
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The losses of examples, `(batch, ...)`."""
+        raise NotImplementedError("Must be implemented in subclasses.")
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The loss.
+
+        Args:
+            y_true: labels `(batch, ...)`.
+            y_pred: predictions `(batch, ...)`; steps that are masked count nothing.
+            sample_weight: a scalar, or of the shape of the losses with 1 in any place; one
+                dimension less stands for a last one of 1.
+
+        Returns:
+            A scalar; with NONE the weighted losses.
+
+        Raises:
+            ValueError: shapes do not fit.
+        """
+        scope = (self.name or type(self).__name__).strip("_").replace("<lambda>", "lambda")
+        with get_default_graph().name_scope(scope):
+            losses = convert_to_tensor(self.call(y_true, y_pred), name="losses")
+            weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
+            return compute_weighted_loss(
+                *(losses, 1.0 if weights is None else weights),
+                loss_collection=None,
+                reduction=self.reduction,
+            )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments from which `from_config` makes an equal loss."""
+        return {"reduction": self.reduction, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Loss:
+        """A loss with the arguments that `get_config` gave, here or in TensorFlow."""
+        return cls(**{key: value for key, value in config.items() if key != "fn"})
+
+
+def masked_weights(
+    losses: Tensor, y_pred: Any, sample_weight: Any, reduction: str = Reduction.SUM
+) -> Any:
+    """Weights of losses without the steps that are masked in predictions or losses.
+
+    Args:
+        losses: one an example or step.
+        y_pred: the predictions.
+        sample_weight: weights, or None.
+        reduction: where it divides by the number of losses, what is left counts as much more.
+
+    Returns:
+        Weights; None for all 1.
+    """
+    masks = record_of(losses.graph).masks
+    tensors = [each for each in (y_pred, losses) if isinstance(each, Tensor) and each in masks]
+    if not tensors:
+        return sample_weight
+    weights = elementwise.cast(masks[tensors[0]], losses.dtype)
+    for each in tensors[1:]:
+        weights = weights * elementwise.cast(masks[each], losses.dtype)
+    if reduction in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE):
+        size = elementwise.cast(array.size(weights), weights.dtype)
+        weights = weights * elementwise.div_no_nan(size, reduce.reduce_sum(weights))
+    return weights if sample_weight is None else weights * aligned(sample_weight, weights)
+
+
+class LossFunctionWrapper(Loss):
+    """A loss of a function.
+
+    Args:
+        fn: gives losses from labels and predictions.
+        reduction, name: see `Loss`.
+        kwargs: what else the function is given.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str = Reduction.AUTO,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(reduction, name)
+        self.fn = fn
+        self._fn_kwargs = kwargs
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The function's losses; a last dimension of 1 may be missing in either."""
+        truth, guesses = match_ranks(y_true, y_pred)
+        return self.fn(truth, guesses, **self._fn_kwargs)
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        if sample_weight is not None:
+            weights = convert_to_tensor(sample_weight, name="sample_weight")
+            truth, guesses = match_ranks(y_true, y_pred)
+            if weights.shape.rank and truth.shape.rank == guesses.shape.rank == 1:
+                # Of vectors these functions give one number, which weights could not change.
+                y_true, y_pred = (array.expand_dims(each, -1) for each in (truth, guesses))
+            sample_weight = weights
+        return super().__call__(y_true, y_pred, sample_weight)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self._fn_kwargs}
+
+
+def plain_config(config: Any) -> Any:
+    """A name or config of TensorFlow's either format, with functions by their names alone.
+
+    Keras 2.15 writes a function as `{'class_name': 'function', 'config': 'mse', ...}`.
+    """
+    if isinstance(config, Mapping) and config.get("class_name") == "function":
+        return config["config"]
+    return config

@@ -1,0 +1,342 @@
+"""Losses as objects and by name, as `tf.keras.losses`.
+
+`loss` says what a `Loss` is; the classes here wrap the functions of `error_functions` and
+`crossentropy`. Names mean what stands in one fixed table, or the user's own
+(`layers.serialization`); nothing is imported by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras.crossentropy import (
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    sparse_categorical_crossentropy,
+)
+from estimatorkit.keras.error_functions import (
+    categorical_hinge,
+    cosine_similarity,
+    hinge,
+    huber,
+    kl_divergence,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    poisson,
+    squared_hinge,
+)
+from estimatorkit.keras.loss import Loss as Loss
+from estimatorkit.keras.loss import LossFunctionWrapper, Reduction, plain_config
+from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
+
+
+class _Plain(LossFunctionWrapper):
+    """A loss of a function without further arguments.
+
+    Args:
+        reduction: a `Reduction`.
+        name: the function's name by default.
+    """
+
+    _function: ClassVar[Callable[..., Tensor]]
+
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        function = type(self)._function
+        super().__init__(function, reduction, name or function.__name__)
+
+
+class MeanSquaredError(_Plain):
+    """The mean of squared errors (`mean_squared_error`)."""
+
+    _function = staticmethod(mean_squared_error)
+
+
+class MeanAbsoluteError(_Plain):
+    """The mean of absolute errors (`mean_absolute_error`)."""
+
+    _function = staticmethod(mean_absolute_error)
+
+
+class MeanAbsolutePercentageError(_Plain):
+    """The mean of absolute errors in per cent of labels (`mean_absolute_percentage_error`)."""
+
+    _function = staticmethod(mean_absolute_percentage_error)
+
+
+class MeanSquaredLogarithmicError(_Plain):
+    """The mean of squared errors of logarithms (`mean_squared_logarithmic_error`)."""
+
+    _function = staticmethod(mean_squared_logarithmic_error)
+
+
+class LogCosh(_Plain):
+    """The mean of log(cosh(error)) (`log_cosh`)."""
+
+    _function = staticmethod(log_cosh)
+
+
+class Poisson(_Plain):
+    """The Poisson loss of expected counts (`poisson`)."""
+
+    _function = staticmethod(poisson)
+
+
+class KLDivergence(_Plain):
+    """The Kullback-Leibler divergence of distributions (`kl_divergence`)."""
+
+    _function = staticmethod(kl_divergence)
+
+
+class Hinge(_Plain):
+    """The hinge loss of labels -1 and 1, or 0 and 1 (`hinge`)."""
+
+    _function = staticmethod(hinge)
+
+
+class SquaredHinge(_Plain):
+    """The squared hinge loss (`squared_hinge`)."""
+
+    _function = staticmethod(squared_hinge)
+
+
+class CategoricalHinge(_Plain):
+    """The hinge loss between classes (`categorical_hinge`)."""
+
+    _function = staticmethod(categorical_hinge)
+
+
+class Huber(LossFunctionWrapper):
+    """The Huber loss (`huber`).
+
+    Args:
+        delta: where it becomes linear.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self, delta: float = 1.0, reduction: str = Reduction.AUTO, name: str | None = "huber_loss"
+    ) -> None:
+        super().__init__(huber, reduction, name, delta=delta)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """Minus the cosine between labels and predictions (`cosine_similarity`).
+
+    Args:
+        axis: the axis of the vectors.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "cosine_similarity",
+    ) -> None:
+        super().__init__(cosine_similarity, reduction, name, axis=axis)
+
+
+class BinaryCrossentropy(LossFunctionWrapper):
+    """The cross-entropy of labels in {0, 1} (`binary_crossentropy`, with its arguments).
+
+    Args:
+        from_logits, label_smoothing, axis: see the function.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "binary_crossentropy",
+    ) -> None:
+        rest = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(binary_crossentropy, reduction, name, **rest)
+        self.from_logits = from_logits
+
+
+class BinaryFocalCrossentropy(LossFunctionWrapper):
+    """The focal cross-entropy of labels in {0, 1} (`binary_focal_crossentropy`).
+
+    Args:
+        apply_class_balancing, alpha, gamma, from_logits, label_smoothing, axis: see the function.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        apply_class_balancing: bool = False,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "binary_focal_crossentropy",
+    ) -> None:
+        rest = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        focus = {"apply_class_balancing": apply_class_balancing, "alpha": alpha, "gamma": gamma}
+        super().__init__(binary_focal_crossentropy, reduction, name, **focus, **rest)
+        self.from_logits = from_logits
+
+
+class CategoricalCrossentropy(LossFunctionWrapper):
+    """The cross-entropy of distributions over classes (`categorical_crossentropy`).
+
+    Args:
+        from_logits, label_smoothing, axis: see the function.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "categorical_crossentropy",
+    ) -> None:
+        rest = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(categorical_crossentropy, reduction, name, **rest)
+
+
+class CategoricalFocalCrossentropy(LossFunctionWrapper):
+    """The focal cross-entropy over classes (`categorical_focal_crossentropy`).
+
+    Args:
+        alpha, gamma, from_logits, label_smoothing, axis: see the function.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "categorical_focal_crossentropy",
+    ) -> None:
+        rest = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        focus = {"alpha": alpha, "gamma": gamma}
+        super().__init__(categorical_focal_crossentropy, reduction, name, **focus, **rest)
+        self.from_logits = from_logits
+
+
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """The cross-entropy of class indices (`sparse_categorical_crossentropy`).
+
+    Args:
+        from_logits, ignore_class: see the function.
+        reduction, name: see `Loss`.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        reduction: str = Reduction.AUTO,
+        name: str | None = "sparse_categorical_crossentropy",
+    ) -> None:
+        rest = {"from_logits": from_logits, "ignore_class": ignore_class}
+        super().__init__(sparse_categorical_crossentropy, reduction, name, **rest)
+
+
+mse = MSE = mean_squared_error
+mae = MAE = mean_absolute_error
+mape = MAPE = mean_absolute_percentage_error
+msle = MSLE = mean_squared_logarithmic_error
+kld = KLD = kullback_leibler_divergence = kl_divergence
+logcosh = log_cosh
+cosine = cosine_proximity = cosine_similarity
+
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    **{
+        each.__name__: each
+        for each in (
+            *(binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy),
+            *(categorical_focal_crossentropy, categorical_hinge, cosine_similarity, hinge, huber),
+            *(kl_divergence, log_cosh, mean_absolute_error, mean_absolute_percentage_error),
+            *(mean_squared_error, mean_squared_logarithmic_error, poisson),
+            *(sparse_categorical_crossentropy, squared_hinge),
+        )
+    },
+    **{"mse": mse, "MSE": mse, "mae": mae, "MAE": mae, "mape": mape, "MAPE": mape},
+    **{"msle": msle, "MSLE": msle, "kld": kld, "KLD": kld, "logcosh": log_cosh},
+    **{"kullback_leibler_divergence": kld, "cosine": cosine, "cosine_proximity": cosine},
+    **{"bce": binary_crossentropy, "BCE": binary_crossentropy, "huber_loss": huber},
+}
+"""Functions by their names."""
+
+_CLASSES = (
+    *(BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy),
+    *(CategoricalFocalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, Huber, KLDivergence),
+    *(LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError),
+    *(MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge),
+)
+_REGISTRY = Registry("loss function", {**FUNCTIONS, **{each.__name__: each for each in _CLASSES}})
+
+
+def get(identifier: Any) -> Any:
+    """What the argument `loss` means.
+
+    Args:
+        identifier: None, a name ('mse', 'MeanSquaredError'), a config, a function or a `Loss`.
+
+    Returns:
+        None, a function or a `Loss`.
+
+    Raises:
+        ValueError: it means nothing.
+    """
+    return _REGISTRY.get(plain_config(identifier))
+
+
+def serialize(loss: Any, use_legacy_format: bool = False) -> Any:
+    """The name of a function, or the class and config of a `Loss`.
+
+    Args:
+        loss: a function or a `Loss`.
+        use_legacy_format: accepted for TensorFlow's signature; there is one format.
+    """
+    return _REGISTRY.serialize(loss)
+
+
+def deserialize(
+    name: Any, custom_objects: Mapping[str, Any] | None = None, use_legacy_format: bool = False
+) -> Any:
+    """The function or `Loss` that a name or a config describes.
+
+    Args:
+        name: a name or a config.
+        custom_objects: the user's own, by name.
+        use_legacy_format: accepted for TensorFlow's signature; both formats are read.
+
+    Raises:
+        ValueError: the name is unknown. Nothing is imported by name.
+    """
+    return _REGISTRY.deserialize(plain_config(name), custom_objects)
+
+
+__all__ = [
+    *(each.__name__ for each in _CLASSES),
+    *("KLD", "Loss", "LossFunctionWrapper", "MAE", "MAPE", "MSE", "MSLE", "Reduction"),
+    *("binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "cosine"),
+    *("categorical_focal_crossentropy", "categorical_hinge", "cosine_proximity", "deserialize"),
+    *("cosine_similarity", "get", "hinge", "huber", "kl_divergence", "kld", "log_cosh", "logcosh"),
+    *("kullback_leibler_divergence", "mae", "mape", "mean_absolute_error", "mean_squared_error"),
+    *("mean_absolute_percentage_error", "mean_squared_logarithmic_error", "mse", "msle"),
+    *("poisson", "serialize", "sparse_categorical_crossentropy", "squared_hinge"),
+]
+__dir__ = listing(__name__)

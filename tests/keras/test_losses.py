@@ -1,0 +1,189 @@
+"""Keras's losses against TensorFlow 2.15.1's, their configurations, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops import array, nn
+from estimatorkit.core.session import Session
+from estimatorkit.keras import losses
+from estimatorkit.layers.call_record import record_of
+from tests.golden.snippets_losses import (
+    ARRAYS,
+    EXTREME,
+    FUNCTIONS,
+    KERAS,
+    REDUCTIONS,
+    from_probabilities,
+)
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "losses.json").read_text("utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches: Any, feed: Any = None) -> Any:
+    with Session() as session:
+        return session.run(fetches, feed)
+
+
+def check(found: dict[str, Any], golden: dict[str, Any], rtol: float = 1e-5) -> None:
+    assert sorted(found) == sorted(golden)
+    for name, expected in golden.items():
+        assert found[name].dtype == expected["dtype"], name
+        values = np.array([float(each) for each in expected["values"]])
+        np.testing.assert_allclose(
+            found[name], values.reshape(expected["shape"]), rtol, 1e-6, err_msg=name
+        )
+
+
+def test_every_loss_and_reduction_has_tensorflows_value() -> None:
+    made = {
+        f"{name}/{reduction}": make(losses, reduction)(*map(tf.constant, ARRAYS[arrays]))
+        for name, (arrays, make) in KERAS.items()
+        for reduction in REDUCTIONS
+    }
+    check(run(made), GOLDEN["keras"])
+
+
+def test_every_function_and_alias_has_tensorflows_value() -> None:
+    check(
+        run({name: loss(losses, ARRAYS) for name, loss in FUNCTIONS.items()}), GOLDEN["functions"]
+    )
+
+
+def test_probabilities_out_of_a_softmax_or_sigmoid_are_taken_by_their_logits() -> None:
+    found = run(from_probabilities(tf))
+    check(found, GOLDEN["from probabilities"])
+    assert found["categorical"][0] == 400.0  # -log(1e-7) = 16 is the most that a probability costs
+
+
+def test_the_gradient_of_a_sure_and_wrong_prediction_is_not_lost() -> None:
+    logits = tf.constant(EXTREME)
+    loss = losses.CategoricalCrossentropy()(np.eye(3)[:2], tf.nn.softmax(logits))
+    np.testing.assert_allclose(
+        run(tf.gradients(loss, logits)[0]), [[-0.5, 0, 0.5], [0.5, -0.5, 0]], atol=1e-6
+    )
+
+
+def test_a_softmax_along_another_axis_is_no_logits() -> None:
+    shares = tf.nn.softmax(tf.constant(ARRAYS["one hot"][1]), axis=0)
+    one_hot = ARRAYS["one hot"][0]
+    found = run(
+        [
+            losses.categorical_crossentropy(one_hot, shares),
+            losses.categorical_crossentropy(one_hot, array.identity(shares)),
+        ]
+    )
+    np.testing.assert_array_equal(*found)
+
+
+def test_logits_that_are_probabilities_are_warned_of() -> None:
+    shares = tf.nn.softmax(tf.constant(EXTREME))
+    with pytest.warns(UserWarning, match="does not represent logits"):
+        losses.categorical_crossentropy(np.eye(3)[:2], shares, from_logits=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        losses.categorical_crossentropy(np.eye(3)[:2], EXTREME, from_logits=True)
+
+
+@pytest.mark.parametrize("name", sorted(KERAS))
+def test_configurations_are_tensorflows_and_make_equal_losses(name: str) -> None:
+    loss = KERAS[name][1](losses, "sum")
+    golden = {key: value for key, value in GOLDEN["configs"][name].items() if key != "fn"}
+    assert loss.get_config() == golden
+    written = losses.serialize(loss)
+    assert written["class_name"] == GOLDEN["serialized"][name]["class_name"]
+    for each in (written, GOLDEN["serialized"][name]):
+        again = losses.deserialize(json.loads(json.dumps(each)))
+        assert type(again) is type(loss)
+        assert again.get_config() == golden
+
+
+def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
+    assert losses.get("mse") is losses.get("mean_squared_error") is losses.mean_squared_error
+    assert isinstance(losses.get("Huber"), losses.Huber)
+    assert losses.get({"class_name": "Huber", "config": {"delta": 2.0}})._fn_kwargs["delta"] == 2.0
+    assert losses.get(None) is None
+    assert losses.get(losses.hinge) is losses.hinge
+    assert losses.serialize(losses.mse) == "mean_squared_error"
+    assert losses.deserialize({"class_name": "function", "config": "mae"}) is losses.mae
+    with pytest.raises(ValueError, match="Unknown loss function: 'mean_squared_eror'") as error:
+        losses.get("mean_squared_eror")
+    assert "mean_squared_error" in str(error.value)
+    with pytest.raises(ValueError, match="Unknown loss function"):
+        losses.get("os.system")
+    with pytest.raises(ValueError, match="Could not interpret loss function identifier"):
+        losses.get(3)
+    own = losses.deserialize("mine", {"mine": losses.mse})
+    assert own is losses.mse
+
+
+def test_losses_of_ones_own() -> None:
+    class Cubed(losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return nn.relu(y_pred - y_true) ** 3.0
+
+    loss = Cubed(reduction=losses.Reduction.SUM, name="cubed")
+    value = loss(np.array([[1.0], [2.0]]), tf.constant([[3.0], [3.0]], tf.float64), [1.0, 10.0])
+    assert value.name.startswith("cubed/")
+    assert run(value) == 8.0 + 10.0
+    with pytest.raises(ValueError, match="Invalid Reduction Key: summ"):
+        Cubed(reduction="summ")
+    with pytest.raises(NotImplementedError):
+        losses.Loss()([1.0], [1.0])
+    function = losses.LossFunctionWrapper(losses.huber, name="h", delta=2.0)
+    assert run(function([[0.0]], [[1.0]])) == 0.5
+
+
+def test_masked_steps_cost_nothing_and_are_left_out_of_the_mean() -> None:
+    guesses = tf.constant(np.arange(12, dtype=np.float32).reshape(2, 3, 2))
+    labels = np.zeros((2, 3, 2), np.float32)
+    record_of().masks[guesses] = tf.constant([[True, True, False], [True, False, False]])
+    each = (np.arange(12).reshape(2, 3, 2) ** 2).mean(-1)
+    mask = np.array([[1, 1, 0], [1, 0, 0]])
+    weights = np.array([[1.0], [2.0]], np.float32)
+    found = run(
+        [
+            losses.MeanSquaredError()(labels, guesses),
+            losses.MeanSquaredError("sum")(labels, guesses, weights),
+        ]
+    )
+    np.testing.assert_allclose(found, [(each * mask).sum() / 3, (each * mask * weights).sum()])
+
+
+def test_columns_and_vectors_are_matched_by_example() -> None:
+    column, vector = np.array([[1.0], [2.0], [4.0]], np.float32), np.array([1.0, 1.0, 1.0])
+    loss = losses.MeanSquaredError("none")
+    weights = np.array([1.0, 2.0, 3.0], np.float32)
+    found = run(
+        [
+            loss(vector, column),
+            loss(column, vector),
+            loss(vector, column[:, 0], weights),
+            losses.MeanSquaredError()(vector, column),
+        ]
+    )
+    np.testing.assert_allclose(found[0], [0, 1, 9])
+    np.testing.assert_allclose(found[1], [0, 1, 9])
+    np.testing.assert_allclose(found[2], [0, 2, 27])
+    np.testing.assert_allclose(found[3], 10 / 3, rtol=1e-6)
+
+
+def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
+    with pytest.raises(ValueError, match="Shapes of y_true and y_pred are incompatible"):
+        losses.mean_squared_error(np.zeros(4), np.zeros((4, 1)))
+    with pytest.raises(ValueError, match="weights can not be broadcast"):
+        losses.MeanSquaredError()(np.zeros((4, 2)), np.zeros((4, 2)), np.ones(3))
