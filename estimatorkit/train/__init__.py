@@ -11,7 +11,8 @@ from estimatorkit.lazy import attach, names
 _PLACES = {
     **names(
         "estimatorkit.train.optimizers",
-        *("AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "FtrlOptimizer"),
+        *("AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer"),
+        "FtrlOptimizer",
         *("GradientDescentOptimizer", "MomentumOptimizer", "ProximalAdagradOptimizer"),
         *("ProximalGradientDescentOptimizer", "RMSPropOptimizer"),
     ),

@@ -1,8 +1,7 @@
 """The optimizers of `tf.compat.v1.train`.
 
 Each class is a constructor with TensorFlow's arguments that names an update rule and the values of
-its hyperparameters; `RuleOptimizer` does the rest. A hyperparameter is a number, a tensor, or a
-function without arguments that gives one of these when the operation is made.
+its hyperparameters; `RuleOptimizer` does the rest.
 """
 
 from __future__ import annotations
@@ -10,73 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.train import keras_rules
 from estimatorkit.train import optimizer_rules as rules
 from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizer_rules import UpdateRule
-
-
-class RuleOptimizer(Optimizer):
-    """An optimizer that is an update rule with values for its hyperparameters.
-
-    Args:
-        rule: the rule.
-        use_locking, name: see `Optimizer`.
-        hyperparameters: numbers, tensors, or functions without arguments, by name.
-        initial: what slots are filled with at first, where it is not 0.
-        suffixes: what follows the variable's name in a slot's name, where it is not `name`.
-    """
-
-    def __init__(
-        self,
-        rule: UpdateRule,
-        use_locking: bool,
-        name: str,
-        hyperparameters: Mapping[str, Any],
-        initial: Mapping[str, float] | None = None,
-        suffixes: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rule = rule
-        self._hyperparameters = dict(hyperparameters)
-        self._initial = dict(initial or {})
-        self._suffixes = dict(suffixes or {})
-        self._tensors: dict[str, Tensor] = {}
-
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for variable in var_list:
-            for slot in self._rule.slots:
-                suffix = self._suffixes.get(slot, self._name)
-                self._get_or_make_slot(variable, self._initial.get(slot, 0.0), slot, suffix)
-
-    def _prepare(self) -> None:
-        self._tensors = {name: self._tensor(name) for name in self._rule.hyperparameters}
-
-    def _tensor(self, name: str) -> Tensor:
-        value = self._hyperparameters[name]
-        if callable(value) and not isinstance(value, (Tensor, Variable)):
-            value = value()
-        if not isinstance(value, (Tensor, Variable)):
-            return convert_to_tensor(value, float32, name)
-        return convert_to_tensor(value)
-
-    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        return self._apply("Apply", var, grad)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return self._apply("SparseApply", var, grad.values, grad.indices)
-
-    def _apply(self, prefix: str, variable: Variable, *gradient: Tensor) -> Operation:
-        slots = [self._slots[slot][variable] for slot in self._rule.slots]
-        handles = [each.handle for each in (variable, *slots)]
-        inputs = [*handles, *gradient, *self._tensors.values()]
-        return registry.apply(prefix + self._rule.name, inputs)
+from estimatorkit.train.rule_optimizer import RuleOptimizer
 
 
 class GradientDescentOptimizer(RuleOptimizer):
@@ -284,7 +226,7 @@ class RMSPropOptimizer(RuleOptimizer):
             rule = rules.CENTERED_RMS_PROP if centered else rules.RMS_PROP
             hyperparameters["momentum"] = momentum
         elif _is_zero(momentum):
-            rule = rules.KERAS_CENTERED_RMS_PROP if centered else rules.KERAS_RMS_PROP
+            rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
         else:
             raise ValueError(
                 explain(
@@ -363,6 +305,57 @@ class FtrlOptimizer(RuleOptimizer):
         )
 
 
+class AdagradDAOptimizer(RuleOptimizer):
+    """Adagrad by dual averaging: for very sparse linear models, by l1 (Duchi et al. 2011).
+
+    With t the step, counted from 1: the gradient and its square are added up, and
+    w = -learning_rate sign(sum) max(|sum| - l1 t, 0) / (l2 learning_rate t + sqrt(sum of squares)).
+    Where a variable started is forgotten at the first step; sparse gradients change the rows that
+    they have.
+
+    Source: `tf.compat.v1.train.AdagradDAOptimizer`. Slots: 'gradient_accumulator',
+    'gradient_squared_accumulator'.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        global_step: the variable or tensor that counts the steps, from 0.
+        initial_gradient_squared_accumulator_value: what the second slot holds at first; positive.
+        l1_regularization_strength, l2_regularization_strength: not negative.
+        use_locking, name: see `Optimizer`.
+
+    Raises:
+        ValueError: `initial_gradient_squared_accumulator_value` is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        _positive(
+            initial_gradient_squared_accumulator_value,
+            or_zero=False,
+            argument="initial_gradient_squared_accumulator_value",
+        )
+        super().__init__(
+            rules.ADAGRAD_DUAL_AVERAGING,
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+                "step": lambda: cast(convert_to_tensor(global_step), float32) + 1.0,
+            },
+            {"gradient_squared_accumulator": initial_gradient_squared_accumulator_value},
+        )
+
+
 class ProximalGradientDescentOptimizer(RuleOptimizer):
     """Gradient descent, then l1's soft threshold and l2's shrinkage.
 
@@ -438,16 +431,14 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
 
 
-def _positive(initial_accumulator_value: float, or_zero: bool) -> None:
-    if initial_accumulator_value < 0 or (initial_accumulator_value == 0 and not or_zero):
-        raise ValueError(
-            f"initial_accumulator_value must be positive{' or zero' if or_zero else ''}: "
-            f"{initial_accumulator_value}"
-        )
+def _positive(value: float, or_zero: bool, argument: str = "initial_accumulator_value") -> None:
+    if value < 0 or (value == 0 and not or_zero):
+        raise ValueError(f"{argument} must be positive{' or zero' if or_zero else ''}: {value}")
 
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "FtrlOptimizer",

@@ -21,15 +21,22 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.core.x64 import x64
-from estimatorkit.train import optimizer_rules, optimizers
+from estimatorkit.train import contrib_rules, keras_rules, optimizer_rules, optimizers
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.update_rule import UpdateRule
 from tests.golden.golden_files import FOLDER
 
 FACTS = json.loads((FOLDER / "optimizers.json").read_text())
 CASES = list(FACTS["dense"])
-UpdateRule = optimizer_rules.UpdateRule
-RULES = [each for each in vars(optimizer_rules).values() if isinstance(each, UpdateRule)]
+
+RULES = [
+    each
+    for module in (optimizer_rules, keras_rules, contrib_rules)
+    for each in vars(module).values()
+    if isinstance(each, UpdateRule)
+    and (each is not optimizer_rules.ADAM or module is optimizer_rules)
+]
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +145,13 @@ def test_all_optimizers_of_the_golden_files_are_there() -> None:
 # -- the rules
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-@pytest.mark.parametrize("prefix", ["Apply", "SparseApply"])
+@pytest.mark.parametrize(
+    ("rule", "prefix"),
+    [
+        *((rule, "Apply") for rule in RULES),
+        *((rule, "SparseApply") for rule in RULES if rule.sparse_rows != "none"),
+    ],
+)
 def test_examples_of_the_rules(rule: UpdateRule, prefix: str) -> None:
     row = registry.lookup(prefix + rule.name)
     (case,) = row.cases()
@@ -183,7 +195,9 @@ def large_step(rule: UpdateRule) -> tuple[list[Any], int]:
     return [*state, gradient, indices, *hyperparameters], len(state)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule", [each for each in RULES if each.sparse_rows != "none"], ids=lambda rule: rule.name
+)
 def test_sparse_steps_make_nothing_of_the_tables_size(rule: UpdateRule) -> None:
     arguments, changed = large_step(rule)
     with x64():
@@ -196,7 +210,8 @@ def test_sparse_steps_make_nothing_of_the_tables_size(rule: UpdateRule) -> None:
     if rule.sparse_rows == "touched":
         assert large == ["scatter"] * changed
     else:
-        assert rule.name in ("Adam", "KerasRMSProp", "KerasCenteredRMSProp")
+        adams = {"Adam", "AdamWithAmsgrad", "Nadam", "NesterovAdam"}
+        assert rule.name in adams | {"KerasRMSProp", "KerasCenteredRMSProp", "AddSign", "PowerSign"}
         assert len(large) > changed
 
 
@@ -234,7 +249,7 @@ def test_indices_outside_the_table_and_no_indices_at_all_change_nothing() -> Non
     state = np.arange(6, dtype=np.float32).reshape(3, 2)
     for rule, others in (
         (optimizer_rules.GRADIENT_DESCENT, []),
-        (optimizer_rules.KERAS_RMS_PROP, [np.float32(0), np.float32(1e-12)]),
+        (keras_rules.RMS_PROP, [np.float32(0), np.float32(1e-12)]),
     ):
         slots = [np.zeros_like(state) for _ in rule.slots]
         for indices in ([-1, 3, 1], []):
