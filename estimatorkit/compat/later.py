@@ -17,7 +17,6 @@ _KERAS = "Keras models come with a later release; layers, losses and optimizers 
 _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
 _TPU = "use estimator.Estimator and RunConfig: JAX finds a TPU by itself"
 _RAGGED = "use a SparseTensor, or padding and sequence_mask"
-_EXPORT = "export of estimators comes with a later release; saved_model.simple_save is there"
 
 
 def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
@@ -63,12 +62,6 @@ SENTENCES: dict[str, str] = {
         "it comes with a later release; nn.conv2d, nn.max_pool and their relatives with "
         "get_variable do the work, and layers.dense is there",
     ),
-    **_later(
-        "estimator",
-        "EvalSpec TrainSpec train_and_evaluate",
-        "it comes with a later release; call train and evaluate in turn",
-    ),
-    **_later("estimator", "Exporter BestExporter FinalExporter LatestExporter", _EXPORT),
     **_later(
         "estimator",
         "BoostedTreesClassifier BoostedTreesRegressor",

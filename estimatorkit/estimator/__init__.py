@@ -12,6 +12,16 @@ _PLACES = {
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
+    # Training with evaluations
+    "experimental": "estimatorkit.estimator.experimental",
+    **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),
+    **names("estimatorkit.estimator.train_and_evaluate", "train_and_evaluate"),
+    **names(
+        "estimatorkit.estimator.exporters",
+        *("BestExporter", "Exporter", "FinalExporter", "LatestExporter"),
+    ),
+    **names("estimatorkit.estimator.early_stopping", "EarlyStopping"),
+    **names("estimatorkit.estimator.extenders", "add_metrics"),
     **{
         f"{family}{kind}": f"estimatorkit.premade.{module}:{family}{kind}"
         for family, module in (

@@ -210,7 +210,6 @@ def test_imports_of_what_is_absent_say_what_to_use(statement: str) -> None:
     ("name", "words"),
     [
         ("train.ClusterSpec", "later release"),
-        ("estimator.TrainSpec", "later release"),
         ("RaggedTensor", "SparseTensor"),
         ("contrib.tpu.TPUEstimator", "estimator.Estimator"),
         ("distribute.MirroredStrategy", "later release"),

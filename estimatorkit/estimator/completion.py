@@ -1,0 +1,145 @@
+"""`Completion`: the file in `model_dir` that says that a training has ended, and what came of it.
+
+It is written when the training has ended and again after each stage that follows, each time in one
+step; so a program that was killed at any moment goes on where it was, and one that is started again
+after the end gets the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.durable import write_durably
+from estimatorkit.train.log import logger
+
+FILE = "train_and_evaluate.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a training came to.
+
+    Attributes:
+        step: the global step at which it ended.
+        max_steps: the one at which it was to end; None where there was none.
+        reason: why it ended.
+        checkpoint: the name of its last checkpoint.
+        restored: the name of the best checkpoint, where the model goes back to it.
+        results: by label of an evaluation its metrics and exports (see `result_record`); None where
+            the last evaluations are still to come.
+    """
+
+    step: int
+    max_steps: int | None
+    reason: str
+    checkpoint: str
+    restored: str | None = None
+    results: Mapping[str, Any] | None = None
+
+    def write(self, model_dir: str) -> None:
+        """Writes the file."""
+        content = json.dumps({"version": _VERSION, **asdict(self)}, indent=1)
+        write_durably(Path(model_dir) / FILE, content.encode())
+
+    def is_of(self, max_steps: int | None, latest: str | None) -> bool:
+        """Whether it is about the training that is asked for, and nothing was trained since.
+
+        Args:
+            max_steps: where that training is to end.
+            latest: the path of the newest checkpoint.
+        """
+        newest = None if latest is None else os.path.basename(latest)
+        return self.max_steps == max_steps and newest in (
+            self.restored or self.checkpoint,
+            self.checkpoint,
+        )
+
+
+def read_completion(model_dir: str) -> Completion | None:
+    """Reads the file; None where there is none, or, with a warning, where it is damaged."""
+    path = Path(model_dir) / FILE
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError):
+        content = None
+    if isinstance(content, dict) and content.pop("version", None) == _VERSION:
+        fields = _checked(content)
+        if fields is not None:
+            return Completion(**fields)
+    logger.warning("%s is damaged or of another version; passed over", path)
+    return None
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "step": (int,),
+    "max_steps": (int, type(None)),
+    "reason": (str,),
+    "checkpoint": (str,),
+    "restored": (str, type(None)),
+    "results": (dict, type(None)),
+}
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any] | None:
+    if content.keys() != _KINDS.keys():
+        return None
+    if not all(isinstance(content[name], kinds) for name, kinds in _KINDS.items()):
+        return None
+    results = content["results"] or {}
+    whole = all(
+        isinstance(each, dict)
+        and isinstance(each.get("metrics"), dict)
+        and isinstance(each.get("exports"), list)
+        for each in results.values()
+    )
+    return content if whole else None
+
+
+def result_record(
+    metrics: Mapping[str, Any], exports: Sequence[Any], model_dir: str
+) -> dict[str, Any]:
+    """Metrics and exports of an evaluation as JSON holds them.
+
+    Args:
+        metrics: numbers and arrays of numbers, by name.
+        exports: what exporters returned; paths are stored relative to `model_dir`, of anything else
+            only that it was.
+        model_dir: the model's folder.
+    """
+    arrays = {name: np.asarray(value) for name, value in metrics.items()}
+    return {
+        "metrics": {
+            name: {"dtype": array.dtype.name, "value": array.tolist()}
+            for name, array in arrays.items()
+            if array.dtype.kind in "biuf"
+        },
+        "exports": [
+            os.path.relpath(os.fsdecode(each), model_dir) if isinstance(each, str | bytes) else None
+            for each in exports
+        ],
+    }
+
+
+def recorded_result(
+    record: Mapping[str, Any], model_dir: str
+) -> tuple[dict[str, Any], list[bytes | None]]:
+    """The metrics and exports of a `result_record`."""
+    metrics = {
+        name: np.asarray(each["value"], np.dtype(each["dtype"]))[()]
+        for name, each in record["metrics"].items()
+    }
+    exports = [
+        None if each is None else os.fsencode(os.path.join(model_dir, each))
+        for each in record["exports"]
+    ]
+    return metrics, exports

@@ -1,0 +1,24 @@
+"""`tf.estimator.experimental`: hooks that end trainings early or evaluate in their course."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    **names("estimatorkit.estimator.in_memory_evaluator", "InMemoryEvaluatorHook"),
+    **names(
+        "estimatorkit.estimator.stopping_hooks",
+        *("make_early_stopping_hook", "make_stop_at_checkpoint_step_hook"),
+        *("stop_if_higher_hook", "stop_if_lower_hook"),
+        *("stop_if_no_decrease_hook", "stop_if_no_increase_hook"),
+    ),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)

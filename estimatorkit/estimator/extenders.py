@@ -1,0 +1,165 @@
+"""`add_metrics` and `forward_features`: an estimator like another, with something more."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
+from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.export_outputs import PredictOutput
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+
+_METRIC_FN_ARGUMENTS = ("features", "labels", "predictions", "config")
+
+
+def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]]) -> Estimator:
+    """An estimator with more metrics (`tf.estimator.add_metrics`).
+
+    Args:
+        estimator: the estimator. The new one shares its `model_dir`.
+        metric_fn: of `features`, `labels`, `predictions` and `config`, any of them; gives (value,
+            update) pairs or metric objects by name. A name that is there already is replaced.
+
+    Raises:
+        ValueError: `metric_fn` takes other arguments.
+    """
+    names = list(inspect.signature(metric_fn).parameters)
+    unknown = [name for name in names if name not in _METRIC_FN_ARGUMENTS]
+    if unknown:
+        raise ValueError(
+            explain(
+                f"metric_fn ({metric_fn}) has following not expected args: {unknown}",
+                expected=f"any of {', '.join(_METRIC_FN_ARGUMENTS)}",
+                hint=did_you_mean(unknown[0], _METRIC_FN_ARGUMENTS),
+            )
+        )
+
+    def extend(spec: EstimatorSpec, features: Any, labels: Any, config: Any) -> EstimatorSpec:
+        if spec.mode != ModeKeys.EVAL:
+            return spec
+        values = (features, labels, spec.predictions, config)
+        known = dict(zip(_METRIC_FN_ARGUMENTS, values, strict=True))
+        added = metric_fn(**{name: known[name] for name in names})
+        return _with(spec, eval_metric_ops={**spec.eval_metric_ops, **added})
+
+    return _extended(estimator, extend)
+
+
+def forward_features(
+    estimator: Estimator,
+    keys: str | Sequence[str] | None = None,
+    sparse_default_values: Mapping[str, Any] | None = None,
+) -> Estimator:
+    """An estimator whose predictions hold features too (`tf.contrib.estimator.forward_features`).
+
+    So a key that each example carries comes back with its prediction, from `predict` and from
+    exported models.
+
+    Args:
+        estimator: the estimator. The new one shares its `model_dir`.
+        keys: which features; all by default.
+        sparse_default_values: for features that are sparse, by key the value of what is missing:
+            they are forwarded as dense tensors.
+
+    Raises:
+        ValueError: a key is no text, or is given twice. When the model is built: a feature is
+            missing or sparse, or a prediction has its name.
+    """
+    wanted = None if keys is None else [keys] if isinstance(keys, str) else list(keys)
+    defaults = dict(sparse_default_values or {})
+    for position, key in enumerate(wanted or ()):
+        if not isinstance(key, str):
+            raise ValueError(
+                f"All items in the given keys list should be string. There exist {key!r}."
+            )
+        if key in (wanted or ())[:position]:
+            raise ValueError(
+                f"All items in the given keys list should be unique. {key!r} is twice."
+            )
+
+    def extend(spec: EstimatorSpec, features: Any, labels: Any, config: Any) -> EstimatorSpec:
+        if spec.mode != ModeKeys.PREDICT:
+            return spec
+        if not isinstance(features, Mapping) or not isinstance(spec.predictions, Mapping):
+            raise ValueError(
+                explain(
+                    "features are forwarded by their names",
+                    expected="dicts of features and of predictions",
+                    received=f"{type(features).__name__} and {type(spec.predictions).__name__}",
+                )
+            )
+        added = {
+            key: _forwarded(key, features, spec.predictions, defaults)
+            for key in (features if wanted is None else wanted)
+        }
+        outputs = {
+            name: PredictOutput({**output.outputs, **added})
+            if isinstance(output, PredictOutput)
+            else output
+            for name, output in (spec.export_outputs or {}).items()
+        }
+        return _with(
+            spec,
+            predictions={**spec.predictions, **added},
+            export_outputs=outputs or spec.export_outputs,
+        )
+
+    return _extended(estimator, extend)
+
+
+def _forwarded(
+    key: str,
+    features: Mapping[str, Any],
+    predictions: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> Tensor:
+    if key not in features:
+        raise ValueError(
+            explain(
+                f"keys should be exist in features. Key {key!r} is not there",
+                expected=f"one of {', '.join(sorted(features))}",
+                hint=did_you_mean(key, features),
+            )
+        )
+    if key in predictions:
+        raise ValueError(
+            explain(
+                f"Cannot forward feature key ({key}). Since it does exist in predictions",
+                expected=f"none of {', '.join(sorted(predictions))}",
+                hint="choose features by keys=[...]",
+            )
+        )
+    feature = features[key]
+    if isinstance(feature, SparseTensor) and key in defaults:
+        dense: Tensor = sparse_tensor_to_dense(feature, default_value=defaults[key])
+        return dense
+    if key in defaults or not isinstance(feature, Tensor):
+        raise ValueError(
+            explain(
+                f"Feature ({key}) should be a " + ("SparseTensor" if key in defaults else "Tensor"),
+                received=type(feature).__name__,
+                hint="choose features by keys=[...], or give sparse_default_values={key: value}",
+            )
+        )
+    return feature
+
+
+def _extended(
+    estimator: Estimator, extend: Callable[[EstimatorSpec, Any, Any, Any], EstimatorSpec]
+) -> Estimator:
+    """An estimator whose specs are those of another, changed by a function."""
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
+        spec = estimator._call_model_fn(features, labels, mode, config)
+        return extend(spec, features, labels, config)
+
+    return Estimator(model_fn, estimator.model_dir, estimator.config, estimator.params)
+
+
+def _with(spec: EstimatorSpec, **changes: Any) -> EstimatorSpec:
+    return EstimatorSpec(**{**spec._asdict(), **changes})

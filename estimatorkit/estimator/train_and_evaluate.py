@@ -1,0 +1,284 @@
+"""`train_and_evaluate` in one process: one training, evaluated and exported at its checkpoints.
+
+The stages: train; evaluate the last checkpoint; go back to the best, where a hook asks for it; last
+exports. `completion.Completion` says which are done, so that each can be killed and taken up again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from estimatorkit.core.checkpoint import load_variable
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.estimator.completion import (
+    FILE,
+    Completion,
+    read_completion,
+    recorded_result,
+    result_record,
+)
+from estimatorkit.estimator.continuous_evaluation import (
+    EvaluatedTraining,
+    Evaluation,
+    EvaluationHook,
+    EvaluationListener,
+    EvaluationSchedule,
+    told,
+)
+from estimatorkit.estimator.early_stopping import EarlyStopping, go_back_to
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
+from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.log import ensure_visible, logger
+
+Results = dict[str, tuple[dict[str, Any], list[Any]]]
+
+
+def train_and_evaluate(
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
+) -> tuple[Any, Any]:
+    """Trains, evaluates checkpoints as they are saved, and exports (`tf.estimator`).
+
+    A checkpoint is evaluated when it is saved, unless the evaluation before it began less than
+    `throttle_secs` ago; the first one, of the model before its training, is not. The last one
+    always is, also if the training ends before `max_steps`. `RunConfig` says when checkpoints are
+    saved.
+
+    Differs from TensorFlow: exporters get their last call whatever ended the training; there may be
+    several `EvalSpec`s; where `max_steps` was reached by an earlier call, its results are returned
+    (TensorFlow returns None); a call that was killed is taken up where it was.
+
+    Args:
+        estimator: an `Estimator`.
+        train_spec: with what to train. With `max_steps` None, each call trains until the input
+            ends.
+        eval_spec: with what to evaluate, or a list of them, with names that differ.
+
+    Returns:
+        The metrics and the exporters' results (a list, in their order) of the last evaluation. Both
+        by name of the `EvalSpec` ('eval' where it has none) where a list was given.
+
+    Raises:
+        TypeError: an argument is of the wrong kind.
+        ValueError: names of evaluations or exporters are there twice, or TF_CONFIG is no JSON.
+        UnimplementedError: TF_CONFIG names more than one task.
+    """
+    specs = _checked(estimator, train_spec, eval_spec)
+    _check_one_process(os.environ.get("TF_CONFIG", ""))
+    ensure_visible()
+    results = _Run(estimator, train_spec, specs).results()
+    if isinstance(eval_spec, EvalSpec):
+        return results[eval_spec.label]
+    return (
+        {label: metrics for label, (metrics, _) in results.items()},
+        {label: exports for label, (_, exports) in results.items()},
+    )
+
+
+class _Run:
+    """One call of `train_and_evaluate`."""
+
+    def __init__(
+        self, estimator: Estimator, train_spec: TrainSpec, specs: Mapping[str, EvalSpec]
+    ) -> None:
+        self._estimator = estimator
+        self._model_dir = estimator.model_dir
+        self._train_spec = train_spec
+        self._specs = specs
+        self._evaluations = {label: Evaluation(estimator, spec) for label, spec in specs.items()}
+        self._hooks = [hook for hook in train_spec.hooks if isinstance(hook, EvaluationHook)]
+
+    def results(self) -> Results:
+        """The metrics and exports of the last evaluations, by label."""
+        latest = self._estimator.latest_checkpoint()
+        done = read_completion(self._model_dir)
+        if done is not None and not done.is_of(self._train_spec.max_steps, latest):
+            done = None
+        if done is not None and (stored := done.results) is not None:
+            if self._train_spec.max_steps is None:
+                done = None  # "until the input ends" is what is asked for, each time
+            elif stored.keys() == self._specs.keys():
+                return self._stored(done.reason, stored)
+        start = done.step if done is not None else _step_of(latest)
+        reasons = self._prepared(start)
+        if done is None:
+            done = self._trained(start, reasons)
+            done.write(self._model_dir)
+        return self._finished(done)
+
+    def _stored(self, reason: str, records: Mapping[str, Any]) -> Results:
+        logger.info(
+            "This training is done (%s): here are its results. To go on, raise max_steps; to "
+            "evaluate anew, remove %s.",
+            *(reason, os.path.join(self._model_dir, FILE)),
+        )
+        return {
+            label: recorded_result(record, self._model_dir) for label, record in records.items()
+        }
+
+    def _prepared(self, start: int) -> list[str]:
+        """Tells the hooks what is to come; returns their reasons not to train."""
+        training = EvaluatedTraining(self._estimator, self._train_spec, self._specs, start)
+        reasons = [hook.before_training(training) for hook in self._hooks]
+        return [reason for reason in reasons if reason is not None]
+
+    def _trained(self, start: int, reasons: list[str]) -> Completion:
+        """Trains, unless there is a reason not to; returns what it came to."""
+        max_steps = self._train_spec.max_steps
+        if not reasons:
+            config = self._estimator.config
+            logger.info(
+                "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
+                "Checkpoint frequency is determined based on RunConfig arguments: "
+                "save_checkpoints_steps %s or save_checkpoints_secs %s.",
+                *(config.save_checkpoints_steps, config.save_checkpoints_secs),
+            )
+            stops = _StopReasons()
+            listener = EvaluationListener(
+                self._estimator,
+                [
+                    (each, EvaluationSchedule(each.spec.throttle_secs, start, max_steps))
+                    for each in self._evaluations.values()
+                ],
+                self._hooks,
+            )
+            self._estimator.train(
+                input_fn=self._train_spec.input_fn,
+                max_steps=max_steps,
+                hooks=[*self._train_spec.hooks, stops],
+                saving_listeners=[*self._train_spec.saving_listeners, listener],
+            )
+            reasons = [*listener.stop_reasons, *stops.reasons, "the input has ended"]
+        latest = self._estimator._checkpoint_or_error()
+        step = _step_of(latest)
+        if max_steps is not None and step >= max_steps:
+            reasons = [f"step {max_steps} is reached"]
+        return Completion(step, max_steps, reasons[0], os.path.basename(latest))
+
+    def _finished(self, done: Completion) -> Results:
+        """Evaluates the last checkpoint, goes back to the best, and exports."""
+        logger.info("The training has ended at step %d: %s.", done.step, done.reason)
+        best = None
+        if done.restored is None:
+            self._evaluate(os.path.join(self._model_dir, done.checkpoint))
+            best = self._best()
+            if best is not None and os.path.basename(best) != done.checkpoint:
+                self._export(is_final=False)
+                done = replace(done, restored=os.path.basename(best))
+                done.write(self._model_dir)
+        if done.restored is not None:
+            best = best or self._best() or os.path.join(self._model_dir, done.restored)
+            logger.info("Going back to the best checkpoint, %s.", done.restored)
+            self._evaluate(go_back_to(self._model_dir, best))
+        self._export(is_final=True)
+        results: Results = {}
+        for label, evaluation in self._evaluations.items():
+            if evaluation.finished is not None:
+                results[label] = dict(evaluation.finished.metrics), evaluation.export_results
+        records = {
+            label: result_record(metrics, exports, self._model_dir)
+            for label, (metrics, exports) in results.items()
+        }
+        replace(done, results=records).write(self._model_dir)
+        return results
+
+    def _evaluate(self, checkpoint: str) -> None:
+        for evaluation in self._evaluations.values():
+            if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
+                told(self._hooks, evaluation.evaluate(checkpoint))
+
+    def _best(self) -> str | None:
+        best = [hook.best_checkpoint() for hook in self._hooks]
+        return next((each for each in best if each is not None), None)
+
+    def _export(self, is_final: bool) -> None:
+        for evaluation in self._evaluations.values():
+            evaluation.export(is_final)
+
+
+class _StopReasons(SessionRunHook):
+    """Keeps the reasons for which a training stops."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Takes the loop's own list: what stops it after this call is added to it."""
+        self.reasons = steps.stop
+
+
+def _step_of(checkpoint: str | None) -> int:
+    return 0 if checkpoint is None else int(load_variable(checkpoint, "global_step"))
+
+
+# -- checking arguments
+
+
+def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalSpec]:
+    """The `EvalSpec`s by label."""
+    specs = list(eval_spec) if isinstance(eval_spec, list) else [eval_spec]
+    for spec in specs or [None]:
+        _check_type("eval_spec", spec, EvalSpec)
+    _check_type("estimator", estimator, Estimator)
+    _check_type("train_spec", train_spec, TrainSpec)
+    labels = [spec.label for spec in specs]
+    if len(set(labels)) < len(labels):
+        raise ValueError(
+            explain(
+                "the evaluations must have names that differ",
+                expected="EvalSpec(name=...) with another name each",
+                received=", ".join(labels),
+            )
+        )
+    check_names([exporter.name for spec in specs for exporter in spec.exporters])
+    stopping = [hook for hook in train_spec.hooks if isinstance(hook, EarlyStopping)]
+    if len(stopping) > 1:
+        raise ValueError(
+            explain(
+                "there can be one EarlyStopping: one checkpoint is the best",
+                received=len(stopping),
+                hint="use stop_if_no_decrease_hook and its relatives beside it",
+            )
+        )
+    return dict(zip(labels, specs, strict=True))
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
+        )
+
+
+def _check_one_process(tf_config: str) -> None:
+    """Raises where TF_CONFIG wants more than this process."""
+    try:
+        content = json.loads(tf_config or "{}")
+        cluster = content.get("cluster", {})
+        tasks = sum(len(hosts) for hosts in cluster.values())
+        role = content.get("task", {}).get("type")
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise ValueError(
+            explain(
+                "TF_CONFIG cannot be read",
+                expected='a JSON object such as {"cluster": {"worker": ["host:2222"]}, "task": '
+                '{"type": "worker", "index": 0}}',
+                received=tf_config[:200],
+                hint=str(error),
+            )
+        ) from error
+    if tasks > 1 or role in ("evaluator", "ps"):
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                "train_and_evaluate runs in one process in this release",
+                expected="TF_CONFIG unset, or with one task",
+                received=f"{tasks} tasks, this one being {role!r}: {tf_config[:200]}",
+                hint="clusters come with a later release; unset TF_CONFIG to train here",
+            ),
+        )

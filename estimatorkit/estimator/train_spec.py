@@ -1,0 +1,174 @@
+"""`TrainSpec` and `EvalSpec`: with what `train_and_evaluate` trains, evaluates and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from estimatorkit.estimator.exporters import Exporter
+from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
+
+
+class _Train(NamedTuple):
+    input_fn: Callable[..., Any]
+    max_steps: int | None
+    hooks: tuple[SessionRunHook, ...]
+    saving_listeners: tuple[CheckpointSaverListener, ...]
+
+
+class TrainSpec(_Train):
+    """The training part of `train_and_evaluate` (`tf.estimator.TrainSpec`).
+
+    Args:
+        input_fn: as for `Estimator.train`.
+        max_steps: the global step to end at; None trains until the input ends or a hook stops it.
+        hooks: called around the steps; those of `early_stopping` belong here.
+        saving_listeners: called around the saving of checkpoints, before the evaluation.
+
+    Raises:
+        TypeError: `input_fn` is no function, or a hook or a listener is none.
+        ValueError: `max_steps` is not positive.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        input_fn: Callable[..., Any],
+        max_steps: int | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        saving_listeners: Iterable[CheckpointSaverListener] | None = None,
+    ) -> TrainSpec:
+        _check_input_fn(input_fn)
+        _check_positive("max_steps", max_steps)
+        return super().__new__(
+            cls,
+            input_fn,
+            max_steps,
+            _all_of(hooks, SessionRunHook, "hooks"),
+            _all_of(saving_listeners, CheckpointSaverListener, "saving_listeners"),
+        )
+
+
+class _Eval(NamedTuple):
+    input_fn: Callable[..., Any]
+    steps: int | None
+    name: str | None
+    hooks: tuple[SessionRunHook, ...]
+    exporters: tuple[Exporter, ...]
+    start_delay_secs: float
+    throttle_secs: float
+
+
+class EvalSpec(_Eval):
+    """The evaluating and exporting part of `train_and_evaluate` (`tf.estimator.EvalSpec`).
+
+    Args:
+        input_fn: as for `Estimator.evaluate`.
+        steps: how many batches; None for all. The default leaves out what comes after batch 100;
+            the log says so where that happens.
+        name: names the evaluation, where there are several: its numbers go to 'eval_NAME'.
+        hooks: called around the batches.
+        exporters: one or more `Exporter`s, called after each evaluation.
+        start_delay_secs: seconds that an evaluator of a cluster waits at first; one process does
+            not wait.
+        throttle_secs: seconds from the start of an evaluation to the next, at least. The last
+            checkpoint is evaluated in any case.
+
+    Raises:
+        TypeError: an argument is of the wrong kind.
+        ValueError: a number is out of its range, or two exporters have one name.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        input_fn: Callable[..., Any],
+        steps: int | None = 100,
+        name: str | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        exporters: Exporter | Iterable[Exporter] | None = None,
+        start_delay_secs: float = 120,
+        throttle_secs: float = 600,
+    ) -> EvalSpec:
+        _check_input_fn(input_fn)
+        _check_positive("steps", steps)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"`name` must be string, given: {name}")
+        for key, value in (
+            ("start_delay_secs", start_delay_secs),
+            ("throttle_secs", throttle_secs),
+        ):
+            if value < 0:
+                raise ValueError(f"Must specify {key} >= 0, given: {value}")
+        return super().__new__(
+            cls,
+            input_fn,
+            steps,
+            name,
+            _all_of(hooks, SessionRunHook, "hooks"),
+            _checked_exporters(exporters),
+            start_delay_secs,
+            throttle_secs,
+        )
+
+    @property
+    def label(self) -> str:
+        """What the evaluation is called where it must be called something."""
+        return self.name or "eval"
+
+
+def _check_input_fn(input_fn: Any) -> None:
+    if not callable(input_fn):
+        raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
+
+
+def _check_positive(name: str, value: int | None) -> None:
+    if value is not None and value <= 0:
+        raise ValueError(f"Must specify {name} > 0, given: {value}")
+
+
+def _all_of(given: Iterable[Any] | None, kind: type, what: str) -> tuple[Any, ...]:
+    members = tuple(given or ())
+    for member in members:
+        if not isinstance(member, kind):
+            raise TypeError(f"All {what} must be `{kind.__name__}` instances, given: {member}")
+    return members
+
+
+def _checked_exporters(given: Any) -> tuple[Exporter, ...]:
+    if not given:
+        return ()
+    exporters = [given] if isinstance(given, Exporter) else given
+    if not isinstance(exporters, Iterable) or not all(
+        isinstance(exporter, Exporter) for exporter in exporters
+    ):
+        raise TypeError(
+            "`exporters` must be an Exporter, an iterable of Exporter, or `None`, "
+            f"found {exporters}."
+        )
+    exporters = tuple(exporters)
+    check_names([exporter.name for exporter in exporters])
+    return exporters
+
+
+def check_names(names: Sequence[Any]) -> None:
+    """Checks the names of exporters, which name folders.
+
+    Raises:
+        ValueError: a name is empty, no text, or there twice.
+    """
+    for position, name in enumerate(names):
+        if not name:
+            raise ValueError(
+                "An Exporter cannot have a name that is `None` or empty. All exporter names: "
+                f"{list(names)}"
+            )
+        if not isinstance(name, str):
+            raise ValueError(f"An Exporter must have a string name. Given: {type(name)}")
+        if name in names[:position]:
+            raise ValueError(
+                "`exporters` must have unique names. Such a name cannot be `None`. All exporter "
+                f"names: {list(names)}"
+            )

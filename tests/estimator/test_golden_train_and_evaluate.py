@@ -1,0 +1,47 @@
+"""`train_and_evaluate` trains, evaluates and exports when TensorFlow does, and refuses the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_train_and_evaluate import ERRORS, SNIPPETS
+
+FILE = Path(__file__).parents[1] / "golden" / "train_and_evaluate.json"
+GOLDEN = json.loads(FILE.read_text("utf-8"))
+
+# What differs by intent: the last checkpoint is exported as such whatever ended the training.
+FINAL_EXPORTS = {
+    "input_ends": [["export", "final", 25, True]],
+    "no_max_steps": [["export", "final", 20, True]],
+}
+WORDS = {"latest: exports_to_keep": "`exports_to_keep`, if provided, must be a positive number"}
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.__name__)
+def test_the_story_is_the_same(snippet: Any, tmp_path: Path) -> None:
+    ours = snippet(tf, str(tmp_path))
+    theirs = dict(GOLDEN["snippets"][snippet.__name__])
+    extra = FINAL_EXPORTS.get(snippet.__name__, [])
+    if extra:
+        assert theirs["exports"][-1] is None
+        theirs["exports"] = [*theirs["exports"][:-1], "final"]
+    assert ours == {**theirs, "events": [*theirs["events"], *extra]}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_errors_are_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ours = error_of(lambda: ERRORS[name](tf))
+    theirs = GOLDEN["errors"][name]
+    assert ours is not None
+    assert ours["class"] == theirs["class"]
+    line = WORDS.get(name, theirs["first_line"].partition("<function")[0])
+    assert ours["first_line"].startswith(line.partition(" (<")[0])
