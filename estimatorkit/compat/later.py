@@ -46,7 +46,7 @@ SENTENCES: dict[str, str] = {
     "contrib.tpu": _TPU,
     "estimator.tpu": _TPU,
     "contrib.learn": _CANNED,
-    "contrib.estimator": "use estimator",
+    "contrib.estimator": "use estimator and estimator.experimental",
     "contrib.losses": "use losses",
     "contrib.metrics": "use metrics",
     "contrib.seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and "
@@ -68,7 +68,6 @@ SENTENCES: dict[str, str] = {
         "it comes with a later release; DNNClassifier, LinearClassifier and their regressors "
         "are there",
     ),
-    "estimator.SessionRunHook": "use train.SessionRunHook",
 }
 
 _KERAS_MODULES = (
@@ -89,7 +88,7 @@ MODULES: dict[str, Table] = {
         name: Table()
         for name in (
             *("contrib.cluster_resolver", "contrib.distribute"),
-            *("contrib.estimator", "contrib.learn.python.learn", "contrib.losses"),
+            "contrib.losses",
             *("contrib.metrics", "contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
             *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
         )

@@ -73,6 +73,14 @@ TOP = Table(
     },
 )
 
+# Of contrib.learn, whose estimators have `fit` and take other functions.
+_OLD_ESTIMATORS = {
+    name: f"use estimator.{name}: train, evaluate and predict; model_fn returns an EstimatorSpec"
+    for name in (
+        *("DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"),
+        *("DNNRegressor", "Estimator", "LinearClassifier", "LinearRegressor"),
+    )
+}
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
 
@@ -200,6 +208,49 @@ MODULES: dict[str, Table] = {
         ),
     ),
     "contrib.predictor": Table(behind=("estimatorkit.compat.predictor",)),
+    "contrib.estimator": Table(
+        behind=("estimatorkit.estimator.experimental",),
+        names={
+            **names("estimatorkit.estimator.extenders", "add_metrics", "forward_features"),
+            **names("estimatorkit.estimator.evaluation_records", "read_eval_metrics"),
+            **{
+                name: f"estimatorkit.estimator:{head}"
+                for name, head in (
+                    ("binary_classification_head", "BinaryClassHead"),
+                    ("logistic_regression_head", "LogisticRegressionHead"),
+                    ("multi_class_head", "MultiClassHead"),
+                    ("multi_head", "MultiHead"),
+                    ("multi_label_head", "MultiLabelHead"),
+                    ("regression_head", "RegressionHead"),
+                )
+            },
+            **names(
+                "estimatorkit.estimator",
+                *("BaselineEstimator", "DNNEstimator", "DNNLinearCombinedEstimator"),
+                "LinearEstimator",
+            ),
+        },
+    ),
+    **{
+        name: Table(behind=("estimatorkit.compat.contrib_learn",), instead=_OLD_ESTIMATORS)
+        for name in ("contrib.learn", "contrib.learn.python.learn", "contrib.learn.experiment")
+    },
+    **{
+        f"contrib.learn.{name}": Table(names={"run": "estimatorkit.compat.contrib_learn:run"})
+        for name in ("learn_runner", "python.learn.learn_runner")
+    },
+    **{
+        f"contrib.learn.{name}": Table(
+            names=names(
+                "estimatorkit.compat.contrib_learn", *("InputFnOps", "make_export_strategy")
+            )
+        )
+        for name in (
+            *("utils", "utils.saved_model_export_utils", "utils.input_fn_utils"),
+            *("python.learn.utils", "python.learn.utils.saved_model_export_utils"),
+            "python.learn.utils.input_fn_utils",
+        )
+    },
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(

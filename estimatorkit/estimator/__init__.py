@@ -22,6 +22,15 @@ _PLACES = {
     ),
     **names("estimatorkit.estimator.early_stopping", "EarlyStopping"),
     **names("estimatorkit.estimator.extenders", "add_metrics"),
+    # What TensorFlow has here as well as in `train`
+    **names(
+        "estimatorkit.train",
+        *("CheckpointSaverHook", "CheckpointSaverListener", "FeedFnHook", "FinalOpsHook"),
+        *("GlobalStepWaiterHook", "LoggingTensorHook", "NanLossDuringTrainingError"),
+        *("NanTensorHook", "ProfilerHook", "SecondOrStepTimer", "SessionRunArgs"),
+        *("SessionRunContext", "SessionRunHook", "SessionRunValues", "StepCounterHook"),
+        *("StopAtStepHook", "SummarySaverHook"),
+    ),
     **{
         f"{family}{kind}": f"estimatorkit.premade.{module}:{family}{kind}"
         for family, module in (

@@ -345,12 +345,16 @@ def _check_compare_fn(compare_fn: Any) -> None:
 
 
 def _exports(folder: Path) -> list[Path]:
-    """The exports in a folder, the newest by their names first."""
+    """The exports in a folder, the newest by their names first. An empty one was never written."""
     try:
         entries = [entry for entry in folder.iterdir() if entry.is_dir()]
     except FileNotFoundError:
         return []
-    versions = [entry for entry in entries if len(entry.name) == 10 and entry.name.isdigit()]
+    versions = [
+        entry
+        for entry in entries
+        if len(entry.name) == 10 and entry.name.isdigit() and any(entry.iterdir())
+    ]
     return sorted(versions, key=lambda entry: int(entry.name), reverse=True)
 
 

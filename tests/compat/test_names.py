@@ -191,7 +191,7 @@ LATER_IMPORTS = {
     "from {0}.keras.layers import Conv2D": "tf.keras.layers.Conv2D .* later release",
     "from {0}.keras.models import Sequential": "tf.keras.models.Sequential .* later release",
     "from {0}.python.keras.layers import Dense": "later release",
-    "from {0}.contrib.learn.python.learn import learn_runner": "use estimator",
+    "from {0}.contrib.learn.python.learn import DNNClassifier": "use estimator",
     "import {0}.keras.nothing": "tf.keras.nothing is not part",
     "import {0}.Session": "tf.Session is not a module; use `from",
     "from {0} import Sesion": "did you mean 'Session'",
