@@ -10,6 +10,8 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
+    "backend": "estimatorkit.keras.backend",
+    "callbacks": "estimatorkit.keras.callbacks",
     "losses": "estimatorkit.keras.losses",
     "metrics": "estimatorkit.keras.metrics",
     **names("estimatorkit.keras"),
