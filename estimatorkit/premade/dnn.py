@@ -122,7 +122,7 @@ def dnn_part(
             rate = LEARNING_RATE
         return get_optimizer_by_name(optimizer, rate, version=version)
 
-    return Part(logits, chosen_optimizer)
+    return Part(logits, chosen_optimizer, "dnn")
 
 
 def _checked_units(hidden_units: Any) -> tuple[int, ...]:

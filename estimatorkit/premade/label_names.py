@@ -1,23 +1,21 @@
 """Labels as strings: looking them up in a vocabulary, and naming predicted classes.
 
 Strings live on the host, so these are host ops: one before the training step (`label_ids`), two
-after a prediction (`class_names`, `all_class_names`). A run that does not fetch what they give does
-not run them.
+after a prediction (`class_names`, `all_class_names`, which `core.ops.class_names` has).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import int64, string
+from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.ops.class_names import all_class_names, class_names
 from estimatorkit.core.registry import Case, Spec, register
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
 Vocabulary = tuple[bytes, ...]
@@ -95,20 +93,6 @@ def _strings(*values: bytes) -> NDArray[Any]:
     return result
 
 
-def _class_names(ids: NDArray[Any], names: Vocabulary) -> NDArray[Any]:
-    return _strings(*names)[ids]  # type: ignore[no-any-return]
-
-
-def _all_class_names(ids: NDArray[Any], names: Vocabulary) -> NDArray[Any]:
-    return np.tile(_strings(*names), (ids.shape[0], 1))
-
-
-def _infer_all(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-    dims = inputs[0].shape.dims
-    shape = UNKNOWN if dims is None else TensorShape((dims[0], len(attrs["names"])))
-    return [Spec(string, shape)]
-
-
 _NAMES = (b"a", b"b", b"c")
 _IDS = np.array([[2], [0]], np.int64)
 
@@ -120,24 +104,6 @@ register(
     gradient=None,
     cases=lambda: [Case((_strings(b"c", b"a")[:, None],), {"vocabulary": _NAMES}, _IDS)],
 )
-register(
-    "ClassNames",
-    _class_names,
-    where="host",
-    infer=lambda inputs, attrs: [Spec(string, inputs[0].shape)],
-    gradient=None,
-    cases=lambda: [Case((_IDS,), {"names": _NAMES}, _strings(b"c", b"a")[:, None])],
-)
-register(
-    "AllClassNames",
-    _all_class_names,
-    where="host",
-    infer=_infer_all,
-    gradient=None,
-    cases=lambda: [
-        Case((_IDS,), {"names": _NAMES}, np.stack([_strings(*_NAMES), _strings(*_NAMES)]))
-    ],
-)
 
 
 def label_ids(labels: Tensor, vocabulary: Vocabulary) -> Tensor:
@@ -148,11 +114,4 @@ def label_ids(labels: Tensor, vocabulary: Vocabulary) -> Tensor:
     return make("LabelIds", {"labels": labels}, {"vocabulary": vocabulary}, "class_id_lookup")
 
 
-def class_names(class_ids: Tensor, names: Vocabulary) -> Tensor:
-    """The name of each class, in the shape of `class_ids`."""
-    return make("ClassNames", {"class_ids": class_ids}, {"names": names}, "classes")
-
-
-def all_class_names(class_ids: Tensor, names: Vocabulary) -> Tensor:
-    """All names, once for each row of `class_ids`: `(batch, classes)`."""
-    return make("AllClassNames", {"class_ids": class_ids}, {"names": names}, "all_classes")
+__all__ = ["Vocabulary", "all_class_names", "as_vocabulary", "class_names", "label_ids"]

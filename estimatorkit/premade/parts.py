@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import trainable_variables
@@ -35,10 +36,13 @@ class Part:
     Attributes:
         logits: `logits(features, mode, units)`, float32 `(batch, units)`.
         optimizer: makes what trains the variables that `logits` makes.
+        scope: what version 1's names of an optimizer's own variables begin with, where the part is
+            the only one.
     """
 
     logits: Callable[[Any, str, int], Tensor]
     optimizer: Callable[[], Optimizer]
+    scope: str = ""
 
 
 class Premade(Estimator):
@@ -73,14 +77,18 @@ class Premade(Estimator):
                 )
             )
         super().__init__(
-            model_fn=_model_fn(head, parts),
+            model_fn=_model_fn(head, parts, self._version),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
         )
 
 
-def _model_fn(head: Head, parts: Sequence[Part]) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[..., EstimatorSpec]:
+    only = parts[0].scope if len(parts) == 1 else ""
+    # TensorFlow 1 has `dnn/head/beta1_power`.
+    scope = None if version == 2 else "/".join(filter(None, [only, head.name or "head", ""]))
+
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         terms: list[Tensor] = []
         trained: list[tuple[Optimizer, list[Any]]] = []
@@ -94,19 +102,22 @@ def _model_fn(head: Head, parts: Sequence[Part]) -> Callable[..., EstimatorSpec]
             mode,
             elementwise.add_n(terms) if len(terms) > 1 else terms[0],
             labels,
-            train_op_fn=(lambda loss: _minimize(loss, trained)) if trained else None,
+            train_op_fn=(lambda loss: _minimize(loss, trained, scope)) if trained else None,
         )
 
     return model_fn
 
 
-def _minimize(loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]]) -> Operation:
+def _minimize(
+    loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]], scope: str | None
+) -> Operation:
     """One operation for the updates of all parts; the global step is counted by the last."""
     *others, (last, variables) = trained
-    updates = [optimizer.minimize(loss, var_list=own) for optimizer, own in others]
-    step = get_or_create_global_step()
-    updates.append(last.minimize(loss, global_step=step, var_list=variables))
-    operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
+    with get_default_graph().name_scope(scope):
+        updates = [optimizer.minimize(loss, var_list=own) for optimizer, own in others]
+        step = get_or_create_global_step()
+        updates.append(last.minimize(loss, global_step=step, var_list=variables))
+        operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
     return operation
 
 

@@ -1,0 +1,152 @@
+"""The premade estimators on census columns against TensorFlow 2.15.1.
+
+The programs are those of `tests/golden/snippets_premade.py`: 100 steps from the same weights and
+batches; losses, variables, metrics and predictions are compared with `tests/golden/premade.json`.
+Names of optimizer variables differ by intent, see `SLOTS`. Most of the time is XLA's compilations,
+so cases that differ in training only are not evaluated again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+import estimatorkit.compat.v1 as tf_v1
+from estimatorkit.train.optimizers import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    FtrlOptimizer,
+    MomentumOptimizer,
+)
+from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from tests.golden import snippets_premade as snippets
+from tests.premade import model_graphs as graphs
+
+FACTS = json.loads((Path(__file__).parents[1] / "golden" / "premade.json").read_text())
+ROWS = FACTS["rows"]
+FEATURES, LABELS = snippets.features_of(ROWS), snippets.labels_of(ROWS)
+TEST = np.arange(snippets.TRAINING_ROWS, snippets.ROWS)
+# The numbers of Keras's optimizers, in those of `train`.
+KERAS = SimpleNamespace(
+    Adagrad=lambda rate: AdagradOptimizer(rate, epsilon=1e-7),
+    Adam=lambda rate, beta_2=0.999, epsilon=1e-7: AdamOptimizer(rate, 0.9, beta_2, epsilon),
+    Ftrl=lambda rate, l1_regularization_strength=0.0: FtrlOptimizer(
+        rate, l1_regularization_strength=l1_regularization_strength
+    ),
+    RMSprop=lambda rate: get_optimizer_by_name("RMSProp", rate),
+    SGD=lambda rate, momentum, nesterov: MomentumOptimizer(rate, momentum, use_nesterov=nesterov),
+)
+TF = SimpleNamespace(
+    feature_column=tf.feature_column,
+    estimator=tf.estimator,
+    keras=SimpleNamespace(optimizers=SimpleNamespace(legacy=KERAS)),
+    compat=SimpleNamespace(v1=tf_v1),
+)
+# What this package calls a slot that Keras calls so.
+SLOTS = {
+    "Adagrad/accumulator": "Adagrad",
+    "Adam/m": "Adam",
+    "Adam/v": "Adam_1",
+    "Ftrl/accumulator": "Ftrl",
+    "Ftrl/linear": "Ftrl_1",
+    "RMSprop/rms": "RMSProp",
+    "SGD/momentum": "Momentum",
+}
+# Evaluated and used for predictions; the others would compile the same once more.
+EVALUATED = (
+    *("dnn_classifier_names_weighted", "dnn_regressor_two"),
+    *("linear_classifier_mean_none", "linear_regressor_rmsprop", "combined_classifier_keras"),
+    *("combined_classifier_batch_norm", "baseline_classifier_adam", "baseline_regressor_weighted"),
+    *("dnn_estimator_multi_label", "dnn_estimator_multi_head", "linear_estimator_poisson"),
+    *("baseline_estimator_logistic", "combined_estimator_thresholds"),
+    *("v1_dnn_classifier", "v1_linear_regressor", "v1_combined_classifier"),
+)
+
+
+def canonical(name: str) -> str | None:
+    """A variable's name without what differs by intent; None for hyperparameters."""
+    if re.match(r"beta\d_power", name):
+        return None
+    if not name.startswith("training"):
+        # The partitioners of TensorFlow 1's estimators cut names of slots.
+        return re.sub("/(part|t)_0/", "/", name)
+    _, optimizer, *rest = name.split("/")
+    if len(rest) == 1:
+        return None
+    return "/".join([*rest[:-1], SLOTS[f"{optimizer}/{rest[-1]}"]])
+
+
+def taken(values: Any, rows: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: each[rows] for key, each in values.items()}
+    return values[rows]
+
+
+@pytest.mark.parametrize("name", snippets.CASES)
+def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
+    case, facts = snippets.CASES[name], FACTS["cases"][name]
+    estimator = case.build(TF, tmp_path)
+    labels = LABELS[case.labels]
+    trained = graphs.train(estimator, FEATURES, labels, snippets.batches(), snippets.initial_values)
+    assert trained.trainable == facts["trainable"]
+    np.testing.assert_allclose(trained.losses[0], facts["losses"][0], rtol=1e-6)
+    np.testing.assert_allclose(trained.losses, facts["losses"], rtol=1e-4, atol=1e-6)
+    final = {canonical(key): value for key, value in trained.final.items()}
+    expected = {canonical(key): value for key, value in facts["variables"].items()}
+    assert set(final) | {None} == set(expected) | {None}
+    for key, (dtype, shape, total, magnitude) in expected.items():
+        if key is None:
+            continue
+        value = final[key].astype(np.float64)
+        if name == "dnn_classifier_keras_sgd" and key.endswith("/Momentum"):
+            value = value * -0.05  # Keras keeps the steps, `train` the gradients
+        assert (str(final[key].dtype), list(value.shape)) == (dtype, shape), key
+        np.testing.assert_allclose(
+            [value.sum(), np.abs(value).sum()],
+            [total, magnitude],
+            rtol=1e-4,
+            atol=1e-5 * max(magnitude, 1.0),
+            err_msg=key,
+        )
+    if name in EVALUATED:
+        check_evaluation(estimator, labels, trained.final, facts["metrics"])
+        check_predictions(estimator, trained.final, facts["predictions"])
+
+
+def check_evaluation(
+    estimator: Any, labels: Any, values: graphs.Values, expected: dict[str, float]
+) -> None:
+    found, _ = graphs.evaluate(
+        *(estimator, taken(FEATURES, TEST), taken(labels, TEST)),
+        *(snippets.EVAL_BATCH_SIZE, values),
+    )
+    assert set(found) == set(expected)
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5, err_msg=key)
+
+
+def check_predictions(estimator: Any, values: graphs.Values, facts: dict[str, Any]) -> None:
+    rows = TEST[: snippets.PREDICT_ROWS]
+    predictions = graphs.predict(estimator, taken(FEATURES, rows), values)
+    found = {
+        "|".join(key) if isinstance(key, tuple) else key: value
+        for key, value in predictions.items()
+    }
+    assert list(found) == list(facts)
+    for key, expected in facts.items():
+        assert list(found[key].shape) == expected["shape"], key
+        if expected["dtype"] == "bytes":
+            assert [[each.decode() for each in row] for row in found[key]] == expected["values"]
+            continue
+        assert str(found[key].dtype) == expected["dtype"], key
+        values_here = found[key].reshape(len(rows), -1)
+        np.testing.assert_allclose(
+            values_here, expected["values"], rtol=1e-5, atol=1e-5, err_msg=key
+        )
