@@ -323,6 +323,7 @@ _PLACES: dict[str, str] = {
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
+    **names("estimatorkit.estimator.predictor", "load_predictor"),
     **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),
     **names("estimatorkit.estimator.train_and_evaluate", "train_and_evaluate"),
     **names("estimatorkit.premade.dnn", "DNNClassifier", "DNNRegressor"),

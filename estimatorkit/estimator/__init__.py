@@ -12,6 +12,7 @@ _PLACES = {
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
+    **names("estimatorkit.estimator.predictor", "load_predictor"),
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
     **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),

@@ -12,6 +12,12 @@ _PLACES = {
         *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput"),
         "RegressionOutput",
     ),
+    **names(
+        "estimatorkit.estimator.serving_inputs",
+        *("ServingInputReceiver", "SupervisedInputReceiver", "TensorServingInputReceiver"),
+        *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
+        "serving_input_receiver_fn_from_columns",
+    ),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -1,0 +1,361 @@
+"""`export_saved_model` and `load_predictor`: folders, signatures, answers, kinds of models."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core import errors
+from estimatorkit.estimator import export as exports
+from estimatorkit.estimator.exporting import (
+    experimental_export_all_saved_models,
+    export_saved_model,
+)
+from estimatorkit.estimator.predictor import Predictor, load_predictor
+from estimatorkit.estimator.serving_inputs import build_raw_supervised_input_receiver_fn
+from tests.estimator.exported import batch, classifier, export, input_fn
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A trained classifier."""
+    return classifier(tmp_path_factory.mktemp("classifier"))
+
+
+@pytest.fixture(scope="module")
+def folder(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its export, fed with features."""
+    return export(model, tmp_path_factory.mktemp("features"))
+
+
+@pytest.fixture(scope="module")
+def parsing(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its export, fed with Examples."""
+    return export(model, tmp_path_factory.mktemp("examples"), parse=True)
+
+
+# -- answers
+
+
+def test_predictor_answers_as_the_estimator(model: Any, folder: Path) -> None:
+    expected = list(model.predict(input_fn))
+    with load_predictor(folder) as predictor:
+        found = predictor(batch(0, 24), signature="predict")
+        assert set(found) == set(expected[0])
+        for key, values in found.items():
+            wanted = np.stack([each[key] for each in expected])
+            assert values.dtype == wanted.dtype
+            if values.dtype.kind == "f":
+                np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=1e-6)
+            else:
+                np.testing.assert_array_equal(values, wanted)
+        assert predictor.signatures["serving_default"].outputs.keys() == found.keys()
+
+
+def test_batches_of_any_size_take_few_compilations(folder: Path) -> None:
+    with load_predictor(folder) as predictor:
+        whole = predictor(batch(0, 24))["logits"]
+        for size in (1, 2, 3, 5, 7, 8, 13, 16):
+            found = predictor(batch(0, size))["logits"]
+            np.testing.assert_allclose(found, whole[:size], rtol=1e-5, atol=1e-6)
+        counts = predictor._sessions[predictor.signature().graph].state.compilations
+        assert sum(counts.values()) == 6  # batches of 1, 2, 4, 8, 16 and 32
+
+
+def test_examples_are_parsed_and_classified(parsing: Path, model: Any) -> None:
+    features = {"x": [0.5, 1.0, -1.0], "word": [b"a"], "name": [b"v"]}
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.extend(features["x"])
+    for key in ("word", "name"):
+        example.features.feature[key].bytes_list.value.extend(features[key])
+
+    def one() -> tf.Dataset:
+        rows = {key: np.array([value]) for key, value in features.items()}
+        rows["x"] = rows["x"].astype(np.float32)
+        return tf.data.Dataset.from_tensor_slices(rows).batch(1)
+
+    (expected,) = model.predict(one)
+    with load_predictor(parsing) as predictor:
+        found = predictor({"inputs": [example.SerializeToString()]})
+        assert found["classes"].tolist() == [[b"0", b"1", b"2"]]
+        np.testing.assert_allclose(found["scores"][0], expected["probabilities"], rtol=1e-5)
+        methods = {name: each.method for name, each in predictor.signatures.items()}
+    assert methods == {
+        "serving_default": "tensorflow/serving/classify",
+        "classification": "tensorflow/serving/classify",
+        "predict": "tensorflow/serving/predict",
+    }
+
+
+def test_each_device_segment_is_stablehlo_of_any_batch(folder: Path) -> None:
+    import jax.export
+
+    content = json.loads((folder / "signature.json").read_text())
+    assert [graph["rows_alone"] for graph in content["graphs"]] == [True]
+    (file,) = content["graphs"][0]["modules"].values()
+    program = jax.export.deserialize(bytearray((folder / "serving" / file).read_bytes()))
+    assert {str(each.shape[0]) for each in program.out_avals} == {"batch"}
+    assert program.platforms == ("cpu", "cuda", "tpu")
+
+
+def test_example_request_is_answered_by_the_example_response(folder: Path) -> None:
+    request = json.loads((folder / "example_request.json").read_text())
+    response = json.loads((folder / "example_response.json").read_text())
+    assert request["signature_name"] == "serving_default"
+    rows = request["instances"]
+    assert [row["word"][0] for row in rows] == ["a", "a", "a"]  # a word that the model knows
+    with load_predictor(folder) as predictor:
+        found = predictor({key: [row[key] for row in rows] for key in rows[0]})
+    wanted = [row["probabilities"] for row in response["predictions"]]
+    np.testing.assert_allclose(found["probabilities"], wanted, rtol=1e-4)
+
+
+def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    os.rename(folder, moved)
+    program = (
+        "import sys, json, numpy as np\n"
+        "import estimatorkit as ek\n"
+        "predictor = ek.load_predictor(sys.argv[1])\n"
+        "found = predictor({'x': [[1., 2., 3.]], 'word': [['a']], 'name': ['u']})\n"
+        "print(json.dumps([found['probabilities'].shape, sorted(sys.modules)]))\n"
+    )
+    try:
+        command = [sys.executable, "-c", program, str(moved)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        os.rename(moved, folder)
+    assert run.returncode == 0, run.stderr
+    shape, modules = json.loads(run.stdout)
+    assert shape == [1, 3]
+    premade = {name for name in modules if "premade" in name or "tests" in name}
+    assert not premade
+
+
+def test_predictors_are_used_from_several_threads(folder: Path) -> None:
+    with load_predictor(folder) as predictor:
+        expected = predictor(batch(0, 8))["logits"]
+        wrong: list[Any] = []
+
+        def ask(start: int) -> None:
+            for _ in range(20):
+                found = predictor(batch(start, start + 1))["logits"]
+                if not np.allclose(found[0], expected[start], atol=1e-6):
+                    wrong.append((start, found))
+
+        threads = [threading.Thread(target=ask, args=(start,)) for start in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert not wrong
+
+
+def test_wrong_requests_say_what_is_wanted(folder: Path) -> None:
+    with load_predictor(folder) as predictor:
+        inputs = batch(0, 2)
+        for changed, words in (
+            ({**inputs, "X": inputs["x"]}, r"unknown input 'X'(.|\n)*expected: name, word, x"),
+            ({"x": inputs["x"]}, "input 'name' is missing"),
+            ({**inputs, "x": np.zeros((2, 4))}, r"input 'x' has another shape(.|\n)*\(\?, 3\)"),
+            ({**inputs, "x": [["a"] * 3] * 2}, "input 'x' is of another kind"),
+            ({**inputs, "x": np.zeros((3, 3))}, "different numbers of examples(.|\n)*x: 3"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                predictor(changed)
+        with pytest.raises(ValueError, match=r"no signature 'predikt'(.|\n)*'predict'"):
+            predictor(inputs, "predikt")
+    with pytest.raises(errors.InvalidArgumentError, match="closed"):
+        predictor(inputs)
+
+
+# -- folders
+
+
+def test_folders_are_whole_unique_and_increase(
+    model: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = folder.parent
+    (base / "9000000000").mkdir()  # a version from the future: the clock has gone back since
+    try:
+        again = export(model, base)
+        assert int(again.name) == 9000000001
+        assert load_predictor(base).directory == again
+    finally:
+        (base / "9000000000").rmdir()
+    assert {each.name for each in base.iterdir()} == {folder.name, again.name}  # no temporaries
+    assert time.time() - 3600 < int(folder.name) < time.time() + 60
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("estimatorkit.estimator.exporting.write_contents", fail)
+    with pytest.raises(errors.ResourceExhaustedError):
+        export(model, base)
+    assert {each.name for each in base.iterdir()} == {folder.name, again.name}
+
+
+def test_an_export_that_answers_otherwise_is_refused(
+    model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Predictor.__call__
+
+    def wrong(self: Predictor, *args: Any) -> Any:
+        return {key: each[::-1] for key, each in original(self, *args).items()}
+
+    monkeypatch.setattr(Predictor, "__call__", wrong)
+    with pytest.raises(errors.InternalError, match="answers otherwise than the model"):
+        export(model, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_vocabulary_files_are_not_needed_any_more(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("a\nb\n")
+    estimator = classifier(tmp_path / "model", vocabulary)
+    expected = next(iter(estimator.predict(input_fn)))["logits"]
+    folder = export(estimator, tmp_path / "export")
+    vocabulary.unlink()
+    with load_predictor(folder) as predictor:
+        np.testing.assert_allclose(predictor(batch(0, 1))["logits"][0], expected, rtol=1e-5)
+
+
+def test_extra_assets_are_copied(model: Any, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("iris")
+    extra = {"notes/labels.txt": tmp_path / "labels.txt"}
+    folder = export(model, tmp_path / "export", assets_extra=extra)
+    assert (folder / "assets.extra" / "notes" / "labels.txt").read_text() == "iris"
+    for name in ("../labels.txt", "/labels.txt"):
+        with pytest.raises(ValueError, match="leads out of the folder"):
+            export(model, tmp_path / "export", assets_extra={name: tmp_path / "labels.txt"})
+
+
+# -- models of one's own
+
+
+def _estimator(folder: Path, model_fn: Any) -> Any:
+    config = tf.estimator.RunConfig(log_step_count_steps=None)
+    made = tf.estimator.Estimator(model_fn, model_dir=folder, config=config)
+    rows = {"x": np.ones([8, 2], np.float32)}
+    return made.train(
+        lambda: tf.data.Dataset.from_tensor_slices((rows, np.ones(8, np.float32))).batch(4), steps=1
+    )
+
+
+def _model_fn(features: Any, labels: Any, mode: str) -> Any:
+    """Shapes by value, a table, and labels as strings beside a regression."""
+    x = features["x"]
+    weights = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+    count = tf.get_variable("count", [], tf.int64, tf.zeros_initializer(), trainable=False)
+    value = tf.matmul(x, weights)
+    spread = tf.tile(tf.reshape(value, [tf.shape(x)[0], 1]), [1, 3]) * tf.ones([tf.shape(x)[0], 3])
+    if mode == tf.estimator.ModeKeys.PREDICT:
+        words = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(np.array([0, 1]), ["low", "high"]), "?"
+        )
+        predictions = {
+            "value": value,
+            "spread": spread,
+            "word": words.lookup(tf.cast(value[:, 0] > 1.5, tf.int64)),
+            "count": count + tf.cast(tf.shape(x)[:1], tf.int64) * 0,
+        }
+        outputs = {"mine": tf.estimator.export.PredictOutput(predictions)}
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions, export_outputs=outputs)
+    loss = tf.reduce_mean(tf.square(value[:, 0] - labels))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(
+        loss, global_step=tf.train.get_global_step()
+    )
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train, predictions={"v": value})
+
+
+def _raw() -> Any:
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    return exports.ServingInputReceiver({"x": x}, {"x": x}, {"doubled": {"half": x}})
+
+
+def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path / "model", _model_fn)
+    folder = Path(export_saved_model(estimator, str(tmp_path / "out"), _raw).decode())
+    weights = estimator.get_variable_value("w")
+    x = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 0.0]], np.float32)
+    with load_predictor(folder) as predictor:
+        assert set(predictor.signatures) == {
+            *("mine", "serving_default", "doubled:mine", "doubled:serving_default")
+        }
+        found = predictor({"half": x}, "doubled:mine")
+        np.testing.assert_allclose(found["value"], x @ weights, rtol=1e-6)
+        np.testing.assert_allclose(found["spread"], np.tile(x @ weights, [1, 3]), rtol=1e-6)
+        assert found["word"].tolist() == [b"low", b"high", b"low"]
+        assert found["count"].dtype == np.int64
+        assert [len(each.modules) for each in predictor._contents.graphs] == [1, 1]
+
+
+def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
+    def noisy(features: Any, labels: Any, mode: str) -> Any:
+        if mode != tf.estimator.ModeKeys.PREDICT:
+            return _model_fn(features, labels, mode)
+        x = features["x"]
+        weights = tf.get_variable("w", [2, 1])
+        tf.get_variable("count", [], tf.int64, trainable=False)
+        noise = tf.random_uniform([], 5.0, 6.0)
+        return tf.estimator.EstimatorSpec(
+            mode, predictions={"y": tf.matmul(x, weights) * 0 + noise}
+        )
+
+    estimator = _estimator(tmp_path / "model", noisy)
+    with pytest.raises(errors.InternalError, match="answers otherwise"):
+        export_saved_model(estimator, tmp_path / "out", _raw)
+
+
+def test_all_modes_are_exported_together(tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path / "model", _model_fn)
+    with tf.Graph().as_default():
+        supervised = build_raw_supervised_input_receiver_fn(
+            {"x": tf.placeholder(tf.float32, [None, 2])}, tf.placeholder(tf.float32, [None])
+        )
+    path = experimental_export_all_saved_models(
+        estimator,
+        tmp_path / "out",
+        {
+            tf.estimator.ModeKeys.PREDICT: _raw,
+            tf.estimator.ModeKeys.TRAIN: supervised,
+            tf.estimator.ModeKeys.EVAL: supervised,
+        },
+    )
+    found = {}
+    for tag in ("serve", "train", "eval"):
+        with tf.Graph().as_default(), tf.Session() as session:
+            found[tag] = set(tf.saved_model.load(session, [tag], path).signature_def)
+    assert found["train"] == {"train"}
+    assert found["eval"] == {"eval"}
+    assert "serving_default" in found["serve"]
+    with load_predictor(path) as predictor:
+        assert predictor({"x": [[1.0, 1.0]]})["value"].shape == (1, 1)
+
+
+def test_models_that_cannot_be_served_say_why(tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path / "model", _model_fn)
+
+    def forgotten() -> Any:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        other = tf.placeholder(tf.float32, [None, 2], name="other")
+        return exports.ServingInputReceiver({"x": x}, {"other": other})
+
+    with pytest.raises(ValueError, match=r"(?s)No signature.*insufficient to.*placeholder.*'x'"):
+        export_saved_model(estimator, tmp_path / "out", forgotten)
+    with pytest.raises(ValueError, match="must return a ServingInputReceiver"):
+        export_saved_model(estimator, tmp_path / "out", lambda: {"x": 1})
+    untrained = tf.estimator.Estimator(_model_fn, model_dir=tmp_path / "nothing")
+    with pytest.raises(ValueError, match="Could not find trained model in model_dir"):
+        export_saved_model(untrained, tmp_path / "out", _raw)
+    assert not list((tmp_path / "out").iterdir())
