@@ -18,7 +18,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train import contrib_rules, keras_rules
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
+from estimatorkit.train.optimizer import GradientAndVariable, Optimizer, takes_repeated_rows
 from estimatorkit.train.optimizers import AdamOptimizer, MomentumOptimizer
 from estimatorkit.train.rule_optimizer import RuleOptimizer, apply_rule
 
@@ -33,6 +33,7 @@ class LazyAdamOptimizer(AdamOptimizer):
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
     """
 
+    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         return apply_rule(contrib_rules.LAZY_ADAM, self, self._tensors, var, grad)
 
@@ -252,6 +253,7 @@ class LARSOptimizer(MomentumOptimizer):
         rule = self._plain_rule if skipped else self._rule
         return apply_rule(rule, self, self._tensors, var, grad)
 
+    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         return apply_rule(self._plain_rule, self, self._tensors, var, grad)
 
@@ -302,6 +304,7 @@ class DecoupledWeightDecayExtension(Optimizer):
         with get_default_graph().control_dependencies([var.assign_sub(decay * var)]):
             return super()._apply_dense(grad, var)
 
+    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         decay = self._decay_of(var)
         if decay is None:

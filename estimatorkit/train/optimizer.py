@@ -2,14 +2,15 @@
 
 The base class computes gradients, keeps slots (variables that belong to a variable), names the
 operations and counts the global step. What a step computes is said by a subclass: by an update rule
-(`optimizers.RuleOptimizer`), or by overriding `_create_slots`, `_prepare`, `_apply_dense`,
-`_apply_sparse` and `_finish`, as custom optimizers of TensorFlow 1 do.
+(`rule_optimizer.RuleOptimizer`), or by overriding `_create_slots`, `_prepare`, `_apply_dense`,
+`_apply_sparse` and `_finish`, as custom optimizers of TensorFlow 1 do (`_resource_apply_dense` and
+`_resource_apply_sparse` too; the nearer of the two kinds to the subclass counts).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
@@ -23,8 +24,16 @@ from estimatorkit.core.ops import array, filling
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variable_scope import get_variable_scope
 from estimatorkit.core.variables import Variable, trainable_variables
+from estimatorkit.train.repeated_rows import sum_repeated_rows
 
 GradientAndVariable = tuple[Any, Any]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def takes_repeated_rows(method: _Method) -> _Method:
+    """Marks an `_apply_sparse` that adds up by itself the rows that repeat."""
+    vars(method)["takes_repeated_rows"] = True
+    return method
 
 
 class Optimizer:
@@ -193,7 +202,7 @@ class Optimizer:
             NotImplementedError: a pair's second part is a tensor.
             RuntimeError: a variable with a constraint has a sparse gradient.
         """
-        pairs = [_checked(pair) for pair in grads_and_vars]
+        pairs = [checked_pair(pair) for pair in grads_and_vars]
         if not pairs:
             raise ValueError("No variables provided.")
         updated = [(gradient, each) for gradient, each in pairs if gradient is not None]
@@ -225,11 +234,13 @@ class Optimizer:
 
     def _update(self, gradient: Any, variable: Variable) -> Operation:
         graph = get_default_graph()
+        update: Operation
         with graph.name_scope(f"update_{variable.op.name}"), graph.device(variable.device):
             if not isinstance(gradient, IndexedSlices):
-                update = self._apply_dense(gradient, variable)
+                name = self._nearer("_resource_apply_dense", "_apply_dense")
+                update = getattr(self, name)(gradient, variable)
             elif variable.constraint is None:
-                update = self._apply_sparse(gradient, variable)
+                update = self._rows_update(gradient, variable)
             else:
                 raise RuntimeError(
                     explain(
@@ -243,6 +254,26 @@ class Optimizer:
                 with graph.control_dependencies([update]):
                     update = variable.assign(variable.constraint(variable.read_value())).op
         return update
+
+    def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
+        resource = "_resource_apply_sparse_duplicate_indices"
+        name = self._nearer(resource, "_apply_sparse_duplicate_indices")
+        return self._call_for_rows(name, gradient, variable, name == resource)
+
+    def _call_for_rows(
+        self, name: str, gradient: IndexedSlices, variable: Variable, separate: bool
+    ) -> Any:
+        method = getattr(self, name)
+        if separate:
+            return method(gradient.values, variable, gradient.indices)
+        return method(gradient, variable)
+
+    def _nearer(self, resource: str, other: str) -> str:
+        """That one of two methods which the nearer class defines; `other` where one has both."""
+        kind = next(
+            each for each in type(self).__mro__ if resource in vars(each) or other in vars(each)
+        )
+        return other if other in vars(kind) else resource
 
     # -- slots
 
@@ -290,8 +321,26 @@ class Optimizer:
                 )
         return of_name[variable]
 
+    def _get_or_make_slot_with_initializer(
+        self, var: Variable, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+    ) -> Variable:
+        """The slot, made by an initializer where it is not there."""
+        return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
+
+    def _slot_dict(self, slot_name: str) -> dict[Variable, Variable]:
+        """The slots of one name, by variable."""
+        return self._slots.setdefault(slot_name, {})
+
+    def _call_if_callable(self, param: Any) -> Any:
+        """What a hyperparameter is: what it gives, where it is a function."""
+        return param() if callable(param) else param
+
+    def _resource_scatter_add(self, x: Variable, i: Any, v: Any) -> Tensor:
+        """`x` with the rows `v` added at `i`."""
+        return x.scatter_add(IndexedSlices(v, i))
+
     def _create_non_slot_variable(
-        self, initial_value: Any, name: str, colocate_with: Variable
+        self, initial_value: Any, name: str, colocate_with: Any
     ) -> Variable:
         """A variable of the optimizer that belongs to no other, one a graph; made once."""
         key = (name, colocate_with.graph)
@@ -333,9 +382,36 @@ class Optimizer:
         """An operation that applies a dense gradient."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
 
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_dense(grad, handle)
+
+    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         """An operation that applies a gradient of rows; by default it is made dense."""
-        return self._apply_dense(convert_to_tensor(grad), var)
+        name = self._nearer("_resource_apply_dense", "_apply_dense")
+        applied: Operation = getattr(self, name)(convert_to_tensor(grad), var)
+        return applied
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_sparse(IndexedSlices(grad, indices), handle)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
+        """The same for rows that may repeat: these are added up first (see `repeated_rows`)."""
+        resource = "_resource_apply_sparse"
+        name = self._nearer(resource, "_apply_sparse")
+        rows = var.shape[0]
+        if rows is not None and not hasattr(getattr(self, name), "takes_repeated_rows"):
+            grad = sum_repeated_rows(grad, rows)
+        applied: Operation = self._call_for_rows(name, grad, var, name == resource)
+        return applied
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: Variable, indices: Tensor
+    ) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_sparse_duplicate_indices(IndexedSlices(grad, indices), handle)
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         """An operation that is done when all updates are."""
@@ -350,8 +426,8 @@ def _filled_like(variable: Variable, value: float) -> Tensor:
     return filling.zeros_like(variable.initial_value) + value
 
 
-def _checked(pair: Any) -> GradientAndVariable:
-    """The pair, its gradient a tensor, an `IndexedSlices` or None."""
+def checked_pair(pair: Any) -> GradientAndVariable:
+    """A pair, its gradient a tensor, an `IndexedSlices` or None, that fits the variable."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             explain(
@@ -406,4 +482,4 @@ def _source_of(value: Any) -> Any:
     return operation.source if isinstance(operation, Operation) else None
 
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "checked_pair", "takes_repeated_rows"]

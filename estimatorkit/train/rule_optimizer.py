@@ -15,7 +15,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizer import Optimizer, takes_repeated_rows
 from estimatorkit.train.update_rule import UpdateRule
 
 
@@ -66,6 +66,7 @@ class RuleOptimizer(Optimizer):
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         return apply_rule(self._rule, self, self._tensors, var, grad)
 
+    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         return apply_rule(self._rule, self, self._tensors, var, grad)
 
@@ -76,6 +77,7 @@ def apply_rule(
     hyperparameters: Mapping[str, Tensor],
     variable: Variable,
     gradient: Tensor | IndexedSlices,
+    slot_names: Mapping[str, str] | None = None,
 ) -> Operation:
     """The operation of one step.
 
@@ -85,8 +87,10 @@ def apply_rule(
         hyperparameters: scalars by name; those that the rule does not have are left out.
         variable: what is changed.
         gradient: dense, or rows.
+        slot_names: the optimizer's names of slots that the rule calls otherwise.
     """
-    slots: list[Any] = [optimizer.get_slot(variable, slot) for slot in rule.slots]
+    names = [(slot_names or {}).get(slot, slot) for slot in rule.slots]
+    slots: list[Any] = [optimizer.get_slot(variable, name) for name in names]
     handles = [each.handle for each in (variable, *slots)]
     given = [hyperparameters[name] for name in rule.hyperparameters]
     if isinstance(gradient, IndexedSlices):

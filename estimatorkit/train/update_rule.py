@@ -21,6 +21,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.registry import Case
+from estimatorkit.train.repeated_rows import distinct
 
 Rows = tuple[float, ...]
 
@@ -88,7 +89,7 @@ class UpdateRule:
                 moved = variable.at[indices].get(mode="clip")
                 variable = state[0].at[indices].set(moved, mode="drop")
             return (variable, *slots)
-        touched, position = _distinct(indices, rows)
+        touched, position = distinct(indices, rows)
         summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
         old = [each.at[touched].get(mode="clip") for each in state]
         new = self._step(old, summed, hyperparameters)
@@ -125,61 +126,6 @@ class UpdateRule:
         hyperparameters = [np.float32(values[name]) for name in self.hyperparameters]
         result = tuple(np.array(rows, np.float32)[:, None] for rows in expected)
         return [Case((_EXAMPLE_VALUE, *slots, *gradient, *hyperparameters), {}, result)]
-
-
-def _distinct(indices: Any, rows: int) -> tuple[Any, Any]:
-    """Each index once, `rows` in the other places, and where each index stands among them.
-
-    A list of all rows notes where each index stands first; where there are very many rows, a hash
-    table does.
-    """
-    count = indices.shape[0]
-    if count == 0:
-        return indices, indices
-    places = jnp.arange(count, dtype=np.int32)
-    if rows > _ROWS_PER_INDEX * count:
-        position = _first_places(indices, places)
-    else:
-        first = jnp.full((rows + 1,), count, np.int32).at[indices].min(places)
-        position = first[indices]
-    return jnp.where(position == places, indices, rows), position
-
-
-_ROWS_PER_INDEX = 100
-"""1000 indices of 100,000 rows take 28 us by either; 128 of 1,000,000 take 340 us by the list and
-15 by the hash table (sorting them takes 25 alone, and 65 within a step)."""
-
-
-def _first_places(indices: Any, places: Any) -> Any:
-    """For each index the first place where it stands, by a hash table.
-
-    In each turn every slot of the table goes to the first place that asks for it, and with it to
-    all places of its index; the rest ask again in the next turn, with another hash. Usually two or
-    three turns do.
-    """
-    count = indices.shape[0]
-    bits = (8 * count - 1).bit_length()
-    words = indices.astype(np.uint32)
-
-    def is_left(state: tuple[Any, Any]) -> Any:
-        return jnp.any(state[1] == count)
-
-    def turn(state: tuple[Any, Any]) -> tuple[Any, Any]:
-        factor, position = state
-        left = position == count
-        slot = jnp.where(left, (words * factor) >> np.uint32(32 - bits), np.uint32(1 << bits))
-        winners = jnp.full(((1 << bits) + 1,), count - 1, np.int32).at[slot].min(places)
-        winner = winners[slot]
-        return factor * _HASH_FACTOR, jnp.where(
-            left & (indices[winner] == indices), winner, position
-        )
-
-    start = (jnp.asarray(_HASH_FACTOR), jnp.full_like(places, count))
-    return jax.lax.while_loop(is_left, turn, start)[1]
-
-
-_HASH_FACTOR = np.uint32(0x9E3779B1)
-"""2^32 by the golden ratio, odd (Knuth, volume 3, section 6.4); its powers are the next hashes."""
 
 
 def _computed_in(variable: Any) -> Any:

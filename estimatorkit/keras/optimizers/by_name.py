@@ -1,0 +1,94 @@
+"""Optimizers by name and config: `get`, `serialize`, `deserialize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.keras.optimizers import built_in
+from estimatorkit.keras.optimizers.optimizer import Optimizer
+from estimatorkit.layers.serialization import Registry, get_registered_object
+from estimatorkit.train import optimizer as train_optimizer
+
+_CLASSES: dict[str, type[Optimizer]] = {
+    each.__name__: each
+    for each in (
+        *(built_in.Adadelta, built_in.Adagrad, built_in.Adam, built_in.AdamW, built_in.Adamax),
+        *(built_in.Ftrl, built_in.Nadam, built_in.RMSprop, built_in.SGD),
+    )
+}
+_BY_LOWER = {name.lower(): name for name in _CLASSES}
+_REGISTRY = Registry("optimizer", _CLASSES)
+
+
+def get(identifier: Any, **kwargs: Any) -> Any:
+    """The optimizer that an argument means.
+
+    Source: `tf.keras.optimizers.get`.
+
+    Args:
+        identifier: an optimizer (given back; one of `train` too), a name such as 'adam' in any
+            case, or a config as `serialize` gives it.
+        **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
+
+    Raises:
+        ValueError: it means none.
+        TypeError: another keyword was given.
+    """
+    kwargs.pop("use_legacy_optimizer", None)
+    if kwargs:
+        raise TypeError(f"Invalid keyword arguments: {kwargs}")
+    if isinstance(identifier, train_optimizer.Optimizer):
+        return identifier
+    if isinstance(identifier, str):
+        return deserialize({"class_name": identifier, "config": {}})
+    if isinstance(identifier, Mapping):
+        return deserialize(identifier)
+    raise ValueError(
+        explain(
+            f"Could not interpret optimizer identifier: {identifier!r}",
+            expected=f"an optimizer, its config, or one of {sorted(_CLASSES)}",
+        )
+    )
+
+
+def serialize(optimizer: Optimizer) -> dict[str, Any]:
+    """An optimizer as plain values: its class's name and its config."""
+    described: dict[str, Any] = _REGISTRY.serialize(optimizer)
+    return described
+
+
+def deserialize(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None, **kwargs: Any
+) -> Any:
+    """The optimizer that `serialize` described.
+
+    Args:
+        config: {'class_name': ..., 'config': ...}; names of classes in any case.
+        custom_objects: the user's own classes, by name.
+        **kwargs: `use_legacy_optimizer`, accepted for Keras' signature.
+
+    Raises:
+        ValueError: the name is unknown.
+    """
+    given = str(config["class_name"])
+    name = given
+    if get_registered_object(given, custom_objects) is None:
+        known = _BY_LOWER.get(given.lower())
+        if known is None:
+            raise ValueError(
+                explain(
+                    f"Unknown optimizer: '{given}'",
+                    expected=f"one of {', '.join(sorted(_CLASSES))}",
+                    hint=did_you_mean(given.lower(), _BY_LOWER)
+                    or "pass your own by custom_objects={'Name': class}",
+                )
+            )
+        name = known
+    return _REGISTRY.deserialize(
+        {"class_name": name, "config": config.get("config", {})}, custom_objects
+    )
+
+
+__all__ = ["deserialize", "get", "serialize"]

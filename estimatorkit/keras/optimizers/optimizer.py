@@ -1,0 +1,555 @@
+"""`Optimizer`, the base of the Keras optimizers (`tf.keras.optimizers.legacy.Optimizer`).
+
+A train.Optimizer whose hyperparameters are variables, so that a learning rate can change between
+steps without a new compilation; which counts its own steps (`iterations`) and clips gradients. One
+object may serve several graphs: it has its variables in each. Names, the order of variables and the
+keys in object checkpoints are those of Keras 2.15's optimizers in graph mode.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, float32, float64, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.gradients import gradients
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
+from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
+from estimatorkit.layers import initializers
+from estimatorkit.layers.sessions import set_values, values_of
+from estimatorkit.train import optimizer as train_optimizer
+from estimatorkit.train.clip import clip_by_global_norm, clip_by_norm
+from estimatorkit.train.log import logger
+from estimatorkit.train.optimizer import GradientAndVariable
+from estimatorkit.train.repeated_rows import sum_repeated_rows
+
+Transformer = Callable[[list[GradientAndVariable]], Iterable[GradientAndVariable]]
+_CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
+_ALLOWED = (*_CLIPPING, "decay", "jit_compile", "lr", "use_ema", "weight_decay")
+
+
+class Optimizer(train_optimizer.Optimizer):
+    """What every Keras optimizer does. Use a subclass, for example `Adam`.
+
+    A custom one calls `_set_hyper` in its constructor and overrides `_create_slots` (with
+    `add_slot`), `_resource_apply_dense`, `_resource_apply_sparse` and `get_config`; in the steps
+    `_get_hyper`, `_decayed_lr` and `get_slot` give tensors and variables.
+
+    Args:
+        name: the name scope of its operations and variables.
+        gradient_aggregator: accepted for Keras' signature.
+        gradient_transformers: functions from (gradient, variable) pairs to such pairs, applied
+            before the step.
+        **kwargs: `clipvalue`: gradients are cut off beyond it; `clipnorm`: each gradient's norm is
+            at most that; `global_clipnorm`: the norm of all together; `decay`: the learning rate is
+            divided by 1 + decay * iterations; `lr`: `learning_rate`; `weight_decay`: this part of
+            a variable, times the learning rate, is taken off it at each step; `jit_compile` and
+            `use_ema=False`: accepted for the signatures of Keras from 2.11 on.
+
+    Raises:
+        TypeError: an argument is unknown.
+        ValueError: one is negative, or two exclude each other.
+    """
+
+    _HAS_AGGREGATE_GRAD = True
+
+    def __init__(
+        self,
+        name: str,
+        gradient_aggregator: Any = None,
+        gradient_transformers: Sequence[Transformer] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._hyper: dict[str, Any] = {}
+        super().__init__(use_locking=True, name=name)
+        for key, value in kwargs.items():
+            if key not in _ALLOWED:
+                raise TypeError(
+                    explain(
+                        f"Unexpected keyword argument passed to optimizer: {key}",
+                        expected=f"some of {', '.join(_ALLOWED)}",
+                    )
+                )
+            if value is not None and isinstance(value, (int, float)) and value < 0:
+                raise ValueError(f"Expected {key} >= 0, received: {value}")
+        if kwargs.get("use_ema"):
+            raise ValueError(
+                explain(
+                    "use_ema=True is not part of these optimizers",
+                    hint="keep averages with train.ExponentialMovingAverage",
+                )
+            )
+        self.clipnorm = kwargs.get("clipnorm")
+        self.clipvalue = kwargs.get("clipvalue")
+        self.global_clipnorm = kwargs.get("global_clipnorm")
+        if self.clipnorm is not None and self.global_clipnorm is not None:
+            raise ValueError(
+                "Cannot accept both `clipnorm` and `global_clipnorm`. Received: "
+                f"`clipnorm`={self.clipnorm}, `global_clipnorm`={self.global_clipnorm}."
+            )
+        self.weight_decay = kwargs.get("weight_decay")
+        self.gradient_transformers = list(gradient_transformers or ())
+        self._initial_decay = kwargs.get("decay") or 0.0
+        self._weights: dict[Graph, list[Variable]] = {}
+        self._undecayed: tuple[str, ...] = ()
+
+    # -- hyperparameters: attributes that are variables
+
+    def _set_hyper(self, name: str, value: Any) -> None:
+        """Sets a hyperparameter: a number, a tensor, a schedule or a function without arguments.
+
+        Where it is a variable of the default graph already, that gets the number in the session.
+        """
+        self._hyper[name] = value
+        made = self._non_slots.get((name, get_default_graph().outermost))
+        if made is not None and _is_number(value):
+            set_values([(made, np.asarray(value, np.float32))])
+
+    def _get_hyper(self, name: str, dtype: Any = None) -> Any:
+        """A hyperparameter: its variable in the default graph, a tensor, or a schedule.
+
+        Args:
+            name: its name.
+            dtype: what to cast it to; None: as it is.
+        """
+        value = self._hyper[name]
+        if isinstance(value, LearningRateSchedule):
+            return value
+        if _is_number(value):
+            value = self._own_variable(name, value)
+        elif callable(value) and not isinstance(value, (Tensor, Variable)):
+            value = value()
+        return value if dtype is None else elementwise.cast(value, dtype)
+
+    def _own_variable(self, name: str, value: Any, dtype: DType = float32) -> Variable:
+        graph = get_default_graph().outermost
+        if (name, graph) not in self._non_slots:
+            scope = graph.get_name_scope() or self._name
+            with graph.init_scope(), graph.name_scope(None):
+                first = np.asarray(value, dtype.numpy_dtype)
+                made = Variable(first, trainable=False, name=f"{scope}/{name}")
+            self._non_slots[name, graph] = made
+        return self._non_slots[name, graph]
+
+    def __getattr__(self, name: str) -> Any:
+        hyper = vars(self).get("_hyper", {})
+        name = "learning_rate" if name == "lr" else name
+        if name in hyper:
+            return self._get_hyper(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        name = "learning_rate" if name == "lr" else name
+        if name in vars(self).get("_hyper", {}):
+            self._set_hyper(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._hyper, "lr"})
+
+    def _decayed_lr(self, var_dtype: Any) -> Tensor:
+        """The learning rate of this step."""
+        rate = self._get_hyper("learning_rate")
+        if isinstance(rate, LearningRateSchedule):
+            rate = rate(elementwise.cast(self.iterations, var_dtype))
+        rate = elementwise.cast(rate, var_dtype)
+        if self._initial_decay:
+            done = elementwise.cast(self.iterations, var_dtype)
+            rate = rate / (1.0 + self._initial_decay * done)
+        return rate
+
+    @property
+    def iterations(self) -> Variable:
+        """The variable that counts the steps, in the default graph."""
+        graph = get_default_graph().outermost
+        if ("iter", graph) not in self._non_slots:
+            made = self._own_variable("iter", 0, int64)
+            self._weights.setdefault(graph, []).insert(0, made)
+        return self._non_slots["iter", graph]
+
+    @iterations.setter
+    def iterations(self, variable: Variable) -> None:
+        graph = get_default_graph().outermost
+        known = self._non_slots.get(("iter", graph))
+        if known is variable:
+            return
+        if known is not None:
+            raise RuntimeError(
+                explain(
+                    "Cannot set `iterations` to a new Variable after the Optimizer weights have "
+                    "been created",
+                    expected=known,
+                    received=variable,
+                )
+            )
+        self._non_slots["iter", graph] = variable
+        self._weights.setdefault(graph, []).insert(0, variable)
+
+    # -- steps
+
+    def minimize(  # type: ignore[override]
+        self,
+        loss: Any,
+        var_list: Any = None,
+        grad_loss: Any = None,
+        name: str | None = None,
+        tape: Any = None,
+        *,
+        global_step: Variable | None = None,
+        **kwargs: Any,
+    ) -> Operation:
+        """An operation that moves variables so that `loss` gets smaller.
+
+        Args:
+            loss: a scalar tensor, or a function without arguments that makes it.
+            var_list: variables, nested, or a function that gives them once the loss is made; the
+                trainable variables by default.
+            grad_loss: the gradient that flows into `loss`.
+            name: the operation's name.
+            tape: accepted for Keras' signature; gradients follow from the graph.
+            global_step: a variable that counts the steps in place of an own one; estimators' heads
+                give the global step, and names begin with 'training/' then, as in TensorFlow.
+            **kwargs: of `train.Optimizer.minimize`, without effect here.
+        """
+        graph = get_default_graph()
+        if global_step is not None:
+            self.iterations = global_step
+            with graph.name_scope("training"):
+                return self.minimize(loss, var_list, grad_loss, name, tape)
+        made = loss() if callable(loss) else loss
+        chosen = var_list() if callable(var_list) else var_list
+        with graph.name_scope(f"{self._name}/gradients"):
+            pairs = self._compute_gradients(made, chosen, grad_loss)
+        return self.apply_gradients(pairs, name)
+
+    def _compute_gradients(
+        self, loss: Any, var_list: Any, grad_loss: Any = None, tape: Any = None
+    ) -> list[GradientAndVariable]:
+        return self.compute_gradients(self._transform_loss(loss), var_list, grad_loss=grad_loss)
+
+    def _transform_loss(self, loss: Any) -> Any:
+        """What is differentiated in place of the loss: the loss, unless a subclass scales it."""
+        return loss
+
+    def get_gradients(self, loss: Any, params: Any) -> list[Any]:
+        """The gradients of `loss` with respect to variables.
+
+        Raises:
+            ValueError: the loss does not depend on one of them.
+        """
+        variables = nest.flatten(params)
+        with get_default_graph().name_scope(f"{self._name}/gradients"):
+            found = gradients(loss, variables)
+        for gradient, variable in zip(found, variables, strict=True):
+            if gradient is None:
+                raise ValueError(
+                    explain(
+                        f"Variable {variable} has `None` for gradient",
+                        made_at=variable.op.source,
+                        hint="operations without a gradient are argmax, round, casts to integers",
+                    )
+                )
+        return found
+
+    def get_updates(self, loss: Any, params: Any) -> list[Operation]:
+        """The operations of a step, in a list (see `minimize`)."""
+        variables = nest.flatten(params)
+        found = self.get_gradients(loss, variables)
+        return [self.apply_gradients(list(zip(found, variables, strict=True)))]
+
+    def apply_gradients(  # type: ignore[override]
+        self,
+        grads_and_vars: Iterable[GradientAndVariable],
+        name: str | None = None,
+        experimental_aggregate_gradients: bool = True,
+        skip_gradients_aggregation: bool = False,
+        *,
+        global_step: Variable | None = None,
+    ) -> Operation:
+        """An operation that applies gradients to variables, and counts the step.
+
+        Args:
+            grads_and_vars: pairs of a gradient and a variable; a pair without gradient is left out,
+                with a warning.
+            name: the operation's name; the optimizer's by default.
+            experimental_aggregate_gradients, skip_gradients_aggregation: accepted for Keras'
+                signature.
+            global_step: a variable that counts the steps in place of an own one.
+
+        Raises:
+            ValueError: there is no gradient, or one does not fit its variable.
+        """
+        given = [train_optimizer.checked_pair(pair) for pair in grads_and_vars]
+        pairs = [(gradient, variable) for gradient, variable in given if gradient is not None]
+        graph = get_default_graph()
+        if given and not pairs:
+            names = [variable.name for _, variable in given]
+            raise ValueError(f"No gradients provided for any variable: {names}.")
+        if len(pairs) < len(given):
+            names = [variable.name for gradient, variable in given if gradient is None]
+            logger.warning(
+                "Gradients do not exist for variables %s when minimizing the loss.", names
+            )
+        if global_step is not None:
+            self.iterations = global_step
+        variables = [variable for _, variable in pairs]
+        with graph.name_scope(self._name):
+            with graph.init_scope():
+                self._create_all_weights(variables)
+            if not pairs:
+                nothing: Operation = array.no_op()
+                return nothing
+            apply_state = self._prepare(variables)
+            pairs = self._transform_gradients(pairs)
+        with graph.name_scope(name or self._name) as scope:
+            self._apply_state = apply_state
+            updates = [self._update(gradient, variable) for gradient, variable in pairs]
+            with graph.control_dependencies(updates):
+                return self.iterations.assign_add(1, name=scope).op
+
+    def _transform_gradients(self, pairs: list[GradientAndVariable]) -> list[GradientAndVariable]:
+        """Clips gradients, then applies the `gradient_transformers`."""
+        clip = self.clipvalue
+        if clip is not None:
+            pairs = [(elementwise.clip_by_value(each, -clip, clip), var) for each, var in pairs]
+        if self.clipnorm is not None:
+            pairs = [(clip_by_norm(each, self.clipnorm), variable) for each, variable in pairs]
+        if self.global_clipnorm is not None:
+            clipped, _ = clip_by_global_norm([each for each, _ in pairs], self.global_clipnorm)
+            pairs = [(each, variable) for each, (_, variable) in zip(clipped, pairs, strict=True)]
+        for transform in self.gradient_transformers:
+            pairs = list(transform(pairs))
+        return pairs
+
+    def _prepare(self, var_list: Sequence[Variable] = ()) -> dict[Any, Any]:  # type: ignore[override]
+        """The tensors of a step, by device and dtype of variables (see `_prepare_local`)."""
+        state: dict[Any, Any] = {}
+        for key in dict.fromkeys((each.device, each.dtype) for each in var_list):
+            state[key] = {}
+            self._prepare_local(*key, state)
+        return state
+
+    def _prepare_local(self, var_device: str, var_dtype: DType, apply_state: Any) -> None:
+        """Puts the tensors of a step into `apply_state[var_device, var_dtype]`: 'lr_t'."""
+        if "learning_rate" in self._hyper:
+            dtype = computed_in(var_dtype)
+            apply_state[var_device, var_dtype]["lr_t"] = self._decayed_lr(dtype)
+
+    def _fallback_apply_state(self, var_device: str, var_dtype: DType) -> dict[str, Any]:
+        """The tensors of a step, where a subclass was not given them."""
+        state: dict[Any, Any] = {(var_device, var_dtype): {}}
+        self._prepare_local(var_device, var_dtype, state)
+        found: dict[str, Any] = state[var_device, var_dtype]
+        return found
+
+    def _update(self, gradient: Any, variable: Variable) -> Operation:
+        decay = self.weight_decay
+        if decay is None or any(part in variable.name for part in self._undecayed):
+            return super()._update(gradient, variable)
+        rate = self._decayed_lr(variable.dtype)
+        graph = get_default_graph()
+        with graph.control_dependencies([variable.assign_sub(variable * (rate * decay))]):
+            return super()._update(gradient, variable)
+
+    def exclude_from_weight_decay(
+        self,
+        var_list: Sequence[Variable] | None = None,
+        var_names: Sequence[str] | None = None,
+    ) -> None:
+        """Variables that `weight_decay` leaves alone: these, and those with such parts in names."""
+        named = [each.name for each in var_list or ()]
+        self._undecayed = (*self._undecayed, *named, *(var_names or ()))
+
+    def _call_for_step(self, method: str, *args: Any) -> Any:
+        function = getattr(self, method)
+        if "apply_state" in inspect.signature(function).parameters:
+            return function(*args, apply_state=self._apply_state)
+        return function(*args)
+
+    def _apply_dense(self, grad: Any, var: Variable) -> Operation:
+        applied: Operation = self._call_for_step("_resource_apply_dense", grad, var)
+        return applied
+
+    def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
+        method = "_resource_apply_sparse_duplicate_indices"
+        return self._call_for_step(method, gradient.values, variable, gradient.indices)
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: Variable, indices: Tensor, **kwargs: Any
+    ) -> Operation:
+        """Applies a gradient of rows that may repeat: these are added up first."""
+        rows, taken = handle.shape[0], self._resource_apply_sparse
+        if rows is not None and not hasattr(taken, "takes_repeated_rows"):
+            summed = sum_repeated_rows(IndexedSlices(grad, indices), rows)
+            grad, indices = summed.values, summed.indices
+        applied: Operation = self._call_for_step("_resource_apply_sparse", grad, handle, indices)
+        return applied
+
+    def _nearer(self, resource: str, other: str) -> str:
+        return other  # which calls the method of Keras' name, with the step's tensors
+
+    # -- variables
+
+    def _create_all_weights(self, var_list: Sequence[Variable]) -> None:
+        """Makes the variables of the optimizer that are not there."""
+        _ = self.iterations
+        self._create_hypers()
+        self._create_slots(var_list)
+
+    def _create_hypers(self) -> None:
+        for name, value in sorted(self._hyper.items()):
+            if _is_number(value):
+                self._own_variable(name, value)
+
+    def add_slot(
+        self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None
+    ) -> Variable:
+        """The variable `slot_name` that belongs to `var`, made where it is not there.
+
+        Args:
+            var: the variable.
+            slot_name: the slot's name.
+            initializer: an initializer, its name, or a first value.
+            shape: the slot's shape; that of `var` by default.
+        """
+        of_name = self._slots.setdefault(slot_name, {})
+        if var not in of_name:
+            size = var.shape if shape is None else shape
+            value = initializer
+            if isinstance(initializer, str) or callable(initializer):
+                make = initializers.get(initializer) or Zeros()
+                value = lambda: make(size, var.dtype)  # noqa: E731  (evaluated in its name scope)
+            graph = var.graph
+            with graph.init_scope(), graph.device(var.device):
+                made = Variable(
+                    value, trainable=False, name=f"{var.op.name}/{slot_name}", dtype=var.dtype
+                )
+            of_name[var] = made
+            self._weights.setdefault(graph, []).append(made)
+        return of_name[var]
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = "zeros",
+        trainable: bool | None = None,
+        **kwargs: Any,
+    ) -> Variable:
+        """A variable of the optimizer, made once in a graph."""
+        graph = get_default_graph().outermost
+        if (name, graph) not in self._non_slots:
+            make = initializers.get(initializer) if not _is_number(initializer) else None
+            with graph.init_scope():
+                first = (lambda: make(shape, dtype or float32)) if make else initializer
+                self._non_slots[name, graph] = Variable(first, trainable=False, name=name)
+        return self._non_slots[name, graph]
+
+    def get_slot_names(self) -> list[str]:
+        """The names of the slots, in the order of making."""
+        return list(self._slots)
+
+    def variables(self) -> list[Variable]:
+        """`iterations` and the slots in the default graph, in the order of making."""
+        return list(self._weights.get(get_default_graph().outermost, ()))
+
+    @property
+    def weights(self) -> list[Variable]:
+        """`variables()`."""
+        return self.variables()
+
+    def get_weights(self) -> list[Any]:
+        """The values of `weights` in the graph's session, as arrays."""
+        return values_of(self.weights)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Gives `weights` values.
+
+        Raises:
+            ValueError: the number or a shape of the values does not fit.
+        """
+        known = self.weights
+        if len(known) != len(weights):
+            raise ValueError(
+                explain(
+                    f"You called `set_weights(weights)` on optimizer {self._name} with a weight "
+                    f"list of length {len(weights)}, but the optimizer was expecting {len(known)} "
+                    "weights",
+                    expected=[each.name for each in known],
+                    hint="an optimizer has its weights once a step was made",
+                )
+            )
+        for variable, value in zip(known, weights, strict=True):
+            if not variable.shape.is_compatible_with(np.shape(value)):
+                raise ValueError(
+                    f"Optimizer weight shape {variable.shape} not compatible with provided weight "
+                    f"shape {np.shape(value)}."
+                )
+        set_values(list(zip(known, weights, strict=True)))
+
+    # -- as plain values
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments as plain values."""
+        config = {"name": self._name}
+        for key in (*_CLIPPING, "weight_decay"):
+            if getattr(self, key) is not None:
+                config[key] = getattr(self, key)
+        return config
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The optimizer that `get_config` described.
+
+        Args:
+            config: the arguments; `lr` is `learning_rate`.
+            custom_objects: the user's own schedules, by name.
+        """
+        arguments = dict(config)
+        if "lr" in arguments:
+            arguments["learning_rate"] = arguments.pop("lr")
+        if isinstance(arguments.get("learning_rate"), Mapping):
+            arguments["learning_rate"] = deserialize_schedule(
+                arguments["learning_rate"], custom_objects
+            )
+        return cls(**arguments)
+
+    def _serialize_hyperparameter(self, hyperparameter_name: str) -> Any:
+        value = self._hyper[hyperparameter_name]
+        if isinstance(value, LearningRateSchedule):
+            return {"class_name": type(value).__name__, "config": value.get_config()}
+        if _is_number(value):
+            graph = get_default_graph().outermost
+            made = self._non_slots.get((hyperparameter_name, graph))
+            return value if made is None else float(values_of([made])[0])
+        if isinstance(value, (Tensor, Variable)):
+            return float(convert_to_tensor(value).eval())
+        return value()
+
+
+def computed_in(dtype: DType) -> DType:
+    """The dtype of a step's numbers: float32 for variables of 16 bits."""
+    return float64 if dtype is float64 else float32
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.ndarray)) and np.ndim(value) == 0
+
+
+__all__ = ["Optimizer", "computed_in"]

@@ -1,0 +1,267 @@
+"""Learning-rate schedules as objects (`tf.keras.optimizers.schedules`).
+
+A schedule is called with the step and gives the rate; it computes as the function of the same name
+in `train.schedules`. Users subclass `LearningRateSchedule`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import elementwise, indexing
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.serialization import Registry
+from estimatorkit.train import schedules
+
+
+class LearningRateSchedule(ABC):
+    """A function of the step that gives the learning rate.
+
+    A custom one overrides `__call__(step)`, with a float32 scalar tensor, and `get_config`.
+    """
+
+    @abstractmethod
+    def __call__(self, step: Any) -> Any:
+        """The learning rate at a step."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments as plain values."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must override get_config() to be written to a file."
+        )
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """The schedule that `get_config` described."""
+        return cls(**config)
+
+
+class _Described(LearningRateSchedule):
+    """A schedule that keeps its arguments in `_arguments`."""
+
+    _arguments: dict[str, Any]
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments as plain values."""
+        return dict(self._arguments)
+
+
+class ExponentialDecay(_Described):
+    """initial_learning_rate * decay_rate ^ (step / decay_steps); see `train.exponential_decay`.
+
+    Args:
+        initial_learning_rate, decay_steps, decay_rate: numbers or scalar tensors.
+        staircase: whether the exponent is rounded down.
+        name: the name scope.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._arguments = {
+            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
+            **{"decay_rate": decay_rate, "staircase": staircase, "name": name},
+        }
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        rate, *rest = self._arguments.values()
+        return schedules.exponential_decay(rate, step, *rest)
+
+
+class InverseTimeDecay(ExponentialDecay):
+    """initial_learning_rate / (1 + decay_rate * step / decay_steps).
+
+    See `train.inverse_time_decay`; arguments as `ExponentialDecay`.
+    """
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        rate, *rest = self._arguments.values()
+        return schedules.inverse_time_decay(rate, step, *rest)
+
+
+class PiecewiseConstantDecay(_Described):
+    """`values[i]`, where i is the number of boundaries that the step has passed.
+
+    See `train.piecewise_constant`.
+
+    Args:
+        boundaries: increasing numbers.
+        values: one more than boundaries.
+        name: the name scope.
+
+    Raises:
+        ValueError: the numbers of boundaries and values do not fit.
+    """
+
+    def __init__(
+        self, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    ) -> None:
+        if len(boundaries) != len(values) - 1:
+            raise ValueError(
+                explain(
+                    "The length of boundaries should be 1 less than the length of values",
+                    received=f"boundaries={boundaries} of length {len(boundaries)}, and "
+                    f"values={values} of length {len(values)}",
+                )
+            )
+        self._arguments = {"boundaries": boundaries, "values": values, "name": name}
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        position = convert_to_tensor(step)
+        limits = [elementwise.cast(each, position.dtype) for each in self._arguments["boundaries"]]
+        values, name = self._arguments["values"], self._arguments["name"]
+        return schedules.piecewise_constant(position, limits, values, name)
+
+
+class PolynomialDecay(_Described):
+    """(initial - end) * (1 - step / decay_steps) ^ power + end; see `train.polynomial_decay`.
+
+    Args:
+        initial_learning_rate, decay_steps, end_learning_rate, power: numbers or scalar tensors.
+        cycle: whether to go on beyond `decay_steps`.
+        name: the name scope.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        end_learning_rate: Any = 0.0001,
+        power: Any = 1.0,
+        cycle: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._arguments = {
+            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
+            **{"end_learning_rate": end_learning_rate, "power": power, "cycle": cycle},
+            "name": name,
+        }
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        rate, *rest = self._arguments.values()
+        return schedules.polynomial_decay(rate, step, *rest)
+
+
+class CosineDecay(_Described):
+    """Half a cosine from the rate down to `alpha` times the rate; see `train.cosine_decay`.
+
+    Args:
+        initial_learning_rate, decay_steps, alpha: numbers or scalar tensors.
+        name: the name scope.
+        warmup_target: where it is given, the rate first rises in a line from
+            `initial_learning_rate` to it, and the cosine falls from there.
+        warmup_steps: in how many steps it rises.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        decay_steps: Any,
+        alpha: Any = 0.0,
+        name: str | None = None,
+        warmup_target: Any = None,
+        warmup_steps: Any = 0,
+    ) -> None:
+        self._arguments = {
+            **{"initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps},
+            **{"alpha": alpha, "name": name, "warmup_target": warmup_target},
+            "warmup_steps": warmup_steps,
+        }
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        first, decay_steps, alpha, name, target, warmup_steps = self._arguments.values()
+        if target is None:
+            return schedules.cosine_decay(first, step, decay_steps, alpha, name)
+        with get_default_graph().name_scope(name or "CosineDecay"):
+            rate = convert_to_tensor(first)
+            done, warmup, top = (
+                elementwise.cast(each, rate.dtype) for each in (step, warmup_steps, target)
+            )
+            rising = rate + (top - rate) * (done / warmup)
+            falling = schedules.cosine_decay(top, done - warmup, decay_steps, alpha)
+            return indexing.where(done < warmup, rising, falling)
+
+
+class CosineDecayRestarts(_Described):
+    """Half cosines one after the other; see `train.cosine_decay_restarts`.
+
+    Args:
+        initial_learning_rate, first_decay_steps, t_mul, m_mul, alpha: numbers or scalar tensors.
+        name: the name scope.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: Any,
+        first_decay_steps: Any,
+        t_mul: Any = 2.0,
+        m_mul: Any = 1.0,
+        alpha: Any = 0.0,
+        name: str | None = None,
+    ) -> None:
+        self._arguments = {
+            **{"initial_learning_rate": initial_learning_rate},
+            **{"first_decay_steps": first_decay_steps, "t_mul": t_mul, "m_mul": m_mul},
+            **{"alpha": alpha, "name": name},
+        }
+
+    def __call__(self, step: Any) -> Tensor:
+        """The learning rate at a step."""
+        rate, *rest = self._arguments.values()
+        return schedules.cosine_decay_restarts(rate, step, *rest)
+
+
+_REGISTRY = Registry(
+    "learning rate schedule",
+    {
+        each.__name__: each
+        for each in (
+            *(CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay),
+            *(PiecewiseConstantDecay, PolynomialDecay),
+        )
+    },
+)
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
+    """A schedule as plain values: its class's name and config."""
+    described: dict[str, Any] = _REGISTRY.serialize(learning_rate_schedule)
+    return described
+
+
+def deserialize(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+) -> LearningRateSchedule:
+    """The schedule that `serialize` described.
+
+    Args:
+        config: {'class_name': ..., 'config': ...}.
+        custom_objects: the user's own classes, by name.
+
+    Raises:
+        ValueError: the name is unknown.
+    """
+    schedule: LearningRateSchedule = _REGISTRY.deserialize(config, custom_objects)
+    return schedule
+
+
+__all__ = [
+    *("CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay"),
+    *("LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay", "deserialize"),
+    "serialize",
+]
