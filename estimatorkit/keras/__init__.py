@@ -14,6 +14,8 @@ _PLACES = {
     "callbacks": "estimatorkit.keras.callbacks",
     "losses": "estimatorkit.keras.losses",
     "metrics": "estimatorkit.keras.metrics",
+    "mixed_precision": "estimatorkit.keras.mixed_precision",
+    "optimizers": "estimatorkit.keras.optimizers",
     **names("estimatorkit.keras"),
 }
 
