@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+import estimatorkit.compat.v1 as tf
 from estimatorkit.core import registry
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -17,11 +20,15 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables
 from estimatorkit.layers import metrics
 from estimatorkit.layers.metrics.streaming import Metric
+from estimatorkit.layers.metrics.thresholds import counts_at, even_thresholds
+from tests.golden.snippets_metrics import ARRAYS, BATCHES, V1, WHOLE, look_at
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "metrics.json").read_text("utf-8"))
 
 LABELS = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 0])
 GUESSES = np.array([0.1, 0.4, 0.35, 0.8, 0.9, 0.65, 0.2, 0.5, 0.7, 0.3], np.float32)
 WEIGHTS = np.array([1, 2, 0.5, 1, 1, 1, 3, 1, 1, 1], np.float32)
-BATCHES = (slice(0, 4), slice(4, 8), slice(8, 10))
+PARTS = (slice(0, 4), slice(4, 8), slice(8, 10))
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +37,7 @@ def graph() -> Any:
         yield graph
 
 
-def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = BATCHES) -> Any:
+def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = PARTS) -> Any:
     """The values of metrics after all batches; asserts that they are those of the last update."""
     feeds = [array.placeholder(each.dtype, [None, *each.shape[1:]]) for each in arrays]
     made = make(*feeds)
@@ -87,30 +94,29 @@ def test_metrics_agree_with_scikit_learn_over_batches_of_unequal_length() -> Non
         np.testing.assert_allclose(found[key], value, rtol=1e-6, err_msg=key)
 
 
-def test_areas_under_curves_are_tensorflows() -> None:
-    # What tf.compat.v1.metrics.auc gives for the same data.
-    expected = {
-        ("ROC", "trapezoidal"): 0.81818175,
-        ("ROC", "minoring"): 0.81818175,
-        ("ROC", "majoring"): 0.81818175,
-        ("PR", "trapezoidal"): 0.72142845,
-        ("PR", "minoring"): 0.67705619,
-        ("PR", "majoring"): 0.76580077,
-        ("PR", "careful_interpolation"): 0.72653139,
-    }
-
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[Any, Metric]:
-        return {
-            (curve, method): metrics.auc(
-                labels, guesses, weights, curve=curve, summation_method=method
+@pytest.mark.parametrize("weighted", [True, False])
+def test_every_metric_has_tensorflows_values_after_each_batch(weighted: bool) -> None:
+    golden = GOLDEN["v1" if weighted else "v1 without weights"]
+    found = look_at(tf, weighted, ARRAYS, BATCHES if weighted else WHOLE)
+    assert set(found) == set(golden)
+    for name, expected in golden.items():
+        assert found[name]["variables"] == expected["variables"], name
+        values = [*found[name]["updates"], found[name]["value"]]
+        for value, wanted in zip(values, [*expected["updates"], expected["value"]], strict=True):
+            assert value.dtype == wanted["dtype"], name
+            numbers = np.array([float(each) for each in wanted["values"]])
+            np.testing.assert_allclose(
+                value, numbers.reshape(wanted["shape"]), 1e-6, 1e-7, err_msg=name
             )
-            for curve, method in expected
-        }
+        for one, other in zip(found[name]["names"], expected["names"], strict=True):
+            if other.endswith(("/value:0", "/update_op:0")):
+                assert one == other
 
-    found = stream(make, [LABELS, GUESSES, WEIGHTS], [slice(0, 5), slice(5, 10)])
-    for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-5, err_msg=str(key))
-    assert abs(sk.roc_auc_score(LABELS, GUESSES, sample_weight=WEIGHTS) - value) < 0.1
+
+def test_every_metric_of_tensorflow_is_there_and_looked_at() -> None:
+    there = set(metrics.__all__) - {"accuracy_baseline"}  # of tf.estimator's heads
+    assert there == {name.split(" ")[0] for name in V1}
+    assert metrics.sparse_precision_at_k is metrics.precision_at_k
 
 
 def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
@@ -131,57 +137,40 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     np.testing.assert_allclose(found["pr"], average, atol=2e-3)
 
 
-def test_the_histogram_op_is_the_same_in_numpy_and_xla() -> None:
+@pytest.mark.parametrize("limits", [np.linspace(0, 1, 6), [0.1, 0.15, 0.5, 0.99], [0.5]])
+def test_the_histogram_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
     row = registry.lookup("ConfusionHistogram")
     random = np.random.default_rng(0)
-    drawn = [random.uniform(-0.1, 1.1, 50), random.integers(0, 2, 50), random.uniform(0, 2, 50)]
-    inputs = [each.astype(np.float32) for each in drawn]
-    feeds = [array.placeholder("float32", [None]) for _ in inputs]
-    output = registry.output(row.type, feeds, {"buckets": 7})
+    drawn = [random.uniform(-0.2, 1.2, (50, 2)), random.integers(0, 2, (50, 2))]
+    inputs = [each.astype(np.float32) for each in [*drawn, random.uniform(0, 2, (50, 2))]]
+    thresholds = np.asarray(limits, np.float32)
+    inputs[0][:7, 0] = [*thresholds[:1], np.nan, np.inf, -np.inf, 0.0, 1.0, 0.5]
+    feeds = [array.placeholder("float32", [None, 2]) for _ in inputs]
+    output = registry.output(row.type, feeds, {"thresholds": thresholds})
     with Session() as session:
         found = session.run(output, dict(zip(feeds, inputs, strict=True)))
-    assert output.shape == found.shape == (2, 7)
-    np.testing.assert_allclose(found, row.numpy_kernel(*inputs, buckets=7), rtol=1e-6)
-    (case,) = row.cases()
-    np.testing.assert_array_equal(row.kernel(*case.inputs, **case.attrs), case.expected)
+    assert output.shape == found.shape == (2, len(thresholds) + 1, 2)
+    np.testing.assert_allclose(found, row.numpy_kernel(*inputs, thresholds=thresholds), rtol=1e-6)
+    above = (inputs[0][..., None] > thresholds).sum(-1)
+    for side, wanted in enumerate((1, 0)):
+        for bucket in range(len(thresholds) + 1):
+            chosen = (above == bucket) & (inputs[1] == wanted)
+            np.testing.assert_allclose(
+                found[side, bucket], (inputs[2] * chosen).sum(0), rtol=1e-5, atol=1e-6
+            )
+    for case in row.cases():
+        np.testing.assert_array_equal(row.kernel(*case.inputs, **case.attrs), case.expected)
 
 
-def test_thresholds_are_tensorflows() -> None:
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
-        at = [0.2, 0.5, 0.6]
-        return {
-            "precision": metrics.precision_at_thresholds(labels, guesses, at, weights),
-            "recall": metrics.recall_at_thresholds(labels, guesses, at, weights),
-        }
-
-    found = stream(make, [LABELS, GUESSES, WEIGHTS])
-    np.testing.assert_allclose(found["precision"], [0.64705884, 0.75, 0.75], rtol=1e-6)
-    np.testing.assert_allclose(found["recall"], [1.0, 0.54545456, 0.54545456], rtol=1e-6)
-
-
-def test_a_weight_of_two_counts_as_two_examples() -> None:
-    weights = np.array([1, 2, 0, 1, 3, 1, 1, 2, 1, 1], np.float32)
-    times = weights.astype(int)
-
-    def make(labels: Any, guesses: Any, weights: Any) -> dict[str, Metric]:
-        return {
-            "auc": metrics.auc(labels, guesses, weights),
-            "pr": metrics.auc(labels, guesses, weights, curve="PR"),
-            "recall": metrics.recall(labels, guesses > 0.5, weights),
-            "mean": metrics.mean(guesses, weights),
-        }
-
-    whole = [slice(None)]
-    weighted = stream(make, [LABELS, GUESSES, weights], whole)
-    repeated = [
-        np.repeat(LABELS, times),
-        np.repeat(GUESSES, times),
-        np.ones(times.sum(), np.float32),
-    ]
-    with Graph().as_default():
-        plain = stream(make, repeated, whole)
-    for key, value in plain.items():
-        np.testing.assert_allclose(weighted[key], value, rtol=1e-6, err_msg=key)
+def test_predictions_on_a_threshold_are_below_it_to_the_last_bit() -> None:
+    points = np.array(even_thresholds(200), np.float32)
+    guesses = np.concatenate([points, np.nextafter(points, 2, dtype=np.float32)])[1:-1]
+    guesses = guesses[(guesses >= 0) & (guesses <= 1)]
+    ones = np.ones(len(guesses), np.float32)
+    counts = counts_at(array.identity(ones), array.identity(guesses), None, list(points))
+    with Session() as session:
+        found = session.run(counts.true_positives)
+    np.testing.assert_array_equal(found, (guesses[:, None] > points).sum(0))
 
 
 def test_a_column_of_labels_is_compared_with_a_vector_of_predictions() -> None:
@@ -218,7 +207,6 @@ def test_before_any_example_the_value_is_zero() -> None:
     [
         {"curve": "ROCK"},
         {"summation_method": "careful"},
-        {"summation_method": "careful_interpolation"},
         {"num_thresholds": 1},
     ],
 )

@@ -9,40 +9,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import bool_, float32
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.metrics.thresholds import counts_at
 from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
 
 
-def _decisions(
-    labels: Any, predictions: Any, weights: Any, thresholds: Sequence[float] | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Truth, decision and weight of each example, flat; with thresholds, decisions have a row for
-    each.
-    """
+def _decisions(labels: Any, predictions: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Truth, decision and weight of each example."""
     truth, guesses = remove_squeezable_dimensions(labels, predictions)
+    truth.shape.assert_is_compatible_with(guesses.shape)
     full = broadcast(1.0 if weights is None else weights, elementwise.cast(guesses, float32))
-    flat = [array.reshape(each, [-1]) for each in (truth, guesses, full)]
-    truth, guesses, full = elementwise.cast(flat[0], bool_), flat[1], flat[2]
-    if thresholds is None:
-        return truth, elementwise.cast(guesses, bool_), full
-    limits = constant(np.asarray(thresholds, np.float32)[:, None])
-    return truth, elementwise.greater(elementwise.cast(guesses, float32), limits), full
+    return elementwise.cast(truth, bool_), elementwise.cast(guesses, bool_), full
 
 
-def _count(truth: Tensor, decision: Tensor, weights: Tensor) -> Tensor:
-    both = elementwise.cast(elementwise.logical_and(truth, decision), float32)
-    return reduce.reduce_sum(both * weights, -1)
+_KINDS = {
+    "true_positives": (True, True),
+    "false_negatives": (True, False),
+    "true_negatives": (False, False),
+    "false_positives": (False, True),
+}
+"""What the label and the decision are."""
+
+
+def _sums(
+    kinds: Sequence[str], labels: Any, predictions: Any, weights: Any, thresholds: Any
+) -> dict[str, Tensor]:
+    """The weight of a batch's examples of each kind; a vector where there are thresholds."""
+    if thresholds is not None:
+        truth, guesses = remove_squeezable_dimensions(labels, predictions)
+        truth.shape.assert_is_compatible_with(guesses.shape)
+        counts = counts_at(truth, guesses, weights, thresholds)._asdict()
+        return {kind: counts[kind] for kind in kinds}
+    truth, decision, full = _decisions(labels, predictions, weights)
+    found = {}
+    for kind in kinds:
+        right, chosen = (
+            side if wanted else elementwise.logical_not(side)
+            for wanted, side in zip(_KINDS[kind], (truth, decision), strict=True)
+        )
+        both = elementwise.cast(elementwise.logical_and(right, chosen), float32)
+        found[f"{kind}/count"] = reduce.reduce_sum(both * full)
+    return found
 
 
 def _ratio(
     name: str,
-    is_precision: bool,
+    other: str,
     labels: Any,
     predictions: Any,
     weights: Any,
@@ -50,20 +65,10 @@ def _ratio(
     metrics_collections: Collections,
     updates_collections: Collections,
 ) -> Metric:
-    """True positives over those (precision) decided or (recall) labelled positive."""
-
-    def sums() -> dict[str, Tensor]:
-        truth, decision, full = _decisions(labels, predictions, weights, thresholds)
-        if is_precision:
-            wrong = _count(elementwise.logical_not(truth), decision, full)
-        else:
-            wrong = _count(truth, elementwise.logical_not(decision), full)
-        key = "false_positives" if is_precision else "false_negatives"
-        return {"true_positives": _count(truth, decision, full), key: wrong}
-
+    """True positives over the sum of them and those of another kind."""
     return streaming(
         name,
-        sums,
+        lambda: _sums(("true_positives", other), labels, predictions, weights, thresholds),
         lambda right, wrong: elementwise.div_no_nan(right, right + wrong),
         metrics_collections,
         updates_collections,
@@ -88,7 +93,7 @@ def precision(
         `(value, update_op)`; 0 where nothing was decided positive.
     """
     return _ratio(
-        *(name or "precision", True, labels, predictions, weights, None),
+        *(name or "precision", "false_positives", labels, predictions, weights, None),
         *(metrics_collections, updates_collections),
     )
 
@@ -103,7 +108,7 @@ def recall(
 ) -> Metric:
     """Of the positive examples, how many were decided so; arguments as for `precision`."""
     return _ratio(
-        *(name or "recall", False, labels, predictions, weights, None),
+        *(name or "recall", "false_negatives", labels, predictions, weights, None),
         *(metrics_collections, updates_collections),
     )
 
@@ -119,8 +124,8 @@ def precision_at_thresholds(
 ) -> Metric:
     """`precision` where positive means a prediction above a threshold; one value a threshold."""
     return _ratio(
-        *(name or "precision_at_thresholds", True, labels, predictions, weights, thresholds),
-        *(metrics_collections, updates_collections),
+        *(name or "precision_at_thresholds", "false_positives", labels, predictions, weights),
+        *(thresholds, metrics_collections, updates_collections),
     )
 
 
@@ -135,28 +140,27 @@ def recall_at_thresholds(
 ) -> Metric:
     """`recall` where positive means a prediction above a threshold; one value a threshold."""
     return _ratio(
-        *(name or "recall_at_thresholds", False, labels, predictions, weights, thresholds),
-        *(metrics_collections, updates_collections),
+        *(name or "recall_at_thresholds", "false_negatives", labels, predictions, weights),
+        *(thresholds, metrics_collections, updates_collections),
     )
 
 
 def _confusion(
-    name: str,
-    truth_wanted: bool,
-    decision_wanted: bool,
+    kind: str,
     labels: Any,
     predictions: Any,
     weights: Any,
+    thresholds: Sequence[float] | None,
     metrics_collections: Collections,
     updates_collections: Collections,
+    name: str | None,
 ) -> Metric:
     def sums() -> dict[str, Tensor]:
-        truth, decision, full = _decisions(labels, predictions, weights, None)
-        chosen = truth if truth_wanted else elementwise.logical_not(truth)
-        decided = decision if decision_wanted else elementwise.logical_not(decision)
-        return {"count": _count(chosen, decided, full)}
+        found = _sums((kind,), labels, predictions, weights, thresholds)
+        return {key.removeprefix(f"{kind}/"): each for key, each in found.items()}
 
-    return streaming(name, sums, lambda count: count, metrics_collections, updates_collections)
+    rest = (metrics_collections, updates_collections)
+    return streaming(name or kind, sums, lambda count: count, *rest)
 
 
 def true_positives(
@@ -168,10 +172,8 @@ def true_positives(
     name: str | None = None,
 ) -> Metric:
     """The weight of positive examples decided positive; arguments as for `precision`."""
-    return _confusion(
-        *(name or "true_positives", True, True, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
-    )
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("true_positives", labels, predictions, weights, None, *rest)
 
 
 def true_negatives(
@@ -183,10 +185,8 @@ def true_negatives(
     name: str | None = None,
 ) -> Metric:
     """The weight of negative examples decided negative; arguments as for `precision`."""
-    return _confusion(
-        *(name or "true_negatives", False, False, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
-    )
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("true_negatives", labels, predictions, weights, None, *rest)
 
 
 def false_positives(
@@ -198,10 +198,8 @@ def false_positives(
     name: str | None = None,
 ) -> Metric:
     """The weight of negative examples decided positive; arguments as for `precision`."""
-    return _confusion(
-        *(name or "false_positives", False, True, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
-    )
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("false_positives", labels, predictions, weights, None, *rest)
 
 
 def false_negatives(
@@ -213,7 +211,69 @@ def false_negatives(
     name: str | None = None,
 ) -> Metric:
     """The weight of positive examples decided negative; arguments as for `precision`."""
-    return _confusion(
-        *(name or "false_negatives", True, False, labels, predictions, weights),
-        *(metrics_collections, updates_collections),
-    )
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("false_negatives", labels, predictions, weights, None, *rest)
+
+
+def true_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weight of positive examples decided positive, which a prediction above a threshold is;
+    one value a threshold.
+    """
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("true_positives", labels, predictions, weights, thresholds, *rest)
+
+
+def true_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weight of negative examples decided negative, which a prediction above a threshold is;
+    one value a threshold.
+    """
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("true_negatives", labels, predictions, weights, thresholds, *rest)
+
+
+def false_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weight of negative examples decided positive, which a prediction above a threshold is;
+    one value a threshold.
+    """
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("false_positives", labels, predictions, weights, thresholds, *rest)
+
+
+def false_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weight of positive examples decided negative, which a prediction above a threshold is;
+    one value a threshold.
+    """
+    rest = (metrics_collections, updates_collections, name)
+    return _confusion("false_negatives", labels, predictions, weights, thresholds, *rest)

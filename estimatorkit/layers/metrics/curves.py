@@ -1,68 +1,47 @@
-"""Areas under the ROC and the precision-recall curve.
+"""Areas under the ROC and the precision-recall curve, and points on them.
 
-What a batch adds is a histogram of its predictions, one bucket between each two thresholds, for
-positive and negative examples; the counts at every threshold follow from its sums from the end. So
-a batch costs one pass over its examples, however many thresholds there are.
+Curves are known at thresholds (`thresholds.counts_at`); the formulas of their areas are shared with
+Keras's metrics.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from estimatorkit.core import registry
-from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import elementwise, filling, indexing, reduce
-from estimatorkit.core.registry import Case
-from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
-from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
-
-
-def _histogram(predictions: Any, labels: Any, weights: Any, buckets: int, module: Any = jnp) -> Any:
-    """Weights of positive (row 0) and negative (row 1) examples by bucket of the prediction.
-
-    Bucket i holds predictions in (i / (buckets - 1), (i + 1) / (buckets - 1)], the first also 0.
-    """
-    flat = module.clip(predictions, 0, 1).reshape(-1)
-    index = module.maximum(module.ceil(flat * np.float32(buckets - 1)) - 1, 0).astype(np.int32)
-    positive = labels.reshape(-1) != 0
-    weight = weights.reshape(-1)
-    rows = module.stack([module.where(positive, weight, 0), module.where(positive, 0, weight)], 1)
-    start = module.zeros((buckets, 2), np.float32)
-    if module is jnp:
-        return start.at[index].add(rows.astype(np.float32)).T
-    np.add.at(start, index, rows)
-    return start.T
-
-
-registry.register(
-    "ConfusionHistogram",
-    _histogram,
-    infer=lambda inputs, attrs: [registry.Spec(float32, TensorShape([2, attrs["buckets"]]))],
-    gradient=None,
-    numpy_kernel=lambda predictions, labels, weights, buckets: _histogram(
-        predictions, labels, weights, buckets, np
-    ),
-    cases=lambda: [
-        Case(
-            (
-                np.array([0.0, 0.2, 0.5, 0.51, 1.0], np.float32),
-                np.array([0, 1, 1, 0, 1], np.float32),
-                np.array([1, 1, 1, 2, 1], np.float32),
-            ),
-            {"buckets": 3},
-            np.array([[2, 1, 0], [1, 2, 0]], np.float32),
-        )
-    ],
-)
+from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
+from estimatorkit.layers.weighting import remove_squeezable_dimensions
 
 _SUMMATIONS = ("trapezoidal", "careful_interpolation", "interpolation", "minoring", "majoring")
+
+
+def _at_thresholds(
+    name: str,
+    labels: Any,
+    predictions: Any,
+    weights: Any,
+    thresholds: Sequence[float],
+    formula: Callable[[Counts], Tensor],
+    metrics_collections: Collections,
+    updates_collections: Collections,
+) -> Metric:
+    """A metric of the four counts at each threshold."""
+
+    def sums() -> dict[str, Tensor]:
+        truth, guesses = remove_squeezable_dimensions(labels, predictions)
+        truth.shape.assert_is_compatible_with(guesses.shape)
+        guesses = elementwise.clip_by_value(elementwise.cast(guesses, float32), 0.0, 1.0)
+        return counts_at(truth, guesses, weights, thresholds)._asdict()
+
+    return streaming(
+        *(name, sums, lambda *counts: formula(Counts(*counts))),
+        *(metrics_collections, updates_collections),
+    )
 
 
 def auc(
@@ -75,8 +54,9 @@ def auc(
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
+    thresholds: Sequence[float] | None = None,
 ) -> Metric:
-    """The area under the ROC or the precision-recall curve, from evenly spaced thresholds.
+    """The area under the ROC or the precision-recall curve, from its points at thresholds.
 
     Args:
         labels: of the shape of `predictions`; all but 0 is positive.
@@ -86,8 +66,11 @@ def auc(
             on it.
         curve: "ROC" or "PR".
         summation_method: "trapezoidal", "minoring", "majoring" (heights of the rectangles), or
-            "careful_interpolation" (PR only; Davis & Goadrich 2006). "interpolation" is what the
-            heads of `tf.estimator` use: trapezoidal for ROC, careful for PR.
+            "careful_interpolation" (Davis & Goadrich 2006; of ROC the same as "trapezoidal").
+            "interpolation" is what the heads of `tf.estimator` use: careful, and a precision or
+            recall of nothing is 0 instead of 1.
+        thresholds: thresholds between 0 and 1, in place of `num_thresholds` evenly spaced ones;
+            0 and 1 come to them.
 
     Returns:
         `(value, update_op)`.
@@ -95,58 +78,47 @@ def auc(
     Raises:
         ValueError: an argument is none of these.
     """
-    careful = summation_method == "careful_interpolation" or (
-        summation_method == "interpolation" and curve == "PR"
-    )
     if (
         curve not in ("ROC", "PR")
         or summation_method not in _SUMMATIONS
-        or (careful and curve != "PR")
-        or num_thresholds < 2
+        or (thresholds is None and num_thresholds < 2)
     ):
         raise ValueError(
             explain(
                 "auc: an argument is out of its range",
-                expected="curve 'ROC' or 'PR', num_thresholds > 1, 'careful_interpolation' with "
-                f"'PR' only, summation_method in {_SUMMATIONS}",
+                expected=f"curve 'ROC' or 'PR', num_thresholds > 1, summation_method in "
+                f"{_SUMMATIONS}",
                 received=f"curve={curve!r}, num_thresholds={num_thresholds}, "
                 f"summation_method={summation_method!r}",
             )
         )
-
-    def sums() -> dict[str, Tensor]:
-        truth, guesses = remove_squeezable_dimensions(labels, predictions)
-        truth.shape.assert_is_compatible_with(guesses.shape)
-        guesses = elementwise.cast(guesses, float32)
-        inputs = {
-            "predictions": guesses,
-            "labels": elementwise.cast(truth, float32),
-            "weights": broadcast(1.0 if weights is None else weights, guesses),
-        }
-        return {"histogram": make("ConfusionHistogram", inputs, {"buckets": num_thresholds})}
-
-    return streaming(
-        name or "auc",
-        sums,
-        _area_careful if careful else lambda histogram: _area(histogram, curve, summation_method),
-        metrics_collections,
-        updates_collections,
+    if thresholds is None:
+        points = even_thresholds(num_thresholds)
+    else:
+        points = [-1e-7, *sorted(thresholds), 1.0 + 1e-7]
+    # tf.metrics lets the precision of no decisions be 1, tf.keras.metrics ("interpolation") 0.
+    epsilon = 0.0 if summation_method == "interpolation" else 1e-6
+    return _at_thresholds(
+        *(name or "auc", labels, predictions, weights, points),
+        lambda counts: reduce.reduce_sum(areas(counts, curve, summation_method, epsilon)),
+        *(metrics_collections, updates_collections),
     )
 
 
-def _points(histogram: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """True and false positives at each threshold, and all positives and negatives."""
-    above = reduce.cumsum(histogram, 1, reverse=True)
-    return above[0], above[1], above[0, 0], above[1, 0]
+def areas(counts: Counts, curve: str, summation_method: str, epsilon: float) -> Tensor:
+    """The area between each two thresholds.
 
-
-def _area(histogram: Tensor, curve: str, summation_method: str) -> Tensor:
-    right, wrong, positives, negatives = _points(histogram)
-    # tf.metrics lets the precision of no decisions be 1, tf.keras.metrics ("interpolation") 0.
-    epsilon = 0.0 if summation_method == "interpolation" else 1e-6
-    recalls = elementwise.div_no_nan(right + epsilon, positives + epsilon)
+    Args:
+        counts: at rising thresholds.
+        curve, summation_method: see `auc`.
+        epsilon: added to ratios, so that 0 / 0 is 1; where it is 0, that is 0.
+    """
+    right, missed, rejected, wrong = counts
+    if curve == "PR" and summation_method.endswith("interpolation"):
+        return _careful_areas(right, wrong, right[1:] + missed[1:])
+    recalls = elementwise.div_no_nan(right + epsilon, right + missed + epsilon)
     if curve == "ROC":
-        x, y = elementwise.div_no_nan(wrong, negatives + epsilon), recalls
+        x, y = elementwise.div_no_nan(wrong, wrong + rejected + epsilon), recalls
     else:
         x, y = recalls, elementwise.div_no_nan(right + epsilon, right + wrong + epsilon)
     if summation_method == "minoring":
@@ -155,14 +127,13 @@ def _area(histogram: Tensor, curve: str, summation_method: str) -> Tensor:
         heights = elementwise.maximum(y[:-1], y[1:])
     else:
         heights = (y[:-1] + y[1:]) / 2.0
-    return reduce.reduce_sum((x[:-1] - x[1:]) * heights)
+    return (x[:-1] - x[1:]) * heights
 
 
-def _area_careful(histogram: Tensor) -> Tensor:
+def _careful_areas(right: Tensor, wrong: Tensor, positives: Tensor) -> Tensor:
     """The integral of precision over recall where true and false positives are linear between
     thresholds.
     """
-    right, wrong, positives, _ = _points(histogram)
     decided = right + wrong
     gained = right[:-1] - right[1:]
     slope = elementwise.div_no_nan(gained, elementwise.maximum(decided[:-1] - decided[1:], 0.0))
@@ -174,4 +145,90 @@ def _area_careful(histogram: Tensor) -> Tensor:
         known, elementwise.div_no_nan(decided[:-1], decided[1:]), filling.ones_like(gained)
     )
     area = slope * (gained + intercept * elementwise.log(ratio))
-    return reduce.reduce_sum(elementwise.div_no_nan(area, positives))
+    return elementwise.div_no_nan(area, positives)
+
+
+def _in_unit_interval(what: str, value: float, num_thresholds: int) -> None:
+    if not 0 <= value <= 1 or num_thresholds < 2:
+        raise ValueError(
+            explain(
+                f"`{what}` must be in the range [0, 1]. Currently, `{what}` got {value}",
+                expected="a number in [0, 1], and num_thresholds > 1",
+                received=f"{what}={value}, num_thresholds={num_thresholds}",
+            )
+        )
+
+
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of positive examples found at the threshold whose specificity is nearest.
+
+    Args:
+        labels, predictions, weights, metrics_collections, updates_collections, name: see `auc`.
+        specificity: the share of negative examples to be decided negative, in [0, 1].
+        num_thresholds: how many thresholds are tried; of equally near ones the lowest counts.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    _in_unit_interval("specificity", specificity, num_thresholds)
+
+    def formula(counts: Counts) -> Tensor:
+        right, missed, rejected, wrong = counts
+        distance = elementwise.abs(rejected / (rejected + wrong + 1e-7) - specificity)
+        return _chosen(reduce.argmin(distance, 0), right, right + missed)
+
+    return _at_thresholds(
+        *(name or "sensitivity_at_specificity", labels, predictions, weights),
+        *(even_thresholds(num_thresholds), formula, metrics_collections, updates_collections),
+    )
+
+
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of negative examples rejected at the threshold whose sensitivity is nearest.
+
+    Args:
+        labels, predictions, weights, metrics_collections, updates_collections, name: see `auc`.
+        sensitivity: the share of positive examples to be decided positive, in [0, 1].
+        num_thresholds: how many thresholds are tried; of equally near ones the highest counts.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    _in_unit_interval("sensitivity", sensitivity, num_thresholds)
+    points = even_thresholds(num_thresholds)
+    points[-1] = 1.0 - 1e-7  # TensorFlow's: predictions of 1 are positive at every threshold
+
+    def formula(counts: Counts) -> Tensor:
+        right, missed, rejected, wrong = counts
+        distance = elementwise.abs(right / (right + missed + 1e-7) - sensitivity)
+        nearest = elementwise.cast(
+            elementwise.equal(distance, reduce.reduce_min(distance)), float32
+        )
+        return _chosen(reduce.argmax(reduce.cumsum(nearest), 0), rejected, rejected + wrong)
+
+    return _at_thresholds(
+        *(name or "specificity_at_sensitivity", labels, predictions, weights, points, formula),
+        *(metrics_collections, updates_collections),
+    )
+
+
+def _chosen(index: Tensor, part: Tensor, whole: Tensor) -> Tensor:
+    return indexing.gather(part, index) / (indexing.gather(whole, index) + 1e-7)

@@ -1,15 +1,16 @@
-"""Metrics that are a weighted sum over a sum of weights: mean, accuracy and mean errors."""
+"""Metrics that are a weighted sum over a sum of weights: means, accuracy and mean errors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.ops import elementwise
+from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
-from estimatorkit.layers.weighting import remove_squeezable_dimensions
+from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
 
 
 def mean(
@@ -41,6 +42,59 @@ def mean(
         metrics_collections,
         updates_collections,
     )
+
+
+def mean_tensor(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted mean over batches of each element.
+
+    Args:
+        values: numbers of a shape that is known and the same in every batch.
+        weights, metrics_collections, updates_collections, name: see `mean`.
+
+    Returns:
+        `(value, update_op)`, float32, of the shape of `values`.
+
+    Raises:
+        ValueError: the shape of `values` is not known, or the weights do not fit.
+    """
+
+    def sums() -> dict[str, Tensor]:
+        tensor = elementwise.cast(convert_to_tensor(values, name="values"), float32)
+        full = broadcast(1.0 if weights is None else weights, tensor)
+        return {"total_tensor": tensor * full, "count_tensor": full}
+
+    rest = (metrics_collections, updates_collections)
+    return streaming(name or "mean", sums, elementwise.div_no_nan, *rest)
+
+
+def percentage_below(
+    values: Any,
+    threshold: float,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted share, in [0, 1], of values below a threshold.
+
+    Args:
+        values: numbers of any shape.
+        threshold: a number.
+        weights, metrics_collections, updates_collections, name: see `mean`.
+    """
+
+    def sums() -> dict[str, Tensor]:
+        tensor = convert_to_tensor(values, name="values")
+        return weighted_sums(elementwise.less(tensor, threshold), weights)
+
+    rest = (metrics_collections, updates_collections)
+    return streaming(name or "percentage_below_threshold", sums, elementwise.div_no_nan, *rest)
 
 
 def accuracy(
@@ -157,5 +211,61 @@ def mean_absolute_error(
         name or "mean_absolute_error",
         lambda guesses, truth: elementwise.abs(guesses - truth),
         elementwise.div_no_nan,
+        *(labels, predictions, weights, metrics_collections, updates_collections),
+    )
+
+
+def mean_relative_error(
+    labels: Any,
+    predictions: Any,
+    normalizer: Any,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean of |prediction - label| / normalizer; 0 where the normalizer is.
+
+    Args:
+        labels, predictions, weights, metrics_collections, updates_collections, name: see
+            `mean_squared_error`.
+        normalizer: numbers of the shape of `predictions`.
+    """
+
+    def error(guesses: Tensor, truth: Tensor) -> Tensor:
+        scale, _ = remove_squeezable_dimensions(normalizer, guesses)
+        scale.shape.assert_is_compatible_with(guesses.shape)
+        return elementwise.div_no_nan(
+            elementwise.abs(truth - guesses), elementwise.cast(scale, float32)
+        )
+
+    return _errors(
+        name or "mean_relative_error",
+        *(error, elementwise.div_no_nan, labels, predictions, weights),
+        *(metrics_collections, updates_collections),
+    )
+
+
+def mean_cosine_distance(
+    labels: Any,
+    predictions: Any,
+    dim: int,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """1 - the mean cosine between labels and predictions, taken to be of length 1 already.
+
+    Args:
+        labels, predictions: numbers of one shape.
+        dim: the axis of the vectors.
+        weights: a scalar, or of the shape of `predictions` with 1 at `dim`.
+        metrics_collections, updates_collections, name: see `mean`.
+    """
+    return _errors(
+        name or "mean_cosine_distance",
+        lambda guesses, truth: reduce.reduce_sum(guesses * truth, dim, keepdims=True),
+        lambda total, count: 1.0 - elementwise.div_no_nan(total, count),
         *(labels, predictions, weights, metrics_collections, updates_collections),
     )

@@ -1,0 +1,117 @@
+"""Metrics of decisions between many classes: confusion matrices and what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, float32, float64, int64
+from estimatorkit.core.ops import array, diagonals, elementwise, indexing, reduce
+from estimatorkit.core.ops.selection import confusion_matrix
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.weighting import broadcast
+
+
+def matrix_of(
+    labels: Any, predictions: Any, num_classes: int, weights: Any, dtype: DType
+) -> Tensor:
+    """A batch's confusion matrix: rows are labels, columns predictions.
+
+    Args:
+        labels, predictions: class indices of one shape; others than [0, num_classes) count nothing.
+        num_classes: the number of classes.
+        weights: None, a scalar, or of the shape of `labels` with 1 in any place.
+        dtype: of the matrix.
+    """
+    truth = convert_to_tensor(labels, name="labels")
+    guesses = convert_to_tensor(predictions, name="predictions")
+    guesses.shape.assert_is_compatible_with(truth.shape)
+    full = broadcast(1.0 if weights is None else weights, elementwise.cast(truth, dtype))
+    rows, columns, counts = (array.reshape(each, [-1]) for each in (truth, guesses, full))
+    return confusion_matrix(rows, columns, num_classes, dtype, weights=counts)
+
+
+def mean_overlap(matrix: Tensor, classes: Any = None) -> Tensor:
+    """The mean over classes of intersection / union, of classes that there were.
+
+    Args:
+        matrix: a confusion matrix.
+        classes: the indices of the classes that count; all by default.
+    """
+    both = diagonals.diag_part(matrix)
+    either = reduce.reduce_sum(matrix, 0) + reduce.reduce_sum(matrix, 1) - both
+    if classes is not None:
+        both, either = (indexing.gather(each, classes) for each in (both, either))
+    seen = elementwise.cast(elementwise.not_equal(either, 0.0), matrix.dtype)
+    return elementwise.div_no_nan(
+        reduce.reduce_sum(elementwise.div_no_nan(both, either)), reduce.reduce_sum(seen)
+    )
+
+
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of the intersection of labels and predictions over their union.
+
+    Args:
+        labels, predictions: integers in [0, num_classes), of one shape.
+        num_classes: the number of classes.
+        weights, metrics_collections, updates_collections, name: see `mean`.
+
+    Returns:
+        `(value, update_op)`; the update gives the confusion matrix, as TensorFlow's.
+    """
+
+    def sums() -> dict[str, Tensor]:
+        matrix = matrix_of(labels, predictions, num_classes, weights, float64)
+        return {"total_confusion_matrix": matrix}
+
+    return streaming(
+        *(name or "mean_iou", sums),
+        lambda matrix: elementwise.cast(mean_overlap(matrix), float32),
+        *(metrics_collections, updates_collections),
+        updated_formula=lambda matrix: matrix,
+    )
+
+
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of how often examples of the class were predicted right.
+
+    Args:
+        labels, predictions, num_classes, weights, metrics_collections, updates_collections, name:
+            see `mean_iou`. Classes without examples count as 0.
+
+    Returns:
+        `(value, update_op)`; the update gives the accuracy of each class, as TensorFlow's.
+    """
+
+    def sums() -> dict[str, Tensor]:
+        truth = elementwise.cast(convert_to_tensor(labels, name="labels"), int64)
+        guesses = elementwise.cast(convert_to_tensor(predictions, name="predictions"), int64)
+        matrix = matrix_of(truth, guesses, num_classes, weights, float32)
+        return {"total": reduce.reduce_sum(matrix, 1), "count": diagonals.diag_part(matrix)}
+
+    def of_classes(total: Tensor, count: Tensor) -> Tensor:
+        return elementwise.div_no_nan(count, total)
+
+    return streaming(
+        *(name or "mean_accuracy", sums),
+        lambda total, count: reduce.reduce_mean(of_classes(total, count)),
+        *(metrics_collections, updates_collections),
+        updated_formula=of_classes,
+    )

@@ -1,0 +1,269 @@
+"""Metrics of the k classes with the greatest scores: precision, recall, average precision.
+
+Labels and predicted classes of an example are two sets; TensorFlow compares them on the host, here
+they are compared by their ids on the device. Labels may be dense, one or many an example, or a
+SparseTensor with many. Sums are float64, as TensorFlow's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float64, int64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, elementwise, filling, indexing, ranking, reduce
+from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
+from estimatorkit.layers.weighting import broadcast
+
+_SPARSE = (SparseTensor, SparseTensorValue)
+_NOTHING = np.iinfo(np.int64).min
+"""Stands where a set has no element."""
+
+
+class _Sets(NamedTuple):
+    """Labels `(..., labels)` and predicted classes `(..., k)`, int64, padded with `_NOTHING`."""
+
+    labels: Tensor
+    predictions: Tensor
+
+
+def _sets(labels: Any, predictions: Any, class_id: int | None = None) -> _Sets:
+    chosen = elementwise.cast(convert_to_tensor(predictions, name="predictions"), int64)
+    if isinstance(labels, _SPARSE):
+        truth = sparse_tensor_to_dense(labels, np.int64(_NOTHING), validate_indices=False)
+    else:
+        truth = elementwise.cast(convert_to_tensor(labels, name="labels"), int64)
+    if truth.shape.rank is not None and truth.shape.rank + 1 == chosen.shape.rank:
+        truth = array.expand_dims(truth, -1)
+    elif truth.shape.rank != chosen.shape.rank:
+        raise ValueError(
+            explain(
+                f"Unexpected labels shape {truth.shape} for predictions shape {chosen.shape}",
+                expected="labels of the rank of predictions, or of one less",
+                received=f"{truth.name} {truth.shape}",
+                made_at=truth.op.source,
+            )
+        )
+    if class_id is not None:
+        truth, chosen = (_only(each, class_id) for each in (truth, chosen))
+    return _Sets(truth, chosen)
+
+
+def _only(ids: Tensor, class_id: int) -> Tensor:
+    wanted = elementwise.equal(ids, convert_to_tensor(class_id, int64))
+    return indexing.where(wanted, ids, filling.zeros_like(ids) + _NOTHING)
+
+
+def _elements(ids: Tensor) -> Tensor:
+    """Where each element of a set stands for the first time."""
+    places = filling.range_(array.shape(ids)[-1])
+    earlier = elementwise.less(array.expand_dims(places, 0), array.expand_dims(places, 1))
+    same = elementwise.equal(array.expand_dims(ids, -1), array.expand_dims(ids, -2))
+    again = reduce.reduce_any(elementwise.logical_and(same, earlier), -1)
+    return elementwise.logical_and(
+        elementwise.logical_not(again), elementwise.not_equal(ids, _NOTHING)
+    )
+
+
+def _shared(ids: Tensor, others: Tensor) -> Tensor:
+    """Whether each of `ids` is among `others`."""
+    same = elementwise.equal(array.expand_dims(ids, -1), array.expand_dims(others, -2))
+    return reduce.reduce_any(same, -1)
+
+
+def _size(mask: Tensor) -> Tensor:
+    return reduce.reduce_sum(elementwise.cast(mask, float64), -1)
+
+
+def _at_k(
+    name: str | None,
+    what: str,
+    other: str,
+    sets: _Sets,
+    k: int | None,
+    class_id: int | None,
+    weights: Any,
+    collections: tuple[Collections, Collections],
+) -> Metric:
+    """True positives over the sum of them and of false positives or negatives."""
+    suffix = f"_at_{'k' if k is None else k}" + ("" if class_id is None else f"_class{class_id}")
+
+    def sums() -> dict[str, Tensor]:
+        labels, chosen = _elements(sets.labels), _elements(sets.predictions)
+        right = elementwise.logical_and(chosen, _shared(sets.predictions, sets.labels))
+        if other == "false_positive":
+            wrong = elementwise.logical_and(chosen, elementwise.logical_not(right))
+        else:
+            missed = elementwise.logical_not(_shared(sets.labels, sets.predictions))
+            wrong = elementwise.logical_and(labels, missed)
+        sizes = {"true_positive": _size(right), other: _size(wrong)}
+        return {
+            kind + suffix: reduce.reduce_sum(
+                size if weights is None else size * broadcast(weights, size)
+            )
+            for kind, size in sizes.items()
+        }
+
+    return streaming(
+        *(name or what + suffix, sums, lambda right, wrong: right / (right + wrong)),
+        *collections,
+    )
+
+
+def precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the classes chosen for an example, the share that its labels have.
+
+    Args:
+        labels: int64: `(...)` with one label an example, `(..., labels)`, or a SparseTensor of that
+            shape. Where there are fewer, others than classes fill up.
+        predictions_idx: the classes chosen, int64 `(..., k)`.
+        k: for the names only.
+        class_id: the class that alone counts; all by default.
+        weights: a scalar or one an example, `(...)`.
+        metrics_collections, updates_collections, name: see `mean`.
+
+    Returns:
+        `(value, update_op)`, float64; NaN where no class was chosen.
+
+    Raises:
+        ValueError: the ranks do not fit.
+    """
+    sets = _sets(labels, predictions_idx, class_id)
+    collections = (metrics_collections, updates_collections)
+    return _at_k(name, "precision", "false_positive", sets, k, class_id, weights, collections)
+
+
+def recall_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the labels of an example, the share that was chosen; arguments: `precision_at_top_k`.
+
+    Labels that are no classes count as missed. NaN where there are no labels.
+    """
+    sets = _sets(labels, predictions_idx, class_id)
+    collections = (metrics_collections, updates_collections)
+    return _at_k(name, "recall", "false_negative", sets, k, class_id, weights, collections)
+
+
+def precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """`precision_at_top_k` of the k classes with the greatest scores.
+
+    Args:
+        labels, class_id, weights, metrics_collections, updates_collections, name: see
+            `precision_at_top_k`.
+        predictions: scores `(..., classes)`.
+        k: how many classes are chosen.
+    """
+    return precision_at_top_k(
+        *(labels, ranking.top_k(predictions, k).indices, k, class_id, weights),
+        *(metrics_collections, updates_collections, name),
+    )
+
+
+def recall_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """`recall_at_top_k` of the k classes with the greatest scores; arguments: `precision_at_k`."""
+    return recall_at_top_k(
+        *(labels, ranking.top_k(predictions, k).indices, k, class_id, weights),
+        *(metrics_collections, updates_collections, name),
+    )
+
+
+def average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Collections = None,
+    updates_collections: Collections = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over examples of the average precision of their k best classes.
+
+    That is the mean of the precisions at the ranks where a label stands; each label beyond the k
+    classes, k of them at most, counts as 0.
+
+    Args:
+        labels, predictions, k, weights, metrics_collections, updates_collections, name: see
+            `precision_at_k`.
+
+    Returns:
+        `(value, update_op)`, float64; NaN where an example has no label, as TensorFlow's.
+
+    Raises:
+        ValueError: `k` is less than 1, or the ranks do not fit.
+    """
+    if k < 1:
+        raise ValueError(f"Invalid k={k}. `k` should be >= 1.")
+
+    def sums() -> dict[str, Tensor]:
+        scores = convert_to_tensor(predictions, name="predictions")
+        sets = _sets(labels, ranking.top_k(scores, k).indices)
+        relevant = elementwise.cast(_shared(sets.predictions, sets.labels), float64)
+        precisions = reduce.cumsum(relevant, -1) / np.arange(1, k + 1, dtype=np.float64)
+        counted = _countable(sets.labels, scores, isinstance(labels, _SPARSE))
+        found = reduce.reduce_sum(precisions * relevant, -1)
+        average = found / elementwise.minimum(_size(counted), float(k))
+        full = broadcast(1.0 if weights is None else weights, average)
+        # TensorFlow's names of the two variables.
+        return {"max_1": reduce.reduce_sum(full), "total": reduce.reduce_sum(average * full)}
+
+    return streaming(
+        *(name or f"average_precision_at_{k}", sums),
+        lambda count, total: elementwise.div_no_nan(total, count),
+        *(metrics_collections, updates_collections),
+    )
+
+
+def _countable(labels: Tensor, scores: Tensor, are_sparse: bool) -> Tensor:
+    """The labels that could have been found: dense ones repeated count again, as TensorFlow's."""
+    if are_sparse:
+        return _elements(labels)
+    classes = elementwise.cast(array.shape(scores)[-1], int64)
+    return elementwise.logical_and(
+        elementwise.greater_equal(labels, convert_to_tensor(0, int64)),
+        elementwise.less(labels, classes),
+    )
+
+
+sparse_precision_at_k = precision_at_k
+sparse_average_precision_at_k = average_precision_at_k
