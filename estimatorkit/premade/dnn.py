@@ -23,6 +23,7 @@ from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.train.column_notes import note_columns
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 
@@ -114,6 +115,7 @@ def dnn_part(
         )
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
+        note_columns("dnn", (column.name for column in columns))
         return dnn_logits(features, mode, units, widths, columns, **network)
 
     def chosen_optimizer() -> Optimizer:

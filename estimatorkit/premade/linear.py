@@ -25,6 +25,7 @@ from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.train.column_notes import note_columns
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 
@@ -58,6 +59,7 @@ def linear_part(
     check_sparse_combiner(sparse_combiner)
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
+        note_columns("linear", (column.name for column in columns))
         with variable_scope("linear", partitioner=partitioner):
             return linear_model(features, columns, units, sparse_combiner)
 

@@ -113,7 +113,11 @@ def _full_names(path: str) -> dict[str, str]:
 
 
 def check_fits(
-    path: str, found: Mapping[str, Found], items: Mapping[str, Item], reshape: bool = False
+    path: str,
+    found: Mapping[str, Found],
+    items: Mapping[str, Item],
+    reshape: bool = False,
+    changes: str | None = None,
 ) -> None:
     """Compares what a checkpoint holds with what is to be restored from it.
 
@@ -122,6 +126,7 @@ def check_fits(
         found: its tensors.
         items: variables and others by their names in it.
         reshape: whether as many elements are enough.
+        changes: what is known to have changed in the model, for the error.
 
     Raises:
         NotFoundError: something is missing.
@@ -157,7 +162,7 @@ def check_fits(
             f"{problem}: the checkpoint {path} does not fit this model",
             expected="the model that the checkpoint was written by",
             received=f"{len(missing)} variables missing, {len(different)} different, "
-            f"{len(unexpected)} unexpected\n{table}",
+            f"{len(unexpected)} unexpected\n{table}" + (f"\n{changes}" if changes else ""),
             made_at=None if first is None else first.op.source,
             hint="did feature columns, layers or the optimizer change since the checkpoint was "
             "written? Use another model_dir for the new model",

@@ -41,6 +41,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     vocabulary_fingerprints,
 )
 from estimatorkit.train.checks import STEP_CHECKS
+from estimatorkit.train.column_notes import changed_columns, noted_columns
 from estimatorkit.train.fitting import Found, Item, check_fits, joined, keys_by_name, keys_of
 from estimatorkit.train.log import logger
 
@@ -357,8 +358,14 @@ def restore_checkpoint(
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
     found = {name: Found.of_array(value) for name, value in tensors.items()}
-    check_fits(checkpoint.path, found, items)
+    columns = changed_columns(checkpoint.state.get("columns", {}), noted_columns(sess.graph))
+    check_fits(checkpoint.path, found, items, changes=columns)
     _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), items, iterators)
+
+
+def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
+    """Puts a session that has a checkpoint's variables to its random counters and positions."""
+    _put(sess, checkpoint, {}, True)
 
 
 def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
@@ -475,8 +482,8 @@ def session_state(sess: Any) -> dict[str, Any]:
         if sess.graph.get_operation_by_name(name).type != "VarHandleOp"
     }
     state = {"random": random, "iterators": iterator_states(sess.state)}
-    vocabularies = _vocabularies(sess.graph)
-    return {**state, "vocabularies": vocabularies} if vocabularies else state
+    notes = {"vocabularies": _vocabularies(sess.graph), "columns": noted_columns(sess.graph)}
+    return {**state, **{key: note for key, note in notes.items() if note}}
 
 
 def _vocabularies(graph: Graph) -> dict[str, Any]:
