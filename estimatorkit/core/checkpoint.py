@@ -233,6 +233,22 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
     return None
 
 
+def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
+    """What differs where a checkpoint of this path was written anew; None where there is none.
+
+    Args:
+        path: such as `/dir/model.ckpt-100`.
+    """
+    base = os.fspath(path)
+    for file in (os.path.join(base, MANIFEST), f"{base}.index"):
+        try:
+            found = os.stat(file)
+        except OSError:
+            continue
+        return os.path.abspath(base), found.st_ino, found.st_size, found.st_mtime_ns
+    return None
+
+
 def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
     """Returns whether there is a checkpoint of that path (`tf.compat.v1.train.checkpoint_exists`).
 
