@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.estimator.continuous_evaluation import Evaluation
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.exporters import Exporter, LatestExporter
 from estimatorkit.estimator.run_config import RunConfig as EstimatorRunConfig
-from estimatorkit.estimator.train_and_evaluate import train_and_evaluate
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
 

@@ -16,7 +16,7 @@ _PLACES = {
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
     **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),
-    **names("estimatorkit.estimator.train_and_evaluate", "train_and_evaluate"),
+    **names("estimatorkit.estimator.evaluated_training", "train_and_evaluate"),
     **names(
         "estimatorkit.estimator.exporters",
         *("BestExporter", "Exporter", "FinalExporter", "LatestExporter"),

@@ -1,8 +1,8 @@
-"""`Completion`: the file in `model_dir` that says that a training has ended, and what came of it.
+"""`Completion`: the file in `model_dir` that says how far `train_and_evaluate` has come.
 
-It is written when the training has ended and again after each stage that follows, each time in one
-step; so a program that was killed at any moment goes on where it was, and one that is started again
-after the end gets the same numbers.
+It is written when the training begins, when it has ended and after each stage that follows, each
+time in one step; so a program that was killed at any moment goes on where it was, and one that is
+started again after the end gets the same numbers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Completion:
-    """What a training came to.
+    """What a training came to, so far.
 
     Attributes:
-        step: the global step at which it ended.
+        step: the global step at which it ended; at which it began, where it goes on.
         max_steps: the one at which it was to end; None where there was none.
-        reason: why it ended.
-        checkpoint: the name of its last checkpoint.
+        reason: why it ended; None where it goes on, or was killed.
+        checkpoint: the name of its last checkpoint; empty where it goes on.
         restored: the name of the best checkpoint, where the model goes back to it.
         results: by label of an evaluation its metrics and exports (see `result_record`); None where
             the last evaluations are still to come.
@@ -39,7 +39,7 @@ class Completion:
 
     step: int
     max_steps: int | None
-    reason: str
+    reason: str | None
     checkpoint: str
     restored: str | None = None
     results: Mapping[str, Any] | None = None
@@ -57,10 +57,16 @@ class Completion:
             latest: the path of the newest checkpoint.
         """
         newest = None if latest is None else os.path.basename(latest)
-        return self.max_steps == max_steps and newest in (
-            self.restored or self.checkpoint,
-            self.checkpoint,
-        )
+        ends = (self.checkpoint, self.restored)
+        return self.reason is not None and self.max_steps == max_steps and newest in ends
+
+    def was_killed_after(self, start: int) -> bool:
+        """Whether it was killed in the course of its training, at checkpoints after its start.
+
+        Args:
+            start: the global step of the newest checkpoint.
+        """
+        return self.reason is None and start > self.step
 
 
 def read_completion(model_dir: str) -> Completion | None:
@@ -83,7 +89,7 @@ def read_completion(model_dir: str) -> Completion | None:
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "step": (int,),
     "max_steps": (int, type(None)),
-    "reason": (str,),
+    "reason": (str, type(None)),
     "checkpoint": (str,),
     "restored": (str, type(None)),
     "results": (dict, type(None)),

@@ -7,6 +7,7 @@ process, an evaluator of a cluster may ask it for each checkpoint that it finds.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
@@ -141,12 +143,13 @@ class Evaluation:
     def evaluate(self, checkpoint_path: str) -> FinishedEvaluation:
         """Evaluates a checkpoint; `export` is still to be called."""
         spec = self.spec
-        hooks = [*spec.hooks]
+        input_fn, hooks = spec.input_fn, [*spec.hooks]
         if self._watch_input:  # it costs one more batch, so once is enough
-            hooks.append(_TruncationHook(spec))
+            watch = _TruncationHook(spec)
+            input_fn, hooks = watch.watched(input_fn), [*hooks, watch]
             self._watch_input = False
         metrics = self._estimator.evaluate(
-            input_fn=spec.input_fn,
+            input_fn=input_fn,
             steps=spec.steps,
             name=spec.name,
             checkpoint_path=checkpoint_path,
@@ -221,14 +224,26 @@ class _TruncationHook(SessionRunHook):
 
     def __init__(self, spec: EvalSpec) -> None:
         self._spec = spec
+        self._endless = False
+
+    def watched(self, input_fn: Callable[..., Any]) -> Callable[..., Any]:
+        """An input function like another, of whose dataset it is noted whether it ends."""
+        if isinstance(input_fn, functools.partial):
+            function = self.watched(input_fn.func)
+            return functools.partial(function, *input_fn.args, **input_fn.keywords)
+
+        @functools.wraps(input_fn)
+        def noted(*args: Any, **keywords: Any) -> Any:
+            made = input_fn(*args, **keywords)
+            self._endless = isinstance(made, Dataset) and made.cardinality() == INFINITE
+            return made
+
+        return noted
 
     def end(self, session: Any) -> None:
         """Looks whether there is another batch. An input without end is meant to be cut off."""
-        operations = session.graph.get_operations()
-        datasets = [op.attrs.get("_dataset") for op in operations if op.type == "Iterator"]
-        inputs = [op for op in operations if op.type == "IteratorGetNext"]
-        endless = any(each is not None and each.cardinality() == INFINITE for each in datasets)
-        if not inputs or endless:
+        inputs = [op for op in session.graph.get_operations() if op.type == "IteratorGetNext"]
+        if not inputs or self._endless:
             return
         try:
             session.run(inputs)

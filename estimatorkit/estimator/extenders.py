@@ -158,7 +158,13 @@ def _extended(
         spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 
-    return Estimator(model_fn, estimator.model_dir, estimator.config, estimator.params)
+    return Estimator(
+        model_fn,
+        estimator.model_dir,
+        estimator.config,
+        estimator.params,
+        estimator._warm_start,
+    )
 
 
 def _with(spec: EstimatorSpec, **changes: Any) -> EstimatorSpec:

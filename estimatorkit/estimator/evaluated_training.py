@@ -94,27 +94,30 @@ class _Run:
 
     def results(self) -> Results:
         """The metrics and exports of the last evaluations, by label."""
-        latest = self._estimator.latest_checkpoint()
-        done = read_completion(self._model_dir)
-        if done is not None and not done.is_of(self._train_spec.max_steps, latest):
-            done = None
+        latest, max_steps = self._estimator.latest_checkpoint(), self._train_spec.max_steps
+        found = read_completion(self._model_dir)
+        done = found if found is not None and found.is_of(max_steps, latest) else None
         if done is not None and (stored := done.results) is not None:
-            if self._train_spec.max_steps is None:
+            if max_steps is None:
                 done = None  # "until the input ends" is what is asked for, each time
             elif stored.keys() == self._specs.keys():
-                return self._stored(done.reason, stored)
+                return self._stored(done, stored)
         start = done.step if done is not None else _step_of(latest)
         reasons = self._prepared(start)
         if done is None:
+            if found is not None and found.was_killed_after(start):
+                # Its evaluation may be what was interrupted, or what a hook was not told of.
+                reasons += self._evaluate(str(latest))
+                self._export(is_final=False)
             done = self._trained(start, reasons)
             done.write(self._model_dir)
         return self._finished(done)
 
-    def _stored(self, reason: str, records: Mapping[str, Any]) -> Results:
+    def _stored(self, done: Completion, records: Mapping[str, Any]) -> Results:
         logger.info(
             "This training is done (%s): here are its results. To go on, raise max_steps; to "
             "evaluate anew, remove %s.",
-            *(reason, os.path.join(self._model_dir, FILE)),
+            *(done.reason, os.path.join(self._model_dir, FILE)),
         )
         return {
             label: recorded_result(record, self._model_dir) for label, record in records.items()
@@ -137,6 +140,7 @@ class _Run:
                 "save_checkpoints_steps %s or save_checkpoints_secs %s.",
                 *(config.save_checkpoints_steps, config.save_checkpoints_secs),
             )
+            Completion(start, max_steps, None, "").write(self._model_dir)
             stops = _StopReasons()
             listener = EvaluationListener(
                 self._estimator,
@@ -186,10 +190,13 @@ class _Run:
         replace(done, results=records).write(self._model_dir)
         return results
 
-    def _evaluate(self, checkpoint: str) -> None:
+    def _evaluate(self, checkpoint: str) -> list[str]:
+        """Evaluates a checkpoint, where that was not the last thing done; reasons to stop."""
+        reasons = []
         for evaluation in self._evaluations.values():
             if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
-                told(self._hooks, evaluation.evaluate(checkpoint))
+                reasons += told(self._hooks, evaluation.evaluate(checkpoint))
+        return reasons
 
     def _best(self) -> str | None:
         best = [hook.best_checkpoint() for hook in self._hooks]
