@@ -132,6 +132,7 @@ def experimental_export_all_saved_models(
     if any(not callable(each) for each in input_receiver_fn_map.values()):
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
     checkpoint = estimator._checkpoint_or_error(checkpoint_path)
+    assets = _checked_assets(assets_extra or {})
     base = Path(os.fsdecode(export_dir_base))
     with os_errors("export the model", base):
         base.mkdir(parents=True, exist_ok=True)
@@ -150,7 +151,7 @@ def experimental_export_all_saved_models(
             if served is not None:
                 with served.session:
                     served.write(temporary, example_inputs)
-            _copy_assets(temporary, assets_extra or {})
+            _copy_assets(temporary, assets)
             sync_file(temporary)
             final = _renamed(temporary, base)
             sync_file(base)
@@ -176,10 +177,12 @@ def _renamed(temporary: Path, base: Path) -> Path:
         return final
 
 
-def _copy_assets(folder: Path, assets: Mapping[str, Any]) -> None:
+def _checked_assets(assets: Mapping[str, Any]) -> dict[PurePosixPath, str]:
+    """The files to be taken along, by their paths in the folder of extra assets."""
+    found = {}
     for name, source in assets.items():
-        parts = PurePosixPath(name)
-        if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name:
             raise ValueError(
                 explain(
                     "a path of assets_extra leads out of the folder",
@@ -187,9 +190,17 @@ def _copy_assets(folder: Path, assets: Mapping[str, Any]) -> None:
                     received=repr(name),
                 )
             )
-        path = folder / constants.EXTRA_ASSETS_DIRECTORY / parts
+        found[path] = os.fsdecode(source)
+        if not os.path.isfile(found[path]):
+            raise ValueError(explain("assets_extra names no file", received=found[path]))
+    return found
+
+
+def _copy_assets(folder: Path, assets: Mapping[PurePosixPath, str]) -> None:
+    for name, source in assets.items():
+        path = folder / constants.EXTRA_ASSETS_DIRECTORY / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(os.fsdecode(source), path)
+        shutil.copyfile(source, path)
         sync_file(path)
 
 

@@ -1,7 +1,12 @@
-"""Models that tests of exports share: trained for a few steps, exported once a test run."""
+"""A model that tests of exports share: trained for a few steps, exported once a test run.
+
+Tests that change an export change a copy of it.
+"""
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +67,23 @@ def export(estimator: Any, base: Path, parse: bool = False, **options: Any) -> P
         else serving_input_receiver_fn_from_columns(columns())
     )
     return Path(export_saved_model(estimator, base, receiver, **options).decode())
+
+
+@functools.cache
+def _place() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="exported-")  # removed at the end of the program
+
+
+@functools.cache
+def shared_model() -> Any:
+    """A trained classifier."""
+    return classifier(Path(_place().name) / "model")
+
+
+@functools.cache
+def shared_export(parse: bool = False) -> Path:
+    """Its export (see `export`)."""
+    return export(shared_model(), Path(_place().name) / f"exports-{parse}", parse)
 
 
 def batch(start: int, end: int) -> dict[str, NDArray[Any]]:

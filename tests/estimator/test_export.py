@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,25 +23,32 @@ from estimatorkit.estimator.exporting import (
 )
 from estimatorkit.estimator.predictor import Predictor, load_predictor
 from estimatorkit.estimator.serving_inputs import build_raw_supervised_input_receiver_fn
-from tests.estimator.exported import batch, classifier, export, input_fn
+from tests.estimator.exported import (
+    batch,
+    classifier,
+    export,
+    input_fn,
+    shared_export,
+    shared_model,
+)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def model() -> Any:
     """A trained classifier."""
-    return classifier(tmp_path_factory.mktemp("classifier"))
+    return shared_model()
 
 
 @pytest.fixture(scope="module")
-def folder(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Path:
     """Its export, fed with features."""
-    return export(model, tmp_path_factory.mktemp("features"))
+    return shared_export()
 
 
 @pytest.fixture(scope="module")
-def parsing(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def parsing() -> Path:
     """Its export, fed with Examples."""
-    return export(model, tmp_path_factory.mktemp("examples"), parse=True)
+    return shared_export(parse=True)
 
 
 # -- answers
@@ -122,7 +129,7 @@ def test_example_request_is_answered_by_the_example_response(folder: Path) -> No
 
 def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
-    os.rename(folder, moved)
+    shutil.copytree(folder, moved)
     program = (
         "import sys, json, numpy as np\n"
         "import estimatorkit as ek\n"
@@ -130,11 +137,8 @@ def test_loading_needs_no_code_of_the_model(folder: Path, tmp_path: Path) -> Non
         "found = predictor({'x': [[1., 2., 3.]], 'word': [['a']], 'name': ['u']})\n"
         "print(json.dumps([found['probabilities'].shape, sorted(sys.modules)]))\n"
     )
-    try:
-        command = [sys.executable, "-c", program, str(moved)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    finally:
-        os.rename(moved, folder)
+    command = [sys.executable, "-c", program, str(moved)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     shape, modules = json.loads(run.stdout)
     assert shape == [1, 3]
@@ -183,18 +187,15 @@ def test_wrong_requests_say_what_is_wanted(folder: Path) -> None:
 
 
 def test_folders_are_whole_unique_and_increase(
-    model: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    model: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = folder.parent
-    (base / "9000000000").mkdir()  # a version from the future: the clock has gone back since
-    try:
-        again = export(model, base)
-        assert int(again.name) == 9000000001
-        assert load_predictor(base).directory == again
-    finally:
-        (base / "9000000000").rmdir()
-    assert {each.name for each in base.iterdir()} == {folder.name, again.name}  # no temporaries
     assert time.time() - 3600 < int(folder.name) < time.time() + 60
+    base = tmp_path
+    (base / "9000000000").mkdir()  # a version from the future: the clock has gone back since
+    again = export(model, base)
+    assert int(again.name) == 9000000001
+    assert load_predictor(base).directory == again
+    assert {each.name for each in base.iterdir()} == {"9000000000", again.name}  # no temporaries
 
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -202,7 +203,7 @@ def test_folders_are_whole_unique_and_increase(
     monkeypatch.setattr("estimatorkit.estimator.exporting.write_contents", fail)
     with pytest.raises(errors.ResourceExhaustedError):
         export(model, base)
-    assert {each.name for each in base.iterdir()} == {folder.name, again.name}
+    assert {each.name for each in base.iterdir()} == {"9000000000", again.name}
 
 
 def test_an_export_that_answers_otherwise_is_refused(
