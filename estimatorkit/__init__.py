@@ -35,6 +35,7 @@ _PLACES: dict[str, str] = {
     "image": "estimatorkit.image",
     "initializers": "estimatorkit.initializers",
     "io": "estimatorkit.io",
+    "keras": "estimatorkit.keras",
     "layers": "estimatorkit.layers",
     "lookup": "estimatorkit.lookup",
     "losses": "estimatorkit.layers.losses",

@@ -127,6 +127,23 @@ class State:
         except KeyError:
             return [self._value_or_counter(name) for name in names]
 
+    def restart_random(self) -> None:
+        """Lets random operations begin anew, as in a new session of the graph."""
+        counters = [
+            name
+            for name in self.values
+            if self.graph.get_operation_by_name(name).type != "VarHandleOp"
+        ]
+        for name in counters:
+            del self.values[name]
+
+    def put_on_device(self) -> None:
+        """Moves values that were loaded as arrays to the device, rather than in every run."""
+        with x64():
+            for name, value in self.values.items():
+                if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+                    self.values[name] = jax.device_put(value)
+
     def _value_or_counter(self, name: str) -> Any:
         if name not in self.values:
             op = self.graph.get_operation_by_name(name)

@@ -82,6 +82,8 @@ class StepLoop:
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._after = list(after)
+        # What depends on the elements' shape is of one shape in a block only.
+        self._by_block = not all(tensor.shape.is_fully_defined() for tensor in every)
         self._input_error: Exception | None = None
         self.input_failed = False
         """Whether the input has raised an error: the steps before it were whole."""
@@ -127,7 +129,7 @@ class StepLoop:
         after: list[Any] = []
         done = 0
         ended = False
-        while done < steps:
+        while done < steps and not (parts and self._by_block):
             columns: list[Any] = []
             start, available = 0, _STEPS_WITHOUT_INPUT
             block = None

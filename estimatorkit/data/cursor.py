@@ -83,10 +83,15 @@ class Cursor:
         dataset: the dataset, which depends on no tensor.
         seed: the graph's seed, or None.
         state: the session's state.
+        epoch: the number of the pass: shuffles of one seed differ from pass to pass.
     """
 
-    def __init__(self, dataset: Dataset, seed: int | None, state: Any = None) -> None:
+    def __init__(
+        self, dataset: Dataset, seed: int | None, state: Any = None, epoch: int = 0
+    ) -> None:
         self._iterator: BlockIterator = dataset.make_block_iterator(seed, state)
+        if epoch:
+            self._iterator.restart(epoch)
         self._description = describe(dataset._plan)
         self._block: Block | None = None
         self._rest: Block | None = None  # what follows in a block of elements of several shapes

@@ -256,6 +256,47 @@ class Iterator:
             made = apply("MakeIterator", dataset._plan.tensors(), attrs, name or "MakeIterator")
         return made
 
+    def start(self, state: Any, dataset: Dataset, epoch: int = 0) -> None:
+        """Puts the iterator at the first element of `dataset`, by no operation of the graph.
+
+        For what runs one graph on one dataset after another. Not in TensorFlow.
+
+        Args:
+            state: the session's state.
+            dataset: a dataset of the iterator's structure that depends on no tensor.
+            epoch: the number of the pass, see `Cursor`.
+        """
+        name = self.resource_name
+        old = state.resources.pop(name, None)
+        if old is not None:
+            old.close()
+        plan = bound(dataset._plan, state)
+        state.resources[name] = Cursor(Dataset(plan), state.graph.seed, state, epoch)
+
+    @property
+    def resource_name(self) -> str:
+        """The name of its cursor among a session's resources.
+
+        Raises:
+            ValueError: it stands for the iterator of a handle.
+        """
+        if self._op is None:
+            raise ValueError("the iterator stands for the one of a handle")
+        return self._op.name
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset of a one-shot iterator. Not in TensorFlow.
+
+        Raises:
+            ValueError: the iterator is of another kind.
+        """
+        found = None if self._op is None else self._op.attrs["_dataset"]
+        if found is None:
+            raise ValueError("only a one-shot iterator knows its dataset")
+        dataset: Dataset = found
+        return dataset
+
     @property
     def element_spec(self) -> Any:
         """The nested spec of an element."""
@@ -301,6 +342,16 @@ class Iterator:
         return of_tensors(self._spec, op.outputs)
 
     __next__ = get_next
+
+
+def named_iterator(element_spec: Any, name: str = "Iterator") -> Iterator:
+    """An iterator for datasets of a structure, which `Iterator.start` gives it.
+
+    Args:
+        element_spec: the nest of specs.
+        name: the iterator's name.
+    """
+    return Iterator(element_spec, _handle_op(element_spec, name, None))
 
 
 def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:

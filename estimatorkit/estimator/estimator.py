@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import copy
-import functools
-import inspect
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import (
@@ -25,18 +21,23 @@ from estimatorkit.core.checkpoint import (
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
-from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.session import Session
-from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import (
-    global_variables_initializer,
-    local_variables_initializer,
+from estimatorkit.estimator.arguments import (
+    arguments_of,
+    as_list,
+    check_model_fn,
+    check_steps,
+    checked_config,
 )
-from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterator_ops import make_one_shot_iterator
+from estimatorkit.estimator.built_model import BuiltModel, ModelStore
+from estimatorkit.estimator.evaluation import Evaluation, described
+from estimatorkit.estimator.model_input import ModelInput
+from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.train.global_steps import get_global_step, get_or_create_global_step
+from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
+from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,
@@ -49,17 +50,9 @@ from estimatorkit.train.hooks import (
 from estimatorkit.train.log import ensure_visible, logger, terminal
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook
-from estimatorkit.train.saver import Saver, restore_checkpoint, saved_items
-from estimatorkit.train.training import (
-    CheckedLoop,
-    empty_input,
-    next_stretch,
-    run_hooked,
-    run_training,
-)
-
-_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
-_MOST_STEPS = 1 << 30
+from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
+from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.train.training import CheckedLoop, run_hooked, run_training, training_loop
 
 
 class Estimator:
@@ -72,7 +65,14 @@ class Estimator:
             directory. A model that is there is gone on with.
         config: a `RunConfig`.
         params: a dict given to `model_fn` and `input_fn`.
-        warm_start_from: must be None.
+        warm_start_from: a checkpoint, a model folder or an exported model, or `WarmStartSettings`:
+            where variables get their first values where there is no model in `model_dir` yet.
+
+    A model is built and compiled once for each structure of input, and kept: calling `train`,
+    `evaluate` or `predict` again costs neither (TensorFlow builds the graph and reads the
+    checkpoint each time). So a `model_fn` that depends on more than its arguments should not change
+    its mind; `forget_models` makes it be called anew. Hooks whose `begin` adds to the graph, and
+    inputs that are more than a dataset, get a model of their own, as in TensorFlow.
 
     Raises:
         ValueError: an argument does not fit.
@@ -89,19 +89,12 @@ class Estimator:
         self._check_not_overridden()
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
-        if warm_start_from is not None:
-            raise ValueError(
-                explain(
-                    "warm_start_from is not supported",
-                    expected="None",
-                    received=warm_start_from,
-                    hint="give the new estimator the old model_dir, or use train.Saver in model_fn",
-                )
-            )
-        _check_model_fn(model_fn, params)
+        check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = dict(params or {})
-        self._config = _checked_config(config, model_dir)
+        self._config = checked_config(config, model_dir)
+        self._warm_start: WarmStartSettings | None = as_warm_start(warm_start_from)
+        self._models = ModelStore()
 
     def _check_not_overridden(self) -> None:
         members = {name for name in vars(Estimator) if not name.startswith("_")}
@@ -216,9 +209,9 @@ class Estimator:
             NanLossDuringTrainingError: the loss became NaN.
             FailedPreconditionError: another process trains in `model_dir`.
         """
-        _check_steps(steps, max_steps)
+        check_steps(steps, max_steps)
         given_hooks = check_hooks(hooks)
-        listeners = _as_list(saving_listeners)
+        listeners = as_list(saving_listeners)
         for listener in listeners:
             if not isinstance(listener, CheckpointSaverListener):
                 raise TypeError(
@@ -232,29 +225,49 @@ class Estimator:
             if max_steps is not None and done >= max_steps:
                 logger.info("Skipping training since max_steps has already saved.")
                 return self
-            loss = self._train(input_fn, given_hooks, steps, max_steps, listeners, start)
+            given = self._input(input_fn, ModeKeys.TRAIN)
+
+            def build() -> BuiltModel:
+                return self._build(given, ModeKeys.TRAIN, self._finish_training)
+
+            with self._models.model(given, build, given_hooks) as model:
+                loss = self._train(model, given, given_hooks, steps, max_steps, listeners, start)
         if loss is not None:
             logger.info("Loss for final step: %s.", loss)
         return self
 
+    def _finish_training(self, spec: EstimatorSpec) -> _Training:
+        if self._warm_start is not None and self.latest_checkpoint() is None:
+            self._warm_start.apply()
+        scaffold: Scaffold = spec.scaffold or Scaffold()
+        if scaffold.saver is None and not spec.train_op.graph.get_collection(GraphKeys.SAVERS):
+            config = self._config
+            saver = Saver(
+                max_to_keep=config.keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+                defer_build=True,
+            )
+            spec.train_op.graph.add_to_collection(GraphKeys.SAVERS, saver)
+        return _Training(scaffold)
+
     def _train(
         self,
-        input_fn: Callable[..., Any],
+        model: BuiltModel,
+        given: ModelInput,
         hooks: list[SessionRunHook],
         steps: int | None,
         max_steps: int | None,
         saving_listeners: Sequence[CheckpointSaverListener],
         start: str | None,
     ) -> NDArray[Any] | None:
-        graph = Graph()
-        graph.seed = self._config.tf_random_seed
-        with graph.as_default(), ExitStack() as closing:
-            get_or_create_global_step(graph)
-            spec = self._build(input_fn, ModeKeys.TRAIN)
-            given = [*hooks, *spec.training_chief_hooks, *spec.training_hooks]
-            saving = self._saver_hooks(given, saving_listeners)
+        training: _Training = model.extra
+        spec = model.spec
+        model.scaffold = training.scaffold
+        with model.graph.as_default(), ExitStack() as closing:
+            all_given = [*hooks, *model.hooks]
+            saving = self._saver_hooks(all_given, saving_listeners, training.scaffold)
             all_hooks: list[SessionRunHook] = [NanTensorHook(spec.loss)]
-            all_hooks += [hook for hook in given if hook not in saving]
+            all_hooks += [hook for hook in all_given if hook not in saving]
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))
             all_hooks += self._reports(steps, max_steps)
@@ -263,21 +276,48 @@ class Estimator:
                 closing.callback(hook.close)
             for hook in all_hooks:
                 hook.begin()
-            initializer = [global_variables_initializer(), local_variables_initializer()]
-            graph.finalize()
-            session = Session(graph=graph)
-            closing.callback(session.close)
-            if start is None:
-                session.run(initializer[0])
-            else:
-                self._restore(session, start, saving)
-            session.run(initializer[1])
+            session = model.session
+            model.start(given)
+            self._prepare(model, training, start, saving)
             for hook in all_hooks:
                 hook.after_create_session(session, None)
-            loss = run_training(session, spec.train_op, spec.loss, all_hooks)
+            if training.loop is None:
+                training.loop = training_loop(session, spec.train_op, spec.loss)
+            model.now_holds(None)
+            loss = run_training(session, spec.train_op, spec.loss, all_hooks, training.loop)
             for hook in all_hooks:
                 hook.end(session)
+            # What was saved last is what the session holds, where it was saved at the last step.
+            latest = self.latest_checkpoint()
+            step = int(session.run(get_global_step(model.graph)))
+            if latest is not None and saving and saving[0].saved_step == step:
+                model.now_holds(latest)
             return loss
+
+    def _prepare(
+        self,
+        model: BuiltModel,
+        training: _Training,
+        start: str | None,
+        saving: Sequence[CheckpointSaverHook],
+    ) -> None:
+        """Gives the variables their values: their first ones, or those of a checkpoint."""
+        session, scaffold = model.session, training.scaffold
+        if start is None:
+            session.state.restart_random()
+            session.run(scaffold.init_op, scaffold.init_feed_dict)
+            if scaffold.init_fn is not None:
+                scaffold.init_fn(session)
+        else:
+            logger.info("Restoring parameters from %s", start)
+            items = getattr(scaffold.saver, "saved_items", None) or saved_items()
+            if model.holds(start):
+                restore_input(session, read_checkpoint(start, []))
+            else:
+                restore_checkpoint(session, read_checkpoint(start), items)
+            for hook in saving:
+                hook.restored_at(int(session.run(get_global_step(session.graph))))
+        model.initialize_local()
 
     def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
         """The hooks that tell people how the training goes."""
@@ -291,23 +331,24 @@ class Estimator:
         return reports
 
     def _saver_hooks(
-        self, given: Sequence[SessionRunHook], listeners: Sequence[CheckpointSaverListener]
+        self,
+        given: Sequence[SessionRunHook],
+        listeners: Sequence[CheckpointSaverListener],
+        scaffold: Scaffold,
     ) -> list[CheckpointSaverHook]:
         """The hooks that save: those that the caller gave, or one that follows the config."""
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         config = self._config
-        cadence = (config.save_checkpoints_steps, config.save_checkpoints_secs)
-        if not savers and cadence != (None, None):
-            saver = Saver(
-                max_to_keep=config.keep_checkpoint_max,
-                keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-            )
+        if not savers and (config.save_checkpoints_steps, config.save_checkpoints_secs) != (
+            None,
+            None,
+        ):
             savers.append(
                 CheckpointSaverHook(
                     self.model_dir,
                     save_secs=config.save_checkpoints_secs,
                     save_steps=config.save_checkpoints_steps,
-                    saver=saver,
+                    scaffold=scaffold,
                 )
             )
         if savers:
@@ -318,12 +359,6 @@ class Estimator:
                 "the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
             )
         return savers
-
-    def _restore(self, session: Session, path: str, saving: Sequence[CheckpointSaverHook]) -> None:
-        logger.info("Restoring parameters from %s", path)
-        restore_checkpoint(session, read_checkpoint(path), saved_items())
-        for hook in saving:
-            hook.restored_at(int(session.run(get_global_step(session.graph))))
 
     # -- evaluation
 
@@ -350,32 +385,32 @@ class Estimator:
         Raises:
             ValueError: there is no trained model, the input is empty, or `steps` is not positive.
         """
-        _check_steps(steps, None)
+        check_steps(steps, None)
         given_hooks = check_hooks(hooks)
         ensure_visible()
         path = self._checkpoint_or_error(checkpoint_path)
-        graph = Graph()
-        graph.seed = self._config.tf_random_seed
-        with graph.as_default(), ExitStack() as closing:
-            counter = get_or_create_global_step(graph)
-            spec = self._build(input_fn, ModeKeys.EVAL)
-            metrics = _with_loss(spec)
-            all_hooks = [*given_hooks, *spec.evaluation_hooks]
-            session = self._restored_session(graph, path, all_hooks, closing)
+        given = self._input(input_fn, ModeKeys.EVAL)
+
+        def build() -> BuiltModel:
+            return self._build(given, ModeKeys.EVAL, Evaluation)
+
+        with self._models.model(given, build, given_hooks) as model, ExitStack() as closing:
+            all_hooks = [*given_hooks, *model.hooks]
+            session = self._restored(model, given, path, all_hooks, closing)
             logger.info("Starting evaluation at %s", _timestamp("T"))
             started = time.perf_counter()
-            values = _run_metrics(session, metrics, steps, counter, all_hooks)
+            values = model.extra.run(session, steps, all_hooks)
             for hook in all_hooks:
                 hook.end(session)
         logger.info("Inference Time : %.5fs", time.perf_counter() - started)
         logger.info("Finished evaluation at %s", _timestamp("-"))
         step = int(values["global_step"])
-        text = ", ".join(f"{key} = {value}" for key, value in sorted(values.items()))
-        logger.info("Saving dict for global step %d: %s", step, text)
+        logger.info("Saving dict for global step %d: %s", step, described(values))
         writer = MetricsWriter(self.eval_dir(name))
         writer.write(step, {key: value for key, value in values.items() if key != "global_step"})
         writer.close()
-        return values
+        result: dict[str, Any] = values
+        return result
 
     # -- prediction
 
@@ -416,17 +451,19 @@ class Estimator:
         path: str,
         yield_single_examples: bool,
     ) -> Iterator[Any]:
-        graph = Graph()
-        graph.seed = self._config.tf_random_seed
-        with ExitStack() as closing:
-            with graph.as_default():
-                get_or_create_global_step(graph)
-                spec = self._build(input_fn, ModeKeys.PREDICT)
-                predictions = _chosen(spec.predictions, predict_keys)
-                all_hooks = [*hooks, *spec.prediction_hooks]
-                session = self._restored_session(graph, path, all_hooks, closing)
+        given = self._input(input_fn, ModeKeys.PREDICT)
+
+        def build() -> BuiltModel:
+            return self._build(given, ModeKeys.PREDICT, lambda spec: None)
+
+        with self._models.model(given, build, hooks) as model, ExitStack() as closing:
+            predictions = chosen(model.spec.predictions, predict_keys)
+            all_hooks = [*hooks, *model.hooks]
+            session = self._restored(model, given, path, all_hooks, closing)
             # Features that are no input would come for ever: they are one batch.
-            endless = not any(op.type == "IteratorGetNext" for op in graph.get_operations())
+            endless = not any(
+                op.type.startswith("IteratorGetNext") for op in model.graph.get_operations()
+            )
             stop: list[str] = ["there is one batch"] if endless else []
             while True:
                 try:
@@ -434,7 +471,7 @@ class Estimator:
                 except OutOfRangeError:
                     break
                 if yield_single_examples:
-                    yield from _single_examples(batch)
+                    yield from single_examples(batch)
                 else:
                     yield batch
                 if stop:
@@ -442,33 +479,127 @@ class Estimator:
             for hook in all_hooks:
                 hook.end(session)
 
+    def as_predictor(
+        self,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        predict_keys: str | Sequence[str] | None = None,
+    ) -> LivePredictor:
+        """The trained model as a function of one example. Not in TensorFlow.
+
+        Args:
+            checkpoint_path: the checkpoint; the newest by default.
+            predict_keys: which predictions; all by default.
+
+        Raises:
+            ValueError: there is no trained model.
+        """
+        path = self._checkpoint_or_error(checkpoint_path)
+        return LivePredictor(
+            lambda given: self._build(given, ModeKeys.PREDICT, lambda spec: None),
+            self._checkpoint_or_error,
+            path,
+            predict_keys,
+        )
+
+    def forget_models(self) -> None:
+        """Lets the `model_fn` be called anew, and gives back what built models hold."""
+        self._models.clear()
+
     @staticmethod
-    def _restored_session(
-        graph: Graph, path: str, hooks: Sequence[SessionRunHook], closing: ExitStack
+    def _restored(
+        model: BuiltModel,
+        given: ModelInput,
+        path: str,
+        hooks: Sequence[SessionRunHook],
+        closing: ExitStack,
     ) -> Session:
-        """A session with a checkpoint's values, for evaluation and prediction."""
-        for hook in hooks:
-            closing.callback(hook.close)
-        for hook in hooks:
-            hook.begin()
-        initializer = local_variables_initializer()
-        graph.finalize()
-        session = Session(graph=graph)
-        closing.callback(session.close)
-        restore_checkpoint(session, read_checkpoint(path), saved_items(), iterators=False)
-        session.run(initializer)
+        """A model's session with a checkpoint's values, for evaluation and prediction."""
+        with model.graph.as_default():
+            for hook in hooks:
+                closing.callback(hook.close)
+            for hook in hooks:
+                hook.begin()
+        session = model.session
+        model.start(given)
+        model.load(path)
         for hook in hooks:
             hook.after_create_session(session, None)
         return session
 
+    # -- export
+
+    def export_saved_model(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Writes the model for serving; see `estimator.exporting.export_saved_model`.
+
+        Returns:
+            The path of the new folder below `export_dir_base`.
+        """
+        from estimatorkit.estimator import exporting
+
+        return exporting.export_saved_model(
+            self,
+            export_dir_base,
+            serving_input_receiver_fn,
+            assets_extra,
+            as_text,
+            checkpoint_path,
+            experimental_mode,
+        )
+
+    def export_savedmodel(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """`export_saved_model` by its older name."""
+        return self.export_saved_model(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path
+        )
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+    ) -> bytes:
+        """Writes the model for several modes; see `estimator.exporting`."""
+        from estimatorkit.estimator import exporting
+
+        return exporting.experimental_export_all_saved_models(
+            self, export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
     # -- building
 
-    def _build(self, input_fn: Callable[..., Any], mode: str) -> EstimatorSpec:
-        features, labels = _features_and_labels(self._call_input_fn(input_fn, mode), mode)
-        logger.info("Calling model_fn.")
-        spec = self._call_model_fn(features, labels, mode, self.config)
-        logger.info("Done calling model_fn.")
-        return spec
+    def _input(self, input_fn: Callable[..., Any], mode: str) -> ModelInput:
+        return ModelInput.of(
+            lambda: self._call_input_fn(input_fn, mode), mode, self._config.tf_random_seed
+        )
+
+    def _build(
+        self, given: ModelInput, mode: str, finish: Callable[[EstimatorSpec], Any]
+    ) -> BuiltModel:
+        def model_fn(features: Any, labels: Any) -> EstimatorSpec:
+            logger.info("Calling model_fn.")
+            spec = self._call_model_fn(features, labels, mode, self.config)
+            logger.info("Done calling model_fn.")
+            return spec
+
+        return BuiltModel(given, mode, model_fn, finish)
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):
@@ -481,12 +612,12 @@ class Estimator:
                 )
             )
         known = {"mode": mode, "params": self.params, "config": self.config}
-        return input_fn(**{name: known[name] for name in _arguments(input_fn) if name in known})
+        return input_fn(**{name: known[name] for name in arguments_of(input_fn) if name in known})
 
     def _call_model_fn(
         self, features: Any, labels: Any, mode: str, config: RunConfig
     ) -> EstimatorSpec:
-        names = _arguments(self._model_fn)
+        names = arguments_of(self._model_fn)
         if "labels" not in names and labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
         known = {"labels": labels, "mode": mode, "params": self.params, "config": config}
@@ -499,166 +630,12 @@ class Estimator:
         return f"{type(self).__name__}(model_dir={self.model_dir!r})"
 
 
-# -- checking arguments
+class _Training:
+    """What training adds to a model: how it is initialized and saved, and its loop once it ran."""
 
-
-def _check_steps(steps: int | None, max_steps: int | None) -> None:
-    if steps is not None and max_steps is not None:
-        raise ValueError("Can not provide both steps and max_steps.")
-    if steps is not None and steps <= 0:
-        raise ValueError(f"Must specify steps > 0, given: {steps}")
-    if max_steps is not None and max_steps <= 0:
-        raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
-
-
-def _as_list(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _arguments(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's arguments, but those that `functools.partial` has given."""
-    given = function.keywords if isinstance(function, functools.partial) else {}
-    return [
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        and name not in given
-    ]
-
-
-def _check_model_fn(model_fn: Callable[..., Any], params: Mapping[str, Any] | None) -> None:
-    names = _arguments(model_fn)
-    if "features" not in names:
-        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
-    if params is not None and "params" not in names:
-        raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is "
-            "passed to Estimator."
-        )
-    unknown = sorted(set(names) - _MODEL_FN_ARGUMENTS)
-    if unknown:
-        raise ValueError(f"model_fn ({model_fn}) has following not expected args: {unknown}")
-
-
-def _checked_config(
-    config: RunConfig | None, model_dir: str | os.PathLike[str] | None
-) -> RunConfig:
-    if config is not None and not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
-    config = config or RunConfig()
-    given = None if model_dir is None else os.fspath(model_dir)
-    if given is not None and config.model_dir not in (None, given):
-        raise ValueError(
-            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
-            f"In constructor: '{given}', in `RunConfig`: '{config.model_dir}'"
-        )
-    chosen = given or config.model_dir
-    if chosen is None:
-        chosen = tempfile.mkdtemp(prefix="estimatorkit-")
-        logger.warning("Using temporary folder as model directory: %s", chosen)
-    return config.replace(model_dir=os.fspath(chosen))
-
-
-# -- inputs and outputs
-
-
-def _features_and_labels(result: Any, mode: str) -> tuple[Any, Any]:
-    if isinstance(result, Dataset):
-        result = make_one_shot_iterator(result).get_next()
-    if isinstance(result, (list, tuple)) and not hasattr(result, "_fields"):
-        if len(result) != 2:
-            raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
-        features, labels = result
-        return features, None if mode == ModeKeys.PREDICT else labels
-    return result, None
-
-
-def _with_loss(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
-    """The metrics of a model, with the mean of the batches' losses."""
-    from estimatorkit.layers.metrics import mean
-
-    metrics = dict(spec.eval_metric_ops)
-    if "loss" not in metrics:
-        metrics["loss"] = mean(spec.loss)
-    return metrics
-
-
-def _run_metrics(
-    session: Session,
-    metrics: Mapping[str, tuple[Any, Any]],
-    steps: int | None,
-    counter: Any,
-    hooks: Sequence[SessionRunHook],
-) -> dict[str, Any]:
-    """Runs the updates over the input, many batches a call, and gives the final values."""
-    names = list(metrics)
-    targets = [
-        update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
-    ]
-    values = [_value_of(metrics[name][0]) for name in names]
-    after = [*values, counter._as_graph_element()]
-    loop = CheckedLoop(session, [], targets, after, "evaluation_step")
-    first = int(session.run(counter))
-    done = 0
-    final: list[Any] = []
-    stop: list[str] = []
-    while not stop and done < (steps or _MOST_STEPS):
-        # Hooks count in steps: those of an evaluation go on from the model's.
-        until, due = next_stretch(hooks, first + done)
-        try:
-            part = loop.run(min(until - first, steps or _MOST_STEPS) - done, due, stop)
-        except OutOfRangeError as error:
-            if done == 0:
-                raise empty_input("evaluation") from error
-            break
-        done += part.count
-        final = part.after
-        if part.ended or not loop.has_input:
-            break
-    results = {
-        name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        for name, value in zip(names, final, strict=False)
-    }
-    results["global_step"] = np.int64(final[-1])
-    return results
-
-
-def _value_of(value: Any) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    raise TypeError(explain("a metric's value must be a tensor", received=repr(value)[:200]))
-
-
-def _chosen(predictions: Any, keys: str | Sequence[str] | None) -> Any:
-    if keys is None:
-        return predictions
-    if not isinstance(predictions, Mapping):
-        raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
-    wanted = [keys] if isinstance(keys, str) else list(keys)
-    chosen = {key: value for key, value in predictions.items() if key in wanted}
-    if not chosen:
-        raise ValueError(
-            f"Expected to run at least one output from {predictions.keys()}, provided {wanted}."
-        )
-    return chosen
-
-
-def _single_examples(batch: Any) -> Iterator[Any]:
-    if not isinstance(batch, Mapping):
-        yield from batch
-        return
-    length = None
-    for key, value in batch.items():
-        if np.ndim(value) == 0 or (length is not None and len(value) != length):
-            raise ValueError(
-                f"Batch length of predictions should be same. {key} has different batch length "
-                "than others."
-            )
-        length = len(value)
-    for index in range(length or 0):
-        yield {key: value[index] for key, value in batch.items()}
+    def __init__(self, scaffold: Scaffold) -> None:
+        self.scaffold = scaffold
+        self.loop: CheckedLoop | None = None
 
 
 def _timestamp(between: str) -> str:

@@ -10,13 +10,21 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
+    "activations": "estimatorkit.layers.activations",
     "backend": "estimatorkit.keras.backend",
     "callbacks": "estimatorkit.keras.callbacks",
+    "constraints": "estimatorkit.layers.constraints",
+    "initializers": "estimatorkit.layers.initializers",
+    "layers": "estimatorkit.keras.layers",
     "losses": "estimatorkit.keras.losses",
     "metrics": "estimatorkit.keras.metrics",
+    "regularizers": "estimatorkit.layers.regularizers",
     "mixed_precision": "estimatorkit.keras.mixed_precision",
     "optimizers": "estimatorkit.keras.optimizers",
-    **names("estimatorkit.keras"),
+    "models": "estimatorkit.keras.models",
+    **names("estimatorkit.keras.model", "Model"),
+    **names("estimatorkit.keras.sequential", "Sequential"),
+    **names("estimatorkit.keras.input_layer", "Input"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -95,7 +95,7 @@ def exponential(x: Any) -> Any:
     return elementwise.exp(x)
 
 
-def hard_sigmoid(x: Any) -> Tensor:
+def hard_sigmoid(x: Any) -> Any:
     """0.2 x + 0.5, cut at 0 and 1."""
     x = convert_to_tensor(x)
     return elementwise.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
@@ -107,7 +107,7 @@ def mish(x: Any) -> Any:
     return x * elementwise.tanh(nn.softplus(x))
 
 
-def gelu(x: Any, approximate: bool = False) -> Tensor:
+def gelu(x: Any, approximate: bool = False) -> Any:
     """x * P(X <= x) for a standard normal X (Hendrycks & Gimpel 2016).
 
     Args:

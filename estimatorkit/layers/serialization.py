@@ -150,8 +150,8 @@ class Registry:
             return None
         if hasattr(item, "get_config"):
             kind = type(item)
-            name = self._names.get(kind) or get_registered_name(kind)
-            return {"class_name": name, "config": item.get_config()}
+            class_name = self._names.get(kind) or get_registered_name(kind)
+            return {"class_name": class_name, "config": item.get_config()}
         given = self._names.get(item) or _registered_names.get(item)
         name: str | None = given or getattr(item, "__name__", None)
         if name is None or name == "<lambda>":
@@ -178,8 +178,8 @@ class Registry:
             ValueError: the name is unknown, or the config has another form.
         """
         if isinstance(config, str):
-            found = self.find(config, custom_objects)
-            return found() if inspect.isclass(found) else found
+            named = self.find(config, custom_objects)
+            return named() if inspect.isclass(named) else named
         if not isinstance(config, Mapping) or "class_name" not in config:
             raise ValueError(
                 explain(

@@ -130,6 +130,18 @@ class SessionRunHook:
         return global_step + 1 if self.takes_part_in_runs else None
 
     @property
+    def changes_graph(self) -> bool:
+        """Whether `begin` may add to the graph, so that an estimator builds one for this hook.
+
+        True where a subclass outside of this package overrides `begin`; its own only look things
+        up. Not in TensorFlow.
+        """
+        begin = type(self).begin
+        return begin is not SessionRunHook.begin and not begin.__module__.startswith(
+            "estimatorkit."
+        )
+
+    @property
     def takes_part_in_runs(self) -> bool:
         """Whether `before_run` or `after_run` is overridden."""
         kind = type(self)
@@ -299,6 +311,11 @@ class CheckpointSaverHook(SessionRunHook):
         if self._saved_step != step:
             self._save(session, step)
         self._saved_at = self._clock()
+
+    @property
+    def saved_step(self) -> int | None:
+        """The global step of the last checkpoint; None before the first."""
+        return self._saved_step
 
     def restored_at(self, step: int) -> None:
         """Told that the state of this step is on disk already."""

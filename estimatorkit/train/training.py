@@ -122,11 +122,25 @@ class CheckedLoop:
         self._most = max(1, min(self._most * 16, fitting))
 
 
+def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:
+    """The loop of `run_training`, for running it several times.
+
+    Raises:
+        FailedPreconditionError: there is no global step.
+    """
+    counter = get_global_step(session.graph)
+    if counter is None:
+        raise FailedPreconditionError(None, None, "Global step should be created before training.")
+    target = train_op.op if isinstance(train_op, Tensor) else train_op
+    return CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
+
+
 def run_training(
     session: Session,
     train_op: Operation | Tensor,
     loss: Tensor,
     hooks: Sequence[SessionRunHook],
+    loop: CheckedLoop | None = None,
 ) -> NDArray[Any] | None:
     """Trains until a hook stops it or the input ends.
 
@@ -135,6 +149,7 @@ def run_training(
         train_op: what a step runs.
         loss: a scalar, fetched at every step.
         hooks: already begun (`begin`, `after_create_session`).
+        loop: what `training_loop` made of these, where it is kept.
 
     Returns:
         The last step's loss, or None where there was none.
@@ -145,11 +160,8 @@ def run_training(
             and says nothing.
     """
     target = train_op.op if isinstance(train_op, Tensor) else train_op
-    counter = get_global_step(session.graph)
-    if counter is None:
-        raise FailedPreconditionError(None, None, "Global step should be created before training.")
-    step = int(session.run(counter))
-    loop = CheckedLoop(session, [loss], [target], [counter._as_graph_element()], "train_step")
+    loop = loop or training_loop(session, train_op, loss)
+    step = int(session.run(get_global_step(session.graph)))
     last: NDArray[Any] | None = None
     rate = 1.0  # how much a step adds to the global step: 2 where two optimizers count
     pending: list[NDArray[Any]] = []  # losses since the global step has moved

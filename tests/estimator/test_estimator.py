@@ -607,10 +607,6 @@ class TestModelFn:
         estimator = Estimator(model_fn, tmp_path).train(no_input, steps=2)
         assert estimator.get_variable_value("global_step") == 2
 
-    def test_warm_start_is_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="warm_start_from is not supported"):
-            Estimator(counting.model_fn, tmp_path, warm_start_from="elsewhere")
-
     def test_local_variables_start_anew(self, tmp_path: Path) -> None:
         def model_fn(features: Any, mode: str) -> EstimatorSpec:
             batches = tf.get_variable(

@@ -1,0 +1,83 @@
+"""Arguments of `Estimator` and its methods, checked."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.train.log import logger
+
+_MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
+
+
+def check_steps(steps: int | None, max_steps: int | None) -> None:
+    """Raises ValueError where both are given, or one is not positive."""
+    if steps is not None and max_steps is not None:
+        raise ValueError("Can not provide both steps and max_steps.")
+    if steps is not None and steps <= 0:
+        raise ValueError(f"Must specify steps > 0, given: {steps}")
+    if max_steps is not None and max_steps <= 0:
+        raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list of what is given: None, one, or several."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def arguments_of(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's arguments, but those that `functools.partial` has given."""
+    given = function.keywords if isinstance(function, functools.partial) else {}
+    return [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and name not in given
+    ]
+
+
+def check_model_fn(model_fn: Callable[..., Any], params: Mapping[str, Any] | None) -> None:
+    """Raises ValueError where the arguments of a `model_fn` are not those it is called with."""
+    names = arguments_of(model_fn)
+    if "features" not in names:
+        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
+    if params is not None and "params" not in names:
+        raise ValueError(
+            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is "
+            "passed to Estimator."
+        )
+    unknown = sorted(set(names) - _MODEL_FN_ARGUMENTS)
+    if unknown:
+        raise ValueError(f"model_fn ({model_fn}) has following not expected args: {unknown}")
+
+
+def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] | None) -> RunConfig:
+    """The config with a model folder: the one given, or a temporary one.
+
+    Raises:
+        ValueError: it is no `RunConfig`, or two folders are given.
+    """
+    if config is not None and not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
+    config = config or RunConfig()
+    given = None if model_dir is None else os.fspath(model_dir)
+    if given is not None and config.model_dir not in (None, given):
+        raise ValueError(
+            "`model_dir` are set both in constructor and `RunConfig`, but with different values. "
+            f"In constructor: '{given}', in `RunConfig`: '{config.model_dir}'"
+        )
+    chosen = given or config.model_dir
+    if chosen is None:
+        chosen = tempfile.mkdtemp(prefix="estimatorkit-")
+        logger.warning("Using temporary folder as model directory: %s", chosen)
+    return config.replace(model_dir=os.fspath(chosen))
+
+
+__all__ = ["arguments_of", "as_list", "check_model_fn", "check_steps", "checked_config"]

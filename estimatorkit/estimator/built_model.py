@@ -1,0 +1,221 @@
+"""`BuiltModel`: a model as a `model_fn` built it for one mode, with its session.
+
+Models are kept from one call of an estimator's method to the next (`ModelStore`): a second
+`predict` builds, compiles and reads nothing. A model in use is taken out of the store, so that two
+predictions at the same time have two models.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.session import Session
+from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+from estimatorkit.estimator.model_input import ModelInput
+from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.layers.call_record import set_learning_phase
+from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.train.saver import restore_checkpoint, saved_items
+from estimatorkit.train.scaffold import Scaffold
+
+_KEPT = 8
+"""Models of an estimator that are kept: training, evaluation and prediction, with a few inputs."""
+
+
+class BuiltModel:
+    """A model built for one mode.
+
+    Args:
+        given: the input it is built on.
+        mode: a `ModeKeys`.
+        model_fn: `(features, labels) -> EstimatorSpec`.
+        finish: called with the spec, in the graph: adds what the estimator itself needs.
+
+    Attributes:
+        graph: its graph.
+        spec: what the `model_fn` returned.
+        features: the features that it was built on.
+        extra: what `finish` gave.
+        reusable: whether it can be run on another dataset.
+    """
+
+    def __init__(
+        self,
+        given: ModelInput,
+        mode: str,
+        model_fn: Callable[[Any, Any], EstimatorSpec],
+        finish: Callable[[EstimatorSpec], Any],
+    ) -> None:
+        self.mode = mode
+        self.reusable = given.dataset is not None
+        self._iterator: GraphIterator | None = None
+        if given.dataset is None:
+            self.graph, self.features, labels = given.graph, given.features, given.labels
+        else:
+            self.graph = Graph()
+            self.graph.seed = given.graph.seed
+            with self.graph.as_default():
+                get_or_create_global_step(self.graph)
+            self._iterator, self.features, labels = given.rebuilt(self.graph)
+        # Layers that are not told know by the mode whether they train.
+        set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
+        with self.graph.as_default():
+            self.spec = model_fn(self.features, labels)
+            self.scaffold: Scaffold | None = self.spec.scaffold
+            self.extra = finish(self.spec)
+        self._session: Session | None = None
+        self._local_init: Any = None
+        self._version: Any = None
+
+    @property
+    def hooks(self) -> tuple[SessionRunHook, ...]:
+        """The hooks of the spec for its mode."""
+        spec = self.spec
+        return {
+            ModeKeys.TRAIN: (*spec.training_chief_hooks, *spec.training_hooks),
+            ModeKeys.EVAL: spec.evaluation_hooks,
+            ModeKeys.PREDICT: spec.prediction_hooks,
+        }[self.mode]
+
+    @property
+    def session(self) -> Session:
+        """Its session; ends the building of the graph."""
+        if self._session is None:
+            with self.graph.as_default():
+                if self.scaffold is not None:
+                    self.scaffold.finalize()
+                    self._local_init = self.scaffold.local_init_op
+                elif self._has_local():
+                    self._local_init = Scaffold.default_local_init_op()
+            self.graph.finalize()
+            self._session = Session(graph=self.graph)
+        return self._session
+
+    def _has_local(self) -> bool:
+        keys = (GraphKeys.LOCAL_VARIABLES, GraphKeys.TABLE_INITIALIZERS)
+        return any(self.graph.get_collection(key) for key in keys)
+
+    def initialize_local(self) -> None:
+        """Gives local variables (those of metrics) their first values, and fills tables."""
+        session = self.session
+        if self._local_init is not None:
+            fed = None if self.scaffold is None else self.scaffold.local_init_feed_dict
+            session.run(self._local_init, fed)
+
+    def start(self, given: ModelInput) -> None:
+        """Goes to the first element of an input."""
+        if self._iterator is not None and given.dataset is not None:
+            self._iterator.start(self.session.state, given.dataset)
+
+    def stop(self) -> None:
+        """Gives back what the input holds."""
+        if self._iterator is not None and self._session is not None:
+            held = self._session.state.resources.pop(self._iterator.resource_name, None)
+            if held is not None:
+                held.close()
+
+    def load(self, path: str) -> None:
+        """Puts a checkpoint's values into the session, unless they are there."""
+        session = self.session
+        version = checkpoint_version(path)
+        if version is None or version != self._version:
+            self._version = None
+            with self.graph.as_default():
+                if self.scaffold is not None:
+                    self.scaffold.saver.restore(session, path)
+                else:
+                    items = saved_items()
+                    restore_checkpoint(session, read_checkpoint(path), items, iterators=False)
+            session.state.put_on_device()
+            self._version = version
+        else:
+            session.state.restart_random()
+        self.initialize_local()
+
+    def holds(self, path: str | None) -> bool:
+        """Whether the session holds the values of a checkpoint."""
+        version = None if path is None else checkpoint_version(path)
+        return version is not None and version == self._version
+
+    def now_holds(self, path: str | None) -> None:
+        """Says which checkpoint the session's values are those of; None: of none."""
+        self._version = None if path is None else checkpoint_version(path)
+
+    def close(self) -> None:
+        """Gives back what the session holds."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+class ModelStore:
+    """The models of an estimator that are not in use, by what they were built for."""
+
+    def __init__(self) -> None:
+        self._models: OrderedDict[Any, BuiltModel] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def model(
+        self, given: ModelInput, build: Callable[[], BuiltModel], hooks: Sequence[SessionRunHook]
+    ) -> Iterator[BuiltModel]:
+        """A model for an input, which it has gone to the start of.
+
+        It is kept afterwards, unless an error ended its use, or a hook or the input does not allow
+        it: hooks that add to the graph need a new one, and hooks of a `model_fn` are made with the
+        model.
+
+        Args:
+            given: the input.
+            build: makes a model.
+            hooks: the hooks it will be run with.
+        """
+        may_reuse = given.key is not None and not any(hook.changes_graph for hook in hooks)
+        model = self._take(given.key) if may_reuse else None
+        if model is None:
+            model = build()
+        kept = False
+        try:
+            yield model
+            kept = may_reuse and model.reusable and not model.hooks
+        except GeneratorExit:
+            kept = may_reuse and model.reusable and not model.hooks
+            raise
+        finally:
+            model.stop()
+            if kept:
+                self._keep(given.key, model)
+            else:
+                model.close()
+
+    def _take(self, key: Any) -> BuiltModel | None:
+        with self._lock:
+            return self._models.pop(key, None)
+
+    def _keep(self, key: Any, model: BuiltModel) -> None:
+        with self._lock:
+            old = self._models.pop(key, None)
+            self._models[key] = model
+            dropped = [] if old is None else [old]
+            while len(self._models) > _KEPT:
+                dropped.append(self._models.popitem(last=False)[1])
+        for each in dropped:
+            each.close()
+
+    def clear(self) -> None:
+        """Forgets all models."""
+        with self._lock:
+            models, self._models = list(self._models.values()), OrderedDict()
+        for each in models:
+            each.close()
+
+
+__all__ = ["BuiltModel", "ModelStore"]

@@ -1,0 +1,94 @@
+"""Running a model's metrics over an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.layers.metrics import mean
+from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.train.training import CheckedLoop, empty_input, next_stretch
+
+_MOST_STEPS = 1 << 30
+
+
+class Evaluation:
+    """The metrics of a model, with the mean of the batches' losses and the global step.
+
+    Args:
+        spec: what the `model_fn` returned; made in its graph.
+    """
+
+    def __init__(self, spec: EstimatorSpec) -> None:
+        metrics: dict[str, tuple[Any, Any]] = dict(spec.eval_metric_ops)
+        if "loss" not in metrics:
+            metrics["loss"] = mean(spec.loss)
+        self._names = list(metrics)
+        self._targets = [
+            update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
+        ]
+        self._counter = get_or_create_global_step()
+        values = [_value_of(value) for value, _ in metrics.values()]
+        self._after = [*values, self._counter._as_graph_element()]
+        self._loop: CheckedLoop | None = None
+
+    def run(
+        self, session: Session, steps: int | None, hooks: Sequence[SessionRunHook]
+    ) -> dict[str, Any]:
+        """Runs the updates over the input, many batches a call, and gives the final values.
+
+        Args:
+            session: the model's session.
+            steps: how many batches at most; None for all.
+            hooks: already begun.
+
+        Raises:
+            ValueError: the input has no elements.
+        """
+        if self._loop is None:
+            self._loop = CheckedLoop(session, [], self._targets, self._after, "evaluation_step")
+        loop = self._loop
+        first = int(session.run(self._counter))
+        done = 0
+        final: list[Any] = []
+        stop: list[str] = []
+        while not stop and done < (steps or _MOST_STEPS):
+            # Hooks count in steps: those of an evaluation go on from the model's.
+            until, due = next_stretch(hooks, first + done)
+            try:
+                part = loop.run(min(until - first, steps or _MOST_STEPS) - done, due, stop)
+            except OutOfRangeError as error:
+                if done == 0:
+                    raise empty_input("evaluation") from error
+                break
+            done += part.count
+            final = part.after
+            if part.ended or not loop.has_input:
+                break
+        results = {
+            name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+            for name, value in zip(self._names, final, strict=False)
+        }
+        results["global_step"] = np.int64(final[-1])
+        return results
+
+
+def described(values: Mapping[str, Any]) -> str:
+    """The values as one line, by name."""
+    return ", ".join(f"{key} = {value}" for key, value in sorted(values.items()))
+
+
+def _value_of(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(explain("a metric's value must be a tensor", received=repr(value)[:200]))
+
+
+__all__ = ["Evaluation", "described"]

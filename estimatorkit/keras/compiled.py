@@ -1,0 +1,277 @@
+"""What `compile` is given, put on a model's outputs: losses, metrics, weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras import losses as keras_losses
+from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.layers.base import mask_of
+
+
+def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """One entry an output, of what may be one for all, a list, or a dict by the outputs' names.
+
+    Raises:
+        ValueError: a name is unknown, or the number of entries is another.
+    """
+    if isinstance(value, Mapping):
+        unknown = [name for name in value if name not in names]
+        if unknown:
+            raise ValueError(
+                explain(
+                    f"Found unexpected {what} for an output that is not there: {unknown[0]!r}",
+                    expected=f"some of {list(names)}",
+                    hint=did_you_mean(str(unknown[0]), names),
+                )
+            )
+        return [value.get(name) for name in names]
+    if isinstance(value, (list, tuple)) and len(names) > 1:
+        if len(value) != len(names):
+            raise ValueError(
+                f"{what}: expected one entry for each of {len(names)} outputs, received "
+                f"{len(value)}."
+            )
+        return list(value)
+    return [value] * len(names)
+
+
+def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Tensors by output: of a tensor, a list, or a dict by name."""
+    if value is None:
+        return [None] * len(names)
+    if isinstance(value, Mapping):
+        return by_output(value, names, what)
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(given) != len(names):
+        raise ValueError(
+            explain(
+                f"the model's outputs and the {what} do not go together",
+                expected=f"{len(names)}: {list(names)}",
+                received=f"{len(given)}",
+            )
+        )
+    return given
+
+
+def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Tensor, Any]:
+    """Labels in the rank and dtype of predictions, where that is how Keras takes them."""
+    truth = convert_to_tensor(y_true)
+    rank, other = truth.shape.rank, y_pred.shape.rank
+    if rank == 1 and other == 2:
+        truth = array.expand_dims(truth, -1)
+    if weight is not None:
+        weight = convert_to_tensor(weight)
+        if weight.shape.rank == 1 and other == 2:
+            weight = array.expand_dims(weight, -1)
+    both_floating = truth.dtype.is_floating and y_pred.dtype.is_floating
+    both_integer = truth.dtype.is_integer and y_pred.dtype.is_integer
+    if (both_floating or both_integer) and truth.dtype != y_pred.dtype:
+        truth = elementwise.cast(truth, y_pred.dtype)
+    return truth, y_pred, weight
+
+
+def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor:
+    """The weight of each example's class.
+
+    Args:
+        y_true: class numbers `(batch,)` or `(batch, 1)`, or one-hot `(batch, classes)`.
+        class_weight: weights by class number, 0 to n - 1.
+
+    Raises:
+        ValueError: a number is left out.
+    """
+    count = max(class_weight) + 1
+    if sorted(class_weight) != list(range(count)):
+        raise ValueError(
+            f"Expected `class_weight` to be a dict with keys from 0 to one less than the number of "
+            f"classes, found {dict(class_weight)}"
+        )
+    table = constant(np.array([class_weight[i] for i in range(count)], np.float32))
+    labels = convert_to_tensor(y_true)
+    width = labels.shape[-1] if labels.shape.rank == 2 else 1
+    if labels.shape.rank == 2 and width != 1:
+        numbers = reduce.argmax(labels, 1)
+    else:
+        numbers = elementwise.cast(array.reshape(labels, [-1]), "int64")
+    return indexing.gather(table, numbers)
+
+
+def with_mask(y_pred: Tensor, weight: Any, mask: Any) -> Any:
+    """Weights with those of masked steps set to 0."""
+    if mask is None:
+        return weight
+    mask = elementwise.cast(mask, float32)
+    if weight is None:
+        return mask
+    weight = elementwise.cast(weight, float32)
+    if weight.shape.rank is not None and mask.shape.rank is not None:
+        for _ in range(mask.shape.rank - weight.shape.rank):
+            weight = array.expand_dims(weight, -1)
+        for _ in range(weight.shape.rank - mask.shape.rank):
+            mask = array.expand_dims(mask, -1)
+    return weight * mask
+
+
+class CompiledLoss:
+    """The loss of each output.
+
+    Args:
+        loss: a name, a function, a `Loss`, a list or a dict of these.
+        loss_weights: factors, a list or a dict.
+        names: of the outputs.
+
+    Raises:
+        ValueError: an entry does not fit.
+    """
+
+    def __init__(self, loss: Any, loss_weights: Any, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._losses = [
+            None if each is None else _as_loss(each) for each in by_output(loss, names, "loss")
+        ]
+        weights = [1.0] * len(names)
+        if loss_weights is not None:
+            given = by_output(loss_weights, names, "loss_weights")
+            weights = [1.0 if each is None else float(each) for each in given]
+        self._weights = weights
+
+    def __call__(
+        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
+    ) -> tuple[Tensor | None, list[tuple[str, Tensor]]]:
+        """The weighted sum, and each output's own loss by name."""
+        total: Tensor | None = None
+        named = []
+        for name, loss, factor, truth, output, weight in zip(
+            self._names, self._losses, self._weights, y, outputs, weights, strict=True
+        ):
+            if loss is None:
+                continue
+            if truth is None:
+                raise ValueError(
+                    explain(
+                        f"the loss of output {name!r} has no labels",
+                        expected="(x, y), y in the structure of the outputs",
+                    )
+                )
+            mask = mask_of(output)
+            labels, predictions, weight = matched(truth, output, weight)
+            value = loss(labels, predictions, with_mask(predictions, weight, mask))
+            if value.shape.rank != 0:
+                value = reduce.reduce_mean(value)
+            named.append((f"{name}_loss", value))
+            term = value if factor == 1.0 else value * elementwise.cast(factor, value.dtype)
+            total = term if total is None else total + elementwise.cast(term, total.dtype)
+        return total, named if len(self._names) > 1 else []
+
+
+def _as_loss(loss: Any) -> Any:
+    found = keras_losses.get(loss)
+    if isinstance(found, keras_losses.Loss):
+        return found
+    return keras_losses.LossFunctionWrapper(found, name=getattr(found, "__name__", "loss"))
+
+
+class CompiledMetrics:
+    """The metrics of each output.
+
+    Args:
+        metrics: names, functions or `Metric`s: a list, a list a output, or a dict; not weighted.
+        weighted_metrics: those that sample weights count for.
+        loss: that of `compile`, which says what 'accuracy' means.
+        names: of the outputs.
+    """
+
+    def __init__(
+        self, metrics: Any, weighted_metrics: Any, loss: Any, names: Sequence[str]
+    ) -> None:
+        self._names = list(names)
+        self._losses = by_output(loss, names, "loss")
+        self._plain = self._by_output(metrics)
+        self._weighted = self._by_output(weighted_metrics)
+        self._made: dict[tuple[int, bool, int], Any] = {}
+
+    def _by_output(self, metrics: Any) -> list[list[Any]]:
+        if metrics is None:
+            return [[] for _ in self._names]
+        if isinstance(metrics, (list, tuple)) and not any(
+            isinstance(each, (list, tuple)) for each in metrics
+        ):
+            return [list(metrics) for _ in self._names]
+        given = by_output(metrics, self._names, "metrics")
+        return [
+            list(each) if isinstance(each, (list, tuple)) else [] if each is None else [each]
+            for each in given
+        ]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The `Metric`s, once they were used."""
+        return list(self._made.values())
+
+    def __call__(
+        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
+    ) -> list[tuple[str, Any, Any]]:
+        """Name, update and value of each metric."""
+        rows = []
+        for number, name in enumerate(self._names):
+            output, truth = outputs[number], y[number]
+            mask = mask_of(output)
+            for weighted, metrics in ((False, self._plain), (True, self._weighted)):
+                for position, given in enumerate(metrics[number]):
+                    labels, predictions, weight = matched(truth, output, weights[number])
+                    key = (number, weighted, position)
+                    if key not in self._made:
+                        self._made[key] = self._metric(given, labels, predictions, number)
+                    metric = self._made[key]
+                    weight = with_mask(predictions, weight if weighted else None, mask)
+                    update = metric.update_state(labels, predictions, sample_weight=weight)
+                    title = metric.name if len(self._names) == 1 else f"{name}_{metric.name}"
+                    rows.append((title, update, metric.result()))
+        titles: list[str] = []
+        for row in rows:
+            title, count = row[0], 1
+            while title in titles:
+                title = f"{row[0]}_{count}"
+                count += 1
+            titles.append(title)
+        return [(title, row[1], row[2]) for title, row in zip(titles, rows, strict=True)]
+
+    def _metric(self, given: Any, labels: Tensor, predictions: Tensor, number: int) -> Any:
+        if isinstance(given, keras_metrics.Metric):
+            return given
+        name = given if isinstance(given, str) else None
+        if name is not None and name.lower() in ("accuracy", "acc", "crossentropy", "ce"):
+            given = _chosen(name.lower() in ("accuracy", "acc"), labels, predictions)
+        found = keras_metrics.get(given)
+        if isinstance(found, keras_metrics.Metric):
+            return found
+        return keras_metrics.MeanMetricWrapper(found, name=name or found.__name__)
+
+
+def _chosen(accuracy: bool, labels: Tensor, predictions: Tensor) -> str:
+    """What 'accuracy' or 'crossentropy' means for labels and predictions of these shapes."""
+    width = predictions.shape[-1] if predictions.shape.rank else None
+    last = labels.shape[-1] if labels.shape.rank else None
+    fewer = (labels.shape.rank or 0) < (predictions.shape.rank or 0)
+    if width == 1:
+        kind = "binary"
+    elif (fewer or last == 1) and (width is None or width > 1):
+        kind = "sparse_categorical"
+    else:
+        kind = "categorical"
+    return f"{kind}_{'accuracy' if accuracy else 'crossentropy'}"
+
+
+__all__ = [
+    *("CompiledLoss", "CompiledMetrics", "as_list_of", "by_output", "matched"),
+    "weights_of_classes",
+]

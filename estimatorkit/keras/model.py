@@ -1,0 +1,631 @@
+"""`Model`: layers put together, trained, evaluated and asked (`tf.keras.Model`).
+
+A functional model is made of inputs and outputs, and knows its `Network`. A subclass has layers as
+attributes and computes in `call`. Both are layers. Values of variables live in the session of their
+graph (`layers.sessions`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.nest import flatten, map_structure
+from estimatorkit.core.ops import array
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.spec import flatten as flatten_specs
+from estimatorkit.keras import training
+from estimatorkit.keras.data_adapter import Batches, batches_of, split_off
+from estimatorkit.keras.network import Network
+from estimatorkit.layers.base import Layer, _as_shapes
+
+
+class Model(Layer):
+    """Layers put together (`tf.keras.Model`).
+
+    Args:
+        args, kwargs: `inputs` and `outputs`, tensors or structures of them, for a functional model;
+            nothing in subclasses, which compute in `call`. `name`, `trainable`: as for `Layer`.
+
+    Example:
+        ```python
+        inputs = keras.Input([784])
+        outputs = keras.layers.Dense(10, activation="softmax")(inputs)
+        model = keras.Model(inputs, outputs)
+        model.compile("adam", "sparse_categorical_crossentropy", ["accuracy"])
+        model.fit(images, labels, epochs=3)
+        ```
+    """
+
+    _untracked = Layer._untracked | {"_network", "_compiled", "_steps", "history", "callbacks"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        inputs = kwargs.pop("inputs", args[0] if args else None)
+        outputs = kwargs.pop("outputs", args[1] if len(args) > 1 else None)
+        if len(args) > 2 and "name" not in kwargs:
+            kwargs["name"] = args[2]
+        super().__init__(**kwargs)
+        self._network: Network | None = None
+        self._compiled: training.Compiled | None = None
+        self._steps: dict[Any, training.Step] = {}
+        self._own_graph: Graph | None = None
+        self.stop_training = False
+        self.history: Any = None
+        if inputs is not None or outputs is not None:
+            if inputs is None or outputs is None:
+                raise ValueError("Model: both inputs and outputs are needed for a functional model")
+            self._set_network(inputs, outputs)
+
+    def _set_network(self, inputs: Any, outputs: Any) -> None:
+        self._network = Network(inputs, outputs)
+        self._own_graph = self._network.output_tensors[0].graph
+        self.built = True
+        self.supports_masking = True
+        self._steps = {}
+
+    # -- what it is made of
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds its variables; the default graph where it is not built."""
+        if self._own_graph is not None:
+            return self._own_graph
+        weights = self.weights
+        return weights[0].graph if weights else get_default_graph().outermost
+
+    @property
+    def network(self) -> Network:
+        """The layers between inputs and outputs.
+
+        Raises:
+            ValueError: the model is a subclass, whose `call` is Python.
+        """
+        if self._network is None:
+            raise ValueError(
+                explain(
+                    f"the model {self.name!r} has no inputs and outputs of its own",
+                    expected="a functional or a built Sequential model",
+                    received=type(self).__name__,
+                )
+            )
+        return self._network
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers: those between inputs and outputs, or those that are attributes."""
+        return list(self._parts())
+
+    def _parts(self) -> list[Any]:
+        return super()._parts() if self._network is None else list(self._network.layers)
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of a name, or at a place in `layers`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        layers = self.layers
+        if index is not None:
+            if index >= len(layers):
+                raise ValueError(
+                    f"Was asked to retrieve layer at index {index} but model only has "
+                    f"{len(layers)} layers."
+                )
+            return layers[index]
+        if name is None:
+            raise ValueError("Provide either a layer name or layer index at `get_layer`.")
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        names = [layer.name for layer in layers]
+        raise ValueError(
+            explain(
+                f"No such layer: {name}",
+                expected=f"one of {names}",
+                hint=did_you_mean(name, names),
+            )
+        )
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The input tensors."""
+        return list(self.network.input_tensors)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The output tensors."""
+        return list(self.network.output_tensors)
+
+    @property
+    def input(self) -> Any:
+        """The input tensor, or the structure of them."""
+        return self.network.inputs if self._network is not None else super().input
+
+    @property
+    def output(self) -> Any:
+        """The output tensor, or the structure of them."""
+        return self.network.outputs if self._network is not None else super().output
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return self.network.input_names
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs: of the layers that make them."""
+        return self.network.output_names
+
+    def output_names_of(self, outputs: Any) -> list[str]:
+        """Names for the outputs of a call: 'output_1', ... where the model has none."""
+        count = len(flatten(outputs))
+        if self._network is not None:
+            return self.output_names
+        if isinstance(outputs, Mapping):
+            return sorted(outputs)
+        return [f"output_{number + 1}" for number in range(count)]
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """The outputs for inputs; subclasses override it.
+
+        Raises:
+            NotImplementedError: a subclass does not say.
+        """
+        if self._network is None:
+            raise NotImplementedError(
+                "When subclassing the `Model` class, you should implement a `call` method."
+            )
+        return self._network.apply(inputs, mask)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the layers inside carry masks along."""
+        return None
+
+    def build(self, input_shape: Any = None) -> None:
+        """Makes the variables of a subclass by a call on placeholders."""
+        if not self.built and input_shape is not None:
+            inputs = map_structure(
+                lambda shape: array.placeholder(self.compute_dtype, shape), _as_shapes(input_shape)
+            )
+            self.call(inputs)
+        self.built = True
+
+    def regularization_losses(self) -> list[Tensor]:
+        """The losses of regularized variables, in the default graph."""
+        made = {id(loss) for each in self.submodules_and_self() for loss in each._made_losses}
+        return [loss for loss in self.losses if id(loss) not in made]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that `compile` was given, once they were used."""
+        return [] if self._compiled is None else list(self._compiled.metric_objects)
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of what `evaluate` gives, once the model was trained or evaluated."""
+        for (kind, *_), step in self._steps.items():
+            if kind in ("train", "test"):
+                return list(step.names)
+        return ["loss"]
+
+    def reset_states(self) -> None:
+        """Sets the states of stateful layers to zero."""
+        for layer in self.submodules_and_self():
+            if layer is not self and getattr(layer, "stateful", False):
+                layer.reset_states()
+
+    def reset_metrics(self) -> None:
+        """Sets the metrics to where they begin."""
+        for step in self._steps.values():
+            step.reset()
+
+    # -- training
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        run_eagerly: bool | None = None,
+        steps_per_execution: Any = None,
+        jit_compile: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Says how the model is trained.
+
+        Args:
+            optimizer: a Keras optimizer, one of `tf.train`, or a name.
+            loss: a name, a function `(y_true, y_pred)`, or a `keras.losses.Loss`; a list or a dict
+                by output where there are several.
+            metrics: names, functions or `keras.metrics.Metric`s; a list a output or a dict where
+                there are several. 'accuracy' is the one that fits labels and outputs.
+            loss_weights: factors of the outputs' losses.
+            weighted_metrics: metrics that sample and class weights count for.
+            sample_weight_mode, steps_per_execution, jit_compile, run_eagerly: accepted for
+                TensorFlow's signature: steps are compiled, as many in one call as may be.
+            target_tensors, distribute: must be None.
+            kwargs: none is known.
+
+        Raises:
+            ValueError: an argument means nothing.
+        """
+        from estimatorkit.keras import optimizers
+
+        if target_tensors is not None or distribute is not None or kwargs:
+            raise ValueError(
+                explain(
+                    "compile(): an argument is not supported",
+                    received=sorted({"target_tensors": target_tensors, **kwargs}),
+                    hint="give (x, y) as a Dataset",
+                )
+            )
+        if run_eagerly:
+            raise ValueError("compile(): run_eagerly=True: models run as graphs here")
+        with self.graph.as_default():
+            chosen = optimizers.get(optimizer)
+        self._compiled = training.Compiled(
+            self, chosen, loss, metrics, loss_weights, weighted_metrics
+        )
+        self._steps = {}
+
+    @property
+    def compiled(self) -> training.Compiled:
+        """What `compile` was given.
+
+        Raises:
+            RuntimeError: it was not called.
+        """
+        if self._compiled is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer,"
+                " loss)`."
+            )
+        return self._compiled
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer; None before `compile`."""
+        return None if self._compiled is None else self._compiled.optimizer
+
+    @property
+    def loss(self) -> Any:
+        """The loss that `compile` was given."""
+        return None if self._compiled is None else self._compiled.loss
+
+    def step(self, kind: str, spec: Any, class_weight: Any = None) -> training.Step:
+        """The step of a kind for batches of a structure, made once (see `training.Step`)."""
+        shapes = tuple((str(each), str(each.dtype)) for each in flatten_specs(spec))
+        weights = None if class_weight is None else tuple(sorted(class_weight.items()))
+        frozen = tuple(id(each) for each in self.trainable_weights) if kind == "train" else ()
+        key = (kind, _structure(spec), shapes, weights, frozen)
+        if key not in self._steps:
+            self._prepare_for(spec)
+            if kind == "train":
+                frozen = tuple(id(each) for each in self.trainable_weights)
+            made = training.Step(self, spec, kind, class_weight)
+            frozen = tuple(id(each) for each in self.trainable_weights) if kind == "train" else ()
+            key = (kind, _structure(spec), shapes, weights, frozen)
+            self._steps[key] = made
+        return self._steps[key]
+
+    def _prepare_for(self, spec: Any) -> None:
+        """Called before the first step with batches of a structure; `Sequential` builds then."""
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = 1,
+        callbacks: Sequence[Any] | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: Any = True,
+        class_weight: Mapping[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains the model.
+
+        Args:
+            x: arrays, lists or DataFrames, `(examples, ...)`, one an input (a list, or a dict by
+                the inputs' names); or a `Dataset`, a generator or a `Sequence` of batches `(x, y)`
+                or `(x, y, weights)`.
+            y: labels `(examples, ...)`, where `x` are arrays.
+            batch_size: examples a step; 32 by default.
+            epochs: the number of the last epoch.
+            verbose: 0 for no words, 1 or 'auto' for a bar, 2 for a line an epoch.
+            callbacks: `keras.callbacks.Callback`s.
+            validation_split: the part of the last examples that is validated with.
+            validation_data: `(x, y)`, `(x, y, weights)`, or a `Dataset`.
+            shuffle: whether arrays are shuffled in every epoch; 'batch' shuffles whole batches.
+            class_weight: factors of the losses by class number.
+            sample_weight: factors of the losses by example.
+            initial_epoch: the number of the first epoch.
+            steps_per_epoch: batches of an epoch; by default all.
+            validation_steps, validation_batch_size, validation_freq: of the validation; a list of
+                epochs as the last one says when.
+            max_queue_size, workers, use_multiprocessing: accepted for TensorFlow's signature.
+            kwargs: `nb_epoch`, an older name of `epochs`.
+
+        Returns:
+            A `History`: `.history` has the logs of every epoch.
+
+        Raises:
+            RuntimeError: `compile` was not called.
+            ValueError: the data does not fit.
+        """
+        from estimatorkit.keras.callbacks import CallbackList
+
+        epochs = kwargs.pop("nb_epoch", epochs)
+        if kwargs:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        _ = self.compiled
+        if validation_split:
+            (x, y, sample_weight), validation_data = split_off(
+                x, y, sample_weight, validation_split
+            )
+        batches = batches_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, "fit")
+        validation: Batches | None = None
+        if validation_data is not None:
+            given = validation_data if isinstance(validation_data, tuple) else (validation_data,)
+            validation = batches_of(
+                *(*given, None, None)[:3],
+                validation_batch_size or batch_size,
+                validation_steps,
+                False,
+                "evaluate",
+            )
+        listed = CallbackList(
+            callbacks,
+            add_history=True,
+            add_progbar=verbose not in (0, False),
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=epochs,
+            steps=batches.steps,
+        )
+        self.stop_training = False
+
+        def validate(epoch: int) -> Mapping[str, Any]:
+            due = (
+                (epoch + 1) % validation_freq == 0
+                if isinstance(validation_freq, int)
+                else epoch + 1 in validation_freq
+            )
+            return training.evaluate(self, validation, listed) if validation and due else {}
+
+        try:
+            training.fit(
+                *(self, batches, epochs, initial_epoch, listed, class_weight),
+                validate=validate if validation is not None else None,
+            )
+        finally:
+            self.history = listed.history
+        return self.history
+
+    def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`fit` by its older name for generators."""
+        names = ("steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data")
+        return self.fit(generator, **dict(zip(names, args, strict=False)), **kwargs)
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        return_dict: bool = False,
+    ) -> Any:
+        """The loss and the metrics; arguments as for `fit`.
+
+        Args:
+            steps: how many batches; all by default.
+            return_dict: a dict by name, instead of a list in the order of `metrics_names`.
+
+        Returns:
+            The loss, where there are no metrics; otherwise a list, or a dict.
+        """
+        from estimatorkit.keras.callbacks import CallbackList
+
+        batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
+        listed = CallbackList(
+            callbacks,
+            add_history=False,
+            add_progbar=verbose not in (0, False),
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=1,
+            steps=batches.steps,
+        )
+        logs = training.evaluate(self, batches, listed)
+        if return_dict:
+            return logs
+        values = list(logs.values())
+        return values[0] if len(values) == 1 else values
+
+    def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`evaluate` by its older name for generators."""
+        kwargs.setdefault("verbose", 0)
+        return self.evaluate(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = 0,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """The outputs for all examples, as arrays in the structure of the outputs."""
+        from estimatorkit.keras.callbacks import CallbackList
+
+        batches = batches_of(x, None, None, batch_size, steps, False, "predict")
+        listed = CallbackList(
+            callbacks,
+            add_history=False,
+            add_progbar=verbose not in (0, False),
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=1,
+            steps=batches.steps,
+        )
+        return training.predict(self, batches, listed)
+
+    def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`predict` by its older name for generators."""
+        return self.predict(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
+
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Mapping[int, float] | None = None,
+        reset_metrics: bool = True,
+        return_dict: bool = False,
+    ) -> Any:
+        """One step with one batch; returns the loss and metrics as `evaluate` does."""
+        return self._on_batch(
+            "train", (x, y, sample_weight), class_weight, reset_metrics, return_dict
+        )
+
+    def test_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        reset_metrics: bool = True,
+        return_dict: bool = False,
+    ) -> Any:
+        """The loss and metrics of one batch."""
+        return self._on_batch("test", (x, y, sample_weight), None, reset_metrics, return_dict)
+
+    def _on_batch(
+        self, kind: str, values: Any, class_weight: Any, reset: bool, return_dict: bool
+    ) -> Any:
+        batches = batches_of(*values, batch_size=1 << 30, what=f"{kind}_on_batch")
+        step = self.step(kind, batches.dataset.element_spec, class_weight)
+        if reset:
+            step.reset()
+        step.start(batches.dataset)
+        logs = step.logs(step.ready().run(1).after)
+        step.close()
+        if return_dict:
+            return logs
+        found = list(logs.values())
+        return found[0] if len(found) == 1 else found
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch."""
+        return self.predict(x, batch_size=1 << 30)
+
+    # -- files, text
+
+    def save_weights(
+        self,
+        filepath: str | os.PathLike[str],
+        overwrite: bool = True,
+        save_format: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Writes the weights; see `keras.saving.save_weights`."""
+        from estimatorkit.keras import saving
+
+        saving.save_weights(self, filepath, overwrite, save_format, **kwargs)
+
+    def load_weights(
+        self,
+        filepath: str | os.PathLike[str],
+        by_name: bool = False,
+        skip_mismatch: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Reads the weights; see `keras.saving.load_weights`."""
+        from estimatorkit.keras import saving
+
+        return saving.load_weights(self, filepath, by_name, skip_mismatch, **kwargs)
+
+    def save(
+        self,
+        filepath: str | os.PathLike[str],
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Writes the model, without code; see `keras.saving.save_model`."""
+        from estimatorkit.keras import saving
+
+        saving.save_model(self, filepath, overwrite, include_optimizer, save_format, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers and how they are connected; see `keras.model_config`."""
+        from estimatorkit.keras import model_config
+
+        return model_config.config_of(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The model that `get_config` described, with new weights."""
+        from estimatorkit.keras import model_config
+
+        return model_config.model_of(cls, config, custom_objects)
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The architecture as JSON, for `keras.models.model_from_json`."""
+        from estimatorkit.keras import model_config
+
+        return model_config.to_json(self, **kwargs)
+
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Any = None,
+        print_fn: Any = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: Any = None,
+    ) -> None:
+        """Prints the layers, their output shapes and numbers of parameters."""
+        from estimatorkit.keras import model_summary
+
+        model_summary.summary(self, line_length, positions, print_fn, expand_nested, show_trainable)
+
+
+def _structure(spec: Any) -> str:
+    """The nesting of a spec as text."""
+    if isinstance(spec, Mapping):
+        return "{" + ",".join(f"{key}:{_structure(value)}" for key, value in spec.items()) + "}"
+    if isinstance(spec, (list, tuple)):
+        return "(" + ",".join(map(_structure, spec)) + ")"
+    return "*"
+
+
+__all__ = ["Model"]

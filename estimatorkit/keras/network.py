@@ -1,0 +1,233 @@
+"""`Network`: the layers between a functional model's inputs and outputs, applied anew to others.
+
+A model's graph is traced back from its outputs by the calls that made them (`layers.call_record`);
+an operation that no layer made is a step of its own. To apply the network is to call the layers
+again, in order, on other tensors: for training, for evaluation, in another graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.layers.base import Layer
+from estimatorkit.layers.call_record import LayerCall, record_of
+
+Step = LayerCall | Operation
+
+
+class Network:
+    """The steps from inputs to outputs.
+
+    Args:
+        inputs: a tensor or a structure of tensors, each made by `Input` or a placeholder.
+        outputs: a tensor or a structure of tensors that depend on them.
+
+    Attributes:
+        inputs, outputs: the structures.
+        steps: layer calls and operations, each after those it needs.
+        layers: the layers, each once, those of the inputs first.
+
+    Raises:
+        ValueError: an output does not depend on the inputs, or on something else that must be fed.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.input_tensors: list[Any] = flatten(inputs)
+        self.output_tensors: list[Any] = flatten(outputs)
+        for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
+            for tensor in tensors:
+                if not isinstance(tensor, Tensor) and not hasattr(tensor, "_components"):
+                    raise ValueError(
+                        f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
+                    )
+        self._graph = self.output_tensors[0].graph
+        self._calls: dict[Tensor, LayerCall] = record_of(self._graph).calls
+        self.steps = self._sorted_steps()
+        self.layers = self._ordered_layers()
+
+    # -- finding the steps
+
+    def _step_of(self, tensor: Tensor) -> Step:
+        return self._calls.get(tensor) or tensor.op
+
+    @staticmethod
+    def _needs(step: Step) -> Sequence[Tensor]:
+        return step.input_tensors if isinstance(step, LayerCall) else step.inputs
+
+    def _sorted_steps(self) -> list[Step]:
+        given = set(map(id, self.input_tensors))
+        depends: dict[int, bool] = dict.fromkeys(given, True)
+        order: list[Step] = []
+        placed: set[int] = set()
+        for output in self.output_tensors:
+            self._visit(output, depends, order, placed)
+            if not depends.get(id(output)):
+                raise ValueError(
+                    explain(
+                        "Graph disconnected: cannot obtain value for tensor "
+                        f"{output.name} from the inputs of the model",
+                        expected=f"a tensor that depends on {self.input_tensors}",
+                        made_at=output.op.source,
+                    )
+                )
+        return order
+
+    def _visit(
+        self, start: Tensor, depends: dict[int, bool], order: list[Step], placed: set[int]
+    ) -> None:
+        """Places the steps before a tensor, without recursion: models may be deep."""
+        stack = [start]
+        while stack:
+            tensor = stack[-1]
+            if id(tensor) in depends:
+                stack.pop()
+                continue
+            step = self._step_of(tensor)
+            needed = self._needs(step)
+            open_ones = [each for each in needed if id(each) not in depends]
+            if open_ones:
+                stack.extend(open_ones)
+                continue
+            stack.pop()
+            found = any(depends[id(each)] for each in needed)
+            depends[id(tensor)] = found
+            if not needed and tensor.op.type == "Placeholder":
+                raise ValueError(
+                    explain(
+                        f"Graph disconnected: cannot obtain value for tensor {tensor.name}",
+                        expected="an input of the model",
+                        received=f"inputs {[each.name for each in self.input_tensors]}",
+                        made_at=tensor.op.source,
+                        hint="add it to the model's inputs",
+                    )
+                )
+            if found and id(step) not in placed:
+                placed.add(id(step))
+                order.append(step)
+
+    def _ordered_layers(self) -> list[Layer]:
+        found: dict[int, Layer] = {}
+        for tensor in self.input_tensors:
+            call = self._calls.get(tensor)
+            if call is not None:
+                found[id(call.layer)] = call.layer
+        for step in self.steps:
+            if isinstance(step, LayerCall):
+                found[id(step.layer)] = step.layer
+        return list(found.values())
+
+    # -- applying them
+
+    def apply(self, inputs: Any, mask: Any = None) -> Any:
+        """Calls the layers on other inputs.
+
+        Args:
+            inputs: tensors, as many as the network's; a dict is taken by the names of the inputs.
+            mask: masks of the inputs.
+        """
+        given = self.matched(inputs)
+        values: dict[int, Any] = {
+            id(old): new for old, new in zip(self.input_tensors, given, strict=True)
+        }
+        if mask is not None:
+            masks = record_of().masks
+            for tensor, each in zip(given, flatten(mask), strict=False):
+                if each is not None:
+                    masks[tensor] = each
+
+        def value(tensor: Any) -> Any:
+            if not isinstance(tensor, Tensor):
+                return tensor
+            return values[id(tensor)] if id(tensor) in values else self._outside(tensor, values)
+
+        for step in self.steps:
+            if isinstance(step, LayerCall):
+                args, kwargs = map_structure(value, [step.args, step.kwargs])
+                results = step.layer(*args, **kwargs)
+                pairs = zip(flatten(step.outputs), flatten(results), strict=True)
+            else:
+                op = registry.apply(step.type, [value(each) for each in step.inputs], step.attrs)
+                pairs = zip(step.outputs, op.outputs, strict=True)
+            values.update((id(old), new) for old, new in pairs)
+        return pack_sequence_as(self.outputs, [value(each) for each in self.output_tensors])
+
+    def matched(self, inputs: Any) -> list[Any]:
+        """The values for the input tensors, in their order.
+
+        Raises:
+            ValueError: there are more or fewer, or a name is missing.
+        """
+        if isinstance(inputs, dict) and not isinstance(self.inputs, dict):
+            names = self.input_names
+            missing = [name for name in names if name not in inputs]
+            if missing:
+                raise ValueError(
+                    explain(
+                        f"The model has no value for its inputs {missing}",
+                        expected=f"a dict with the keys {names}",
+                        received=f"keys {list(inputs)}",
+                    )
+                )
+            return [inputs[name] for name in names]
+        given = flatten(inputs)
+        if len(given) != len(self.input_tensors):
+            raise ValueError(
+                explain(
+                    "The model is called with another number of inputs than it has",
+                    expected=f"{len(self.input_tensors)} inputs: {self.input_names}",
+                    received=f"{len(given)}",
+                )
+            )
+        return given
+
+    def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
+        """A tensor that does not depend on the inputs; in another graph a copy of it."""
+        if get_default_graph().reaches(tensor.graph):
+            return tensor
+        op = tensor.op
+        if op.type == "VarHandleOp":
+            raise ValueError(
+                explain(
+                    f"the model reads variable {op.name} outside of a layer, so that it cannot be "
+                    "built in another graph",
+                    made_at=op.source,
+                    hint="make the variable in a layer's build()",
+                )
+            )
+        inputs = [values.get(id(each)) or self._outside(each, values) for each in op.inputs]
+        copied = registry.apply(op.type, inputs, op.attrs)
+        values.update((id(old), new) for old, new in zip(op.outputs, copied.outputs, strict=True))
+        return copied.outputs[tensor.value_index]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs' layers."""
+        return [self._name_of(tensor) for tensor in self.input_tensors]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs' layers, made unique."""
+        names: list[str] = []
+        for tensor in self.output_tensors:
+            base, number = self._name_of(tensor), 0
+            name = base
+            while name in names:
+                number += 1
+                name = f"{base}_{number}"
+            names.append(name)
+        return names
+
+    def _name_of(self, tensor: Tensor) -> str:
+        call = self._calls.get(tensor)
+        return tensor.op.name.rsplit("/", 1)[-1] if call is None else call.layer.name
+
+
+__all__ = ["Network", "Step"]
