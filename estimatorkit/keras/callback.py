@@ -139,6 +139,8 @@ class CallbackList:
         from estimatorkit.keras.callback_output import ProgbarLogger
 
         self.callbacks: list[Any] = [] if callbacks is None else flatten(callbacks)
+        self.model: Any = None
+        self.params: dict[str, Any] = {}
         if add_progbar and not any(isinstance(each, ProgbarLogger) for each in self.callbacks):
             self.append(ProgbarLogger(count_mode="steps"))
         if add_history and not any(isinstance(each, History) for each in self.callbacks):
@@ -165,6 +167,11 @@ class CallbackList:
             if isinstance(callback, History):
                 model.history = callback
             callback.set_model(model)
+
+    @property
+    def history(self) -> Any:
+        """The `History` among them, or None."""
+        return next((each for each in self.callbacks if isinstance(each, History)), None)
 
     @property
     def wants_batches(self) -> bool:
@@ -389,7 +396,8 @@ class LearningRateScheduler(Callback):
 
 
 def _rate_variable(model: Any) -> Any:
-    rate = getattr(model.optimizer, "lr", None)
+    with model.graph.as_default():
+        rate = getattr(model.optimizer, "lr", None)
     if not hasattr(rate, "load"):
         raise ValueError(
             explain(
@@ -399,6 +407,12 @@ def _rate_variable(model: Any) -> Any:
             )
         )
     return rate
+
+
+def has_learning_rate(model: Any) -> bool:
+    """Whether the learning rate of a model's optimizer is a variable."""
+    with model.graph.as_default():
+        return hasattr(getattr(model.optimizer, "lr", None), "load")
 
 
 def learning_rate_of(model: Any) -> float:

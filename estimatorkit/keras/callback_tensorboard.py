@@ -10,7 +10,7 @@ import numpy as np
 
 from estimatorkit.core import projector, summary_values
 from estimatorkit.core.summary_writer import FileWriter
-from estimatorkit.keras.callback import Callback, Logs, learning_rate_of
+from estimatorkit.keras.callback import Callback, Logs, has_learning_rate, learning_rate_of
 from estimatorkit.layers.sessions import values_of
 
 
@@ -116,7 +116,7 @@ class TensorBoard(Callback):
         """Writes the logs of an epoch."""
         given = dict(logs or {})
         train = {f"epoch_{k}": v for k, v in given.items() if not k.startswith("val_")}
-        if hasattr(getattr(self.model.optimizer, "lr", None), "load"):
+        if has_learning_rate(self.model):
             train["epoch_learning_rate"] = learning_rate_of(self.model)
         if self.write_steps_per_second:
             began, before = self._epoch_began
@@ -133,7 +133,8 @@ class TensorBoard(Callback):
 
     def on_test_end(self, logs: Logs = None) -> None:
         """Writes the logs of an evaluation, by the number of training steps until then."""
-        iterations = getattr(self.model.optimizer, "iterations", None)
+        with self.model.graph.as_default():
+            iterations = getattr(self.model.optimizer, "iterations", None)
         if iterations is not None:
             step = int(values_of([iterations])[0])
             tags = {f"evaluation_{k}_vs_iterations": v for k, v in (logs or {}).items()}
