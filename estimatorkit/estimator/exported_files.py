@@ -156,6 +156,8 @@ def read_signature(folder: Path) -> Contents:
                 hint="upgrade estimatorkit, or export the model again with this version",
             ),
         )
+    if version != FORMAT_VERSION:
+        damaged(path, "it has no valid format_version", FORMAT_VERSION, repr(version)[:80])
     try:
         found = Contents.model_validate(content)
     except ValidationError as error:
