@@ -17,6 +17,9 @@ _PLACES = {
         *("ProximalGradientDescentOptimizer", "RMSPropOptimizer"),
     ),
     **names("estimatorkit.train.optimizer", "Optimizer"),
+    **names("estimatorkit.train.contrib_optimizers", "LazyAdamOptimizer"),
+    **names("estimatorkit.train.optax_optimizer", "OptaxOptimizer"),
+    "experimental": "estimatorkit.train.experimental",
     **names(
         "estimatorkit.train.global_steps",
         *("create_global_step", "get_global_step", "get_or_create_global_step", "global_step"),

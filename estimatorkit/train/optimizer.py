@@ -287,7 +287,7 @@ class Optimizer:
 
     def variables(self) -> list[Variable]:
         """The optimizer's own variables in the default graph, by name."""
-        graph = get_default_graph()
+        graph = get_default_graph().outermost
         own = [*self._non_slots.values()]
         own.extend(slot for of_name in self._slots.values() for slot in of_name.values())
         return sorted((each for each in own if each.graph is graph), key=lambda each: each.name)
@@ -351,7 +351,7 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
         """What `_create_non_slot_variable` made under this name."""
-        return self._non_slots[name, graph or get_default_graph()]
+        return self._non_slots[name, graph or get_default_graph().outermost]
 
     # -- what subclasses say
 

@@ -53,7 +53,7 @@ def get(identifier: Any, **kwargs: Any) -> Any:
     )
 
 
-def serialize(optimizer: Optimizer) -> dict[str, Any]:
+def serialize(optimizer: Any) -> dict[str, Any]:
     """An optimizer as plain values: its class's name and its config."""
     described: dict[str, Any] = _REGISTRY.serialize(optimizer)
     return described
@@ -73,6 +73,11 @@ def deserialize(
         ValueError: the name is unknown.
     """
     given = str(config["class_name"])
+    if given.lower() == "lossscaleoptimizer":
+        from estimatorkit.keras.mixed_precision import loss_scale_optimizer  # above this module
+
+        inner = config.get("config", {})
+        return loss_scale_optimizer.LossScaleOptimizer.from_config(inner, custom_objects)
     name = given
     if get_registered_object(given, custom_objects) is None:
         known = _BY_LOWER.get(given.lower())
