@@ -179,10 +179,11 @@ class Embedding(Layer):
         activity_regularizer: see `Dense`.
         mask_zero: whether 0 is padding, which is masked.
         input_length: the number of integers of an example, where it is fixed.
+        sparse: must be False: outputs are dense.
         kwargs: as for `Layer`.
 
     Raises:
-        ValueError: a dimension is not positive.
+        ValueError: a dimension is not positive, or outputs should be sparse.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class Embedding(Layer):
         embeddings_constraint: Any = None,
         mask_zero: bool = False,
         input_length: int | None = None,
+        sparse: bool = False,
         **kwargs: Any,
     ) -> None:
         if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
@@ -210,6 +212,8 @@ class Embedding(Layer):
                 "Both `input_dim` and `output_dim` should be positive, Received input_dim = "
                 f"{input_dim} and output_dim = {output_dim}"
             )
+        if sparse:
+            raise ValueError("Embedding: sparse=True is not there; outputs are dense")
         kwargs["autocast"] = False
         super().__init__(activity_regularizer=regularizers.get(activity_regularizer), **kwargs)
         self.input_dim = int(input_dim)
@@ -220,6 +224,7 @@ class Embedding(Layer):
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
         self.input_length = input_length
+        self.sparse = sparse
 
     @property
     def _infers_dtype(self) -> bool:
@@ -261,6 +266,7 @@ class Embedding(Layer):
             "activity_regularizer": regularizers.serialize(self.activity_regularizer),
             "mask_zero": self.mask_zero,
             "input_length": self.input_length,
+            "sparse": self.sparse,
         }
 
 

@@ -1,0 +1,32 @@
+"""Layers (`tf.keras.layers`).
+
+The classes of `estimatorkit.layers` by the names that Keras gives them, functions that merge
+tensors, and the inputs of models.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.layers.registry import ALIASES, PLACES
+from estimatorkit.lazy import attach, names
+
+_PLACES = {
+    **PLACES,
+    **{alias: PLACES[name] for alias, name in ALIASES.items() if "V" not in alias},
+    **names(
+        "estimatorkit.layers.merging",
+        *("add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract"),
+    ),
+    **names("estimatorkit.layers.base", "Layer"),
+    **names("estimatorkit.layers.input_spec", "InputSpec"),
+    **names("estimatorkit.layers.registry", "deserialize", "serialize"),
+    **names("estimatorkit.keras.input_layer", "Input", "InputLayer"),
+}
+
+_lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the public name `name`."""
+    return _lazy_getattr(name)

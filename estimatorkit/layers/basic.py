@@ -1,0 +1,366 @@
+"""Layers of one function: `Activation`, `Lambda`, `Masking`, `Identity`, and activations with
+arguments or variables of their own (`ReLU`, `LeakyReLU`, `PReLU`, ...).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import elementwise, nn, reduce
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import activations, serialization
+from estimatorkit.layers.base import Layer
+from estimatorkit.layers.configured import ConfiguredLayer
+from estimatorkit.layers.dense import known_dimension
+from estimatorkit.layers.input_spec import InputSpec
+
+
+class Identity(Layer):
+    """The inputs as they are (`tf.keras.layers.Identity`)."""
+
+
+class Activation(ConfiguredLayer):
+    """A function of the inputs (`tf.keras.layers.Activation`).
+
+    Args:
+        activation: a function or its name.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.keep(activation=activation)
+        self.supports_masking = True
+
+    def call(self, inputs: Tensor) -> Any:
+        """The outputs."""
+        return self.activation(inputs)
+
+
+class Masking(ConfiguredLayer):
+    """Masks steps whose values are all `mask_value`, and sets them to 0
+    (`tf.keras.layers.Masking`).
+
+    Args:
+        mask_value: the value.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.mask_value = mask_value
+
+    def compute_mask(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        """bool `(batch, steps)`: which steps have another value."""
+        return reduce.reduce_any(elementwise.not_equal(inputs, self.mask_value), -1)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        counts = reduce.reduce_any(elementwise.not_equal(inputs, self.mask_value), -1, True)
+        return inputs * elementwise.cast(counts, inputs.dtype)
+
+
+_functions = serialization.Registry("function of a Lambda layer", {})
+
+
+class Lambda(ConfiguredLayer):
+    """A Python function of the inputs as a layer (`tf.keras.layers.Lambda`).
+
+    It holds no variables. Its config names the function, which must therefore be registered by
+    `keras.utils.register_keras_serializable` or given by `custom_objects`: code is never written to
+    a file, nor run from one.
+
+    Args:
+        function: of the inputs; it may also take `mask` and `training`.
+        output_shape: the shape of the outputs without the batch, or a function of the inputs' shape
+            giving it; by default that of a call.
+        mask: a mask of the outputs, or a function of the inputs and their mask giving one.
+        arguments: more keyword arguments of the function.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        output_shape: Any = None,
+        mask: Any = None,
+        arguments: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.function: Callable[..., Any] = _functions.get(function)
+        self._output_shape = output_shape
+        self._mask = mask
+        self.arguments = dict(arguments or {})
+        self.supports_masking = mask is not None
+
+    def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
+        """The outputs."""
+        taken = inspect.signature(self.function).parameters
+        given = {"mask": mask, "training": training}
+        found = {key: value for key, value in given.items() if key in taken}
+        return self.function(inputs, **found, **self.arguments)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the outputs."""
+        return self._mask(inputs, mask) if callable(self._mask) else self._mask
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the outputs for a shape of inputs."""
+        if self._output_shape is None:
+            return super().compute_output_shape(input_shape)
+        if callable(self._output_shape):
+            return TensorShape(self._output_shape(input_shape))
+        return TensorShape([TensorShape(input_shape)[0], *self._output_shape])
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments.
+
+        Raises:
+            ValueError: a function is not registered.
+        """
+        return {
+            **super().get_config(),
+            "function": _name_of(self.function),
+            "output_shape": _described(self._output_shape),
+            "mask": _described(self._mask),
+        }
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Lambda:
+        """The layer that `get_config` described.
+
+        Raises:
+            ValueError: a function's name is unknown.
+        """
+        named = dict(config)
+        for key in ("function", "output_shape", "mask"):
+            if isinstance(named.get(key), str):
+                named[key] = _functions.find(named[key], custom_objects)
+        return cls(**named)
+
+
+def _described(value: Any) -> Any:
+    return _name_of(value) if callable(value) else value
+
+
+def _name_of(function: Any) -> str:
+    """The name under which a function is registered."""
+    known = serialization.get_custom_objects()
+    name = next((name for name, each in known.items() if each is function), None)
+    if name is None:
+        raise ValueError(
+            explain(
+                f"A Lambda layer's function {getattr(function, '__name__', function)!r} cannot be "
+                "written to a config: it is not registered",
+                expected="a function with a name of its own",
+                hint="decorate it with keras.utils.register_keras_serializable(), or write a "
+                "subclass of Layer",
+            )
+        )
+    return name
+
+
+# -- activations
+
+
+class ReLU(ConfiguredLayer):
+    """max(x, 0) and its variants, see `activations.relu` (`tf.keras.layers.ReLU`).
+
+    Args:
+        max_value: the largest output; None for none.
+        negative_slope: the slope below `threshold`.
+        threshold: outputs below it are negative_slope * (x - threshold).
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: a number is negative.
+    """
+
+    def __init__(
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        given = {
+            "max_value": 0.0 if max_value is None else max_value,
+            "negative_slope": negative_slope,
+            "threshold": threshold,
+        }
+        for name, value in given.items():
+            if value is None or value < 0:
+                raise ValueError(
+                    f"{name} of a ReLU layer cannot be a negative value. Received: {value}"
+                )
+        self.supports_masking = True
+        self.max_value = None if max_value is None else float(max_value)
+        self.negative_slope = float(negative_slope)
+        self.threshold = float(threshold)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class _WithSlope(ConfiguredLayer):
+    """An activation with a number `alpha`."""
+
+    def __init__(self, alpha: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if alpha is None:
+            raise ValueError(
+                f"The alpha value of a {type(self).__name__} layer cannot be None, expecting a "
+                "float"
+            )
+        self.supports_masking = True
+        self.alpha = float(alpha)
+
+
+class LeakyReLU(_WithSlope):
+    """x above 0, alpha * x below (`tf.keras.layers.LeakyReLU`).
+
+    Args:
+        alpha: the slope below 0.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
+        super().__init__(alpha, **kwargs)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        return nn.leaky_relu(inputs, self.alpha)
+
+
+class ELU(_WithSlope):
+    """x above 0, alpha * (exp(x) - 1) below (`tf.keras.layers.ELU`).
+
+    Args:
+        alpha: see above.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(alpha, **kwargs)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        return activations.elu(inputs, self.alpha)
+
+
+class ThresholdedReLU(ConfiguredLayer):
+    """x above `theta`, 0 below (`tf.keras.layers.ThresholdedReLU`).
+
+    Args:
+        theta: the threshold.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: `theta` is negative.
+    """
+
+    def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if theta is None or theta < 0:
+            raise ValueError(
+                f"Theta of a Thresholded ReLU layer cannot be None or negative. Received: {theta}"
+            )
+        self.supports_masking = True
+        self.theta = float(theta)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        return inputs * elementwise.cast(inputs > self.theta, inputs.dtype)
+
+
+class PReLU(ConfiguredLayer):
+    """x above 0, alpha * x below, with variables `alpha` (He et al. 2015;
+    `tf.keras.layers.PReLU`).
+
+    Args:
+        alpha_initializer, alpha_regularizer, alpha_constraint: see `Dense`.
+        shared_axes: axes, from 1, whose elements share one variable.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: the length of an axis that is not shared is unknown.
+    """
+
+    def __init__(
+        self,
+        alpha_initializer: Any = "zeros",
+        alpha_regularizer: Any = None,
+        alpha_constraint: Any = None,
+        shared_axes: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.keep(
+            alpha_initializer=alpha_initializer,
+            alpha_regularizer=alpha_regularizer,
+            alpha_constraint=alpha_constraint,
+        )
+        given = shared_axes if isinstance(shared_axes, (list, tuple)) else [shared_axes]
+        self.shared_axes = None if shared_axes is None else [int(each) for each in given]
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the slopes."""
+        shared = self.shared_axes or []
+        axes = range(1, input_shape.rank)
+        shape = [1 if each in shared else known_dimension(input_shape, each, self) for each in axes]
+        self.alpha = self.add_configured_weight("alpha", shape)
+        lengths = {each: shape[each - 1] for each in axes if each not in shared}
+        self.input_spec = InputSpec(ndim=input_shape.rank, axes=lengths)
+        super().build(input_shape)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """The outputs."""
+        result: Tensor = nn.relu(inputs) - self.alpha * nn.relu(-inputs)
+        return result
+
+
+class Softmax(ConfiguredLayer):
+    """`nn.softmax` along an axis, or several (`tf.keras.layers.Softmax`).
+
+    Args:
+        axis: the axis, or several that are one distribution.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.axis = list(axis) if isinstance(axis, (list, tuple)) else axis
+
+    def call(self, inputs: Tensor, mask: Any = None) -> Tensor:
+        """The outputs.
+
+        Args:
+            inputs: floats.
+            mask: bool, broadcasting with the inputs: what counts; the rest gets 0.
+        """
+        if mask is not None:
+            least = -32752.0 if inputs.dtype.name == "float16" else -1e9
+            inputs = inputs + (1.0 - elementwise.cast(mask, inputs.dtype)) * least
+        if isinstance(self.axis, list):
+            if len(self.axis) > 1:
+                return elementwise.exp(inputs - reduce.reduce_logsumexp(inputs, self.axis, True))
+            return nn.softmax(inputs, self.axis[0])
+        return nn.softmax(inputs, self.axis)
+
+
+__all__ = [
+    *("Activation", "ELU", "Identity", "Lambda", "LeakyReLU", "Masking", "PReLU", "ReLU"),
+    *("Softmax", "ThresholdedReLU"),
+]

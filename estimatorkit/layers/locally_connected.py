@@ -1,0 +1,150 @@
+"""Convolutions whose filters differ from place to place: `LocallyConnected1D`,
+`LocallyConnected2D`.
+
+Variables: `kernel` `(places, window x channels, filters)`, `bias` `(*places, filters)`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, joining
+from estimatorkit.core.ops.products import einsum
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.convolution import Filters, as_count, described
+from estimatorkit.layers.dense import known_dimension
+from estimatorkit.layers.input_spec import InputSpec
+
+
+class LocallyConnected(Filters):
+    """What both share."""
+
+    paddings = ("valid",)
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        implementation: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            *(kernel_size, strides, padding, data_format, 1, activation, use_bias),
+            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
+            **kwargs,
+        )
+        if implementation != 1:
+            raise ValueError(
+                explain(
+                    f"{type(self).__name__}: implementation={implementation} is not there",
+                    expected="implementation=1, the default: the numbers are the same",
+                )
+            )
+        self.implementation = implementation
+        self.filters = as_count(filters, "filters", self)
+        self.keep(
+            kernel_initializer=kernel_initializer,
+            kernel_regularizer=kernel_regularizer,
+            kernel_constraint=kernel_constraint,
+        )
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernel and the bias."""
+        channels = self.read_channels(input_shape)
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes=self.input_spec.axes)
+        at = 2 if self.channels_first else 1
+        lengths = [known_dimension(input_shape, at + axis, self) for axis in range(self.rank)]
+        self._places = [
+            (length - size) // step + 1
+            for length, size, step in zip(lengths, self.kernel_size, self.strides, strict=True)
+        ]
+        if min(self._places) < 1:
+            raise ValueError(
+                explain(
+                    f"{type(self).__name__}: the window is longer than the inputs",
+                    expected=f"at least {self.kernel_size}",
+                    received=f"{input_shape}",
+                )
+            )
+        taken = math.prod(self.kernel_size) * channels
+        self.kernel = self.add_configured_weight(
+            "kernel", [math.prod(self._places), taken, self.filters]
+        )
+        if self.use_bias:
+            self.bias = self.add_configured_weight("bias", [*self._places, self.filters])
+        super().build(input_shape)
+
+    def call(self, inputs: Tensor) -> Any:
+        """The outputs."""
+        last = self.rank + 1
+        if self.channels_first:
+            inputs = array.transpose(inputs, [0, *range(2, last + 1), 1])
+        # Each place's window: element by element, the channels of all places.
+        windows = joining.concat(
+            [
+                inputs[
+                    (
+                        slice(None),
+                        *(
+                            slice(begin, begin + step * (count - 1) + 1, step)
+                            for begin, step, count in zip(
+                                start, self.strides, self._places, strict=True
+                            )
+                        ),
+                    )
+                ]
+                for start in itertools.product(*(range(each) for each in self.kernel_size))
+            ],
+            -1,
+        )
+        kernel = array.identity(self.kernel)
+        shape = kernel.shape.as_list()
+        flat = array.reshape(windows, [-1, *shape[:2]])
+        outputs = einsum("bpi,pif->bpf", flat, kernel)
+        outputs = array.reshape(outputs, [-1, *self._places, self.filters])
+        if self.bias is not None:
+            outputs = outputs + self.bias
+        if self.channels_first:
+            outputs = array.transpose(outputs, [0, last, *range(1, last)])
+        return self.activation(outputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        config = super().get_config()
+        del config["dilation_rate"]  # windows here have none
+        return config
+
+
+class LocallyConnected1D(LocallyConnected):
+    rank = 1
+
+
+class LocallyConnected2D(LocallyConnected):
+    rank = 2
+
+
+for _kind in (LocallyConnected1D, LocallyConnected2D):
+    described(
+        _kind,
+        f"A convolution over {_kind.rank} dimension{'s' * (_kind.rank > 1)} with other filters at "
+        f"each place (`tf.keras.layers.{_kind.__name__}`).",
+        more="        implementation: 1.\n",
+    )
+
+__all__ = ["LocallyConnected1D", "LocallyConnected2D"]

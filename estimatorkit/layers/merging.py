@@ -1,0 +1,306 @@
+"""Layers of several inputs: `Add`, `Subtract`, `Multiply`, `Average`, `Maximum`, `Minimum`,
+`Concatenate`, `Dot`; and functions that make and call them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
+from estimatorkit.core.ops.products import einsum
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.configured import ConfiguredLayer
+
+
+class Merge(ConfiguredLayer):
+    """What layers of several inputs share: a list of tensors that broadcast, and their masks.
+
+    Inputs of fewer dimensions get more of them after the batch.
+    """
+
+    combine: Callable[[Any, Any], Any]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        """Checks that there are several inputs, of batches and lengths that go together.
+
+        Raises:
+            ValueError: they are no list, or do not.
+        """
+        shapes = self._shapes(input_shape)
+        batches = {shape[0] for shape in shapes if shape.rank} - {None}
+        if len(batches) > 1:
+            raise self._mismatch("Cannot merge tensors with different batch sizes", shapes)
+        longest = max(shape.rank or 0 for shape in shapes)
+        for axis in range(1, longest):
+            lengths = {
+                shape[-axis] for shape in shapes if shape.rank is not None and shape.rank > axis
+            } - {1, None}
+            if len(lengths) > 1:
+                raise self._mismatch("Inputs have incompatible shapes", shapes)
+        super().build(input_shape)
+
+    def _shapes(self, input_shape: Any, least: int = 1) -> Sequence[Any]:
+        several = isinstance(input_shape, (list, tuple)) and not hasattr(input_shape, "rank")
+        if not several or len(input_shape) < least:
+            raise ValueError(
+                explain(
+                    "A merge layer should be called on a list of inputs",
+                    expected=f"at least {least} tensors",
+                    received=f"input_shape={input_shape} ({type(self).__name__})",
+                )
+            )
+        shapes: Sequence[Any] = input_shape
+        return shapes
+
+    def _mismatch(self, problem: str, shapes: Sequence[Any]) -> ValueError:
+        received = ", ".join(str(shape) for shape in shapes)
+        return ValueError(explain(f"{type(self).__name__}: {problem}", received=received))
+
+    def call(self, inputs: Sequence[Tensor]) -> Any:
+        """The outputs."""
+        return functools.reduce(type(self).combine, _of_one_rank(inputs))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """What counts in all inputs that have a mask."""
+        masks = [each for each in mask or () if each is not None]
+        return functools.reduce(elementwise.logical_and, masks) if masks else None
+
+
+def _of_one_rank(inputs: Sequence[Tensor]) -> list[Tensor]:
+    ranks = [tensor.shape.rank or 0 for tensor in inputs]
+    return [
+        functools.reduce(lambda x, _: array.expand_dims(x, 1), range(max(ranks) - rank), tensor)
+        for tensor, rank in zip(inputs, ranks, strict=True)
+    ]
+
+
+class Add(Merge):
+    """The sum of the inputs (`tf.keras.layers.Add`)."""
+
+    combine = elementwise.add
+
+
+class Multiply(Merge):
+    """The product of the inputs (`tf.keras.layers.Multiply`)."""
+
+    combine = elementwise.multiply
+
+
+class Maximum(Merge):
+    """The greatest of the inputs (`tf.keras.layers.Maximum`)."""
+
+    combine = elementwise.maximum
+
+
+class Minimum(Merge):
+    """The least of the inputs (`tf.keras.layers.Minimum`)."""
+
+    combine = elementwise.minimum
+
+
+class Average(Merge):
+    """The mean of the inputs (`tf.keras.layers.Average`)."""
+
+    combine = elementwise.add
+
+    def call(self, inputs: Sequence[Tensor]) -> Any:
+        """The outputs."""
+        return super().call(inputs) / len(inputs)
+
+
+class Subtract(Merge):
+    """The first input less the second (`tf.keras.layers.Subtract`)."""
+
+    combine = elementwise.subtract
+
+    def build(self, input_shape: Any) -> None:
+        """Checks that there are two inputs.
+
+        Raises:
+            ValueError: there are more or fewer.
+        """
+        super().build(input_shape)
+        if len(self._shapes(input_shape)) != 2:
+            raise ValueError(
+                "A `Subtract` layer should be called on exactly 2 inputs. Received: "
+                f"input_shape={input_shape}"
+            )
+
+
+class Concatenate(Merge):
+    """The inputs one after the other along an axis (`tf.keras.layers.Concatenate`).
+
+    Args:
+        axis: the axis.
+        kwargs: as for `Layer`.
+    """
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def build(self, input_shape: Any) -> None:
+        """Checks that all other dimensions are the same.
+
+        Raises:
+            ValueError: they are not.
+        """
+        shapes = self._shapes(input_shape)
+        if all(shape.rank is not None for shape in shapes):
+            rank = shapes[0].rank
+            rest = [
+                [None if at == self.axis % rank else each for at, each in enumerate(shape.dims)]
+                for shape in shapes
+                if shape.rank == rank
+            ]
+            differ = (len({*column} - {None}) > 1 for column in zip(*rest, strict=True))
+            if len(rest) < len(shapes) or any(differ):
+                raise self._mismatch(
+                    "A `Concatenate` layer requires inputs with matching shapes except for the "
+                    "concatenation axis",
+                    shapes,
+                )
+        super(Merge, self).build(input_shape)
+
+    def call(self, inputs: Sequence[Tensor]) -> Tensor:
+        """The outputs."""
+        return joining.concat(list(inputs), self.axis)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The masks, joined as the inputs are; what has no mask counts."""
+        if mask is None or all(each is None for each in mask):
+            return None
+        parts = [
+            filling.ones_like(tensor, "bool")
+            if each is None
+            else array.expand_dims(each, -1)
+            if (each.shape.rank or 0) < (tensor.shape.rank or 0)
+            else each
+            for tensor, each in zip(inputs, mask, strict=True)
+        ]
+        return reduce.reduce_all(joining.concat(parts, self.axis), -1)
+
+
+class Dot(Merge):
+    """The products of the examples of two inputs along axes (`tf.keras.layers.Dot`).
+
+    Inputs `(batch, ...)`; outputs `(batch, *rest of the first, *rest of the second)`, `(batch, 1)`
+    where no dimensions are left.
+
+    Args:
+        axes: the axis of both inputs, or one of each.
+        normalize: whether to divide by the norms along the axes before: cosine similarity.
+        kwargs: as for `Layer`.
+
+    Raises:
+        TypeError: `axes` is neither an int nor two.
+        ValueError: the axes have different lengths.
+    """
+
+    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        pair = isinstance(axes, (list, tuple))
+        if not isinstance(axes, int) and not (
+            pair and len(axes) == 2 and all(isinstance(each, int) for each in axes)
+        ):
+            raise TypeError(
+                f"Invalid type for argument `axes`: it should be an int or 2 ints. Received: {axes}"
+            )
+        self.axes = axes
+        self.normalize = normalize
+
+    def _pair(self, ranks: Sequence[int]) -> list[int]:
+        given = [self.axes] * 2 if isinstance(self.axes, int) else list(self.axes)
+        return [axis % rank for axis, rank in zip(given, ranks, strict=True)]
+
+    def build(self, input_shape: Any) -> None:
+        """Checks that the two axes have the same length."""
+        shapes = self._shapes(input_shape, 2)
+        if len(shapes) != 2:
+            raise self._mismatch("A `Dot` layer should be called on exactly 2 inputs", shapes)
+        axes = self._pair([shape.rank for shape in shapes])
+        lengths = [shape[axis] for shape, axis in zip(shapes, axes, strict=True)]
+        if None not in lengths and lengths[0] != lengths[1]:
+            raise self._mismatch(
+                f"Incompatible input shapes: axis values {lengths[0]} (at axis {axes[0]}) != "
+                f"{lengths[1]} (at axis {axes[1]})",
+                shapes,
+            )
+        super(Merge, self).build(input_shape)
+
+    def call(self, inputs: Sequence[Tensor]) -> Tensor:
+        """The outputs."""
+        one, other = inputs
+        first, second = self._pair([len(one.shape), len(other.shape)])
+        if self.normalize:
+            one, other = nn.l2_normalize(one, first), nn.l2_normalize(other, second)
+        letters = iter("cdefghijklmnopqrstuvwxyz")
+        names = [
+            "".join(
+                "a" if at == 0 else "b" if at == axis else next(letters)
+                for at in range(len(tensor.shape))
+            )
+            for tensor, axis in ((one, first), (other, second))
+        ]
+        rest = [name[1:].replace("b", "") for name in names]
+        result = einsum(f"{names[0]},{names[1]}->a{rest[0]}{rest[1]}", one, other)
+        return result if any(rest) else array.expand_dims(result, 1)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
+        """None."""
+        return
+
+
+def _function(kind: type[Merge], doc: str) -> Callable[..., Any]:
+    def merged(inputs: Sequence[Any], **kwargs: Any) -> Any:
+        return kind(**kwargs)(inputs)
+
+    merged.__name__ = merged.__qualname__ = kind.__name__.lower()
+    merged.__doc__ = (
+        f"{doc} (`tf.keras.layers.{kind.__name__.lower()}`).\n\n"
+        "Args:\n    inputs: a list of tensors.\n"
+        f"    kwargs: the arguments of `{kind.__name__}`."
+    )
+    return merged
+
+
+add = _function(Add, "The sum of tensors")
+subtract = _function(Subtract, "The first of two tensors less the second")
+multiply = _function(Multiply, "The product of tensors")
+average = _function(Average, "The mean of tensors")
+maximum = _function(Maximum, "The greatest of tensors")
+minimum = _function(Minimum, "The least of tensors")
+
+
+def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
+    """Tensors one after the other (`tf.keras.layers.concatenate`).
+
+    Args:
+        inputs: a list of tensors.
+        axis, kwargs: the arguments of `Concatenate`.
+    """
+    return Concatenate(axis=axis, **kwargs)(inputs)
+
+
+def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
+    """Products of the examples of two tensors (`tf.keras.layers.dot`).
+
+    Args:
+        inputs: two tensors.
+        axes, normalize, kwargs: the arguments of `Dot`.
+    """
+    return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)
+
+
+__all__ = [
+    *("Add", "Average", "Concatenate", "Dot", "Maximum", "Merge", "Minimum", "Multiply"),
+    *("Subtract", "add", "average", "concatenate", "dot", "maximum", "minimum", "multiply"),
+    "subtract",
+]

@@ -1,0 +1,133 @@
+"""The layer classes by name: one table, from which files and namespaces name layers.
+
+A module is imported when a class of it is first named. Nothing outside the table, the user's
+registered classes and those that `add` puts there (models) can be named by a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import names
+
+
+def _places(module: str, listed: str, **renamed: str) -> dict[str, str]:
+    return names(f"estimatorkit.layers.{module}", *listed.split(), **renamed)
+
+
+# 'module:class' for each name of `tf.keras.layers`.
+PLACES: dict[str, str] = {
+    **_places("dense", "Dense Embedding"),
+    **_places("einsum_dense", "EinsumDense"),
+    **_places("convolution", "Conv1D Conv2D Conv3D"),
+    **_places(
+        "convolution_by_channel",
+        "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D",
+    ),
+    **_places("convolution_transposed", "Conv1DTranspose Conv2DTranspose Conv3DTranspose"),
+    **_places("locally_connected", "LocallyConnected1D LocallyConnected2D"),
+    **_places(
+        "pooling",
+        "AveragePooling1D AveragePooling2D AveragePooling3D GlobalAveragePooling1D "
+        "GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D "
+        "GlobalMaxPooling3D MaxPooling1D MaxPooling2D MaxPooling3D",
+    ),
+    **_places("reshaping", "Flatten Permute RepeatVector Reshape"),
+    **_places(
+        "borders",
+        "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D "
+        "ZeroPadding2D ZeroPadding3D",
+    ),
+    **_places(
+        "noise",
+        "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise "
+        "SpatialDropout1D SpatialDropout2D SpatialDropout3D",
+    ),
+    **_places(
+        "normalization",
+        "BatchNormalization GroupNormalization LayerNormalization UnitNormalization",
+    ),
+    **_places(
+        "basic",
+        "Activation ELU Identity Lambda LeakyReLU Masking PReLU ReLU Softmax ThresholdedReLU",
+    ),
+    **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
+    **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
+    **_places("recurrent", "GRU LSTM RNN SimpleRNN"),
+    **_places("recurrent_cells", "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells"),
+    **_places("feature_column", "DenseFeatures SequenceFeatures"),
+}
+
+# Other names of the same classes.
+ALIASES: dict[str, str] = {
+    **{f"Convolution{rank}D": f"Conv{rank}D" for rank in (1, 2, 3)},
+    **{f"Convolution{rank}DTranspose": f"Conv{rank}DTranspose" for rank in (1, 2, 3)},
+    **{f"SeparableConvolution{rank}D": f"SeparableConv{rank}D" for rank in (1, 2)},
+    **{f"MaxPool{rank}D": f"MaxPooling{rank}D" for rank in (1, 2, 3)},
+    **{f"AvgPool{rank}D": f"AveragePooling{rank}D" for rank in (1, 2, 3)},
+    **{f"GlobalMaxPool{rank}D": f"GlobalMaxPooling{rank}D" for rank in (1, 2, 3)},
+    **{f"GlobalAvgPool{rank}D": f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3)},
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "CuDNNGRU": "GRU",
+    "CuDNNLSTM": "LSTM",
+}
+
+_added: dict[str, type] = {}
+
+
+def load(name: str) -> Any:
+    """The class of a name of `PLACES` or `ALIASES`, imported if need be."""
+    module, attribute = PLACES[ALIASES.get(name, name)].split(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def add(*kinds: type) -> None:
+    """Lets files name classes that are no layers of this folder: models."""
+    _added.update({kind.__name__: kind for kind in kinds})
+    _registry.cache_clear()
+
+
+@functools.cache
+def _registry() -> Registry:
+    return Registry("layer", {**{name: load(name) for name in (*PLACES, *ALIASES)}, **_added})
+
+
+def serialize(layer: Any) -> Any:
+    """{'class_name': ..., 'config': ...} of a layer (`tf.keras.layers.serialize`).
+
+    Raises:
+        NotImplementedError: its class has arguments of its own, and no `get_config`.
+    """
+    return _registry().serialize(layer)
+
+
+def deserialize(
+    config: str | Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+) -> Any:
+    """The layer that `serialize` described, without its weights (`tf.keras.layers.deserialize`).
+
+    Args:
+        config: {'class_name': ..., 'config': ...}.
+        custom_objects: the user's own classes and functions by name.
+
+    Raises:
+        ValueError: the class is unknown, or the config has another form.
+    """
+    return _registry().deserialize(config, custom_objects)
+
+
+def get(identifier: Any) -> Any:
+    """The layer that an argument means: a layer, or its config.
+
+    Raises:
+        ValueError: it means none.
+    """
+    return _registry().get(identifier)
+
+
+__all__ = ["ALIASES", "PLACES", "add", "deserialize", "get", "load", "serialize"]
