@@ -21,6 +21,7 @@ from estimatorkit.core.variables import trainable_variables
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.premade.head import Head
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
@@ -111,13 +112,17 @@ def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[.
 def _minimize(
     loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]], scope: str | None
 ) -> Operation:
-    """One operation for the updates of all parts; the global step is counted by the last."""
-    *others, (last, variables) = trained
-    with get_default_graph().name_scope(scope):
-        updates = [optimizer.minimize(loss, var_list=own) for optimizer, own in others]
-        step = get_or_create_global_step()
-        updates.append(last.minimize(loss, global_step=step, var_list=variables))
-        operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
+    """One operation for the updates of all parts; the global step is counted by the first."""
+    graph = get_default_graph()
+    (first, own), *others = trained
+    with graph.name_scope(scope):
+        updates = [first.minimize(loss, global_step=get_or_create_global_step(), var_list=own)]
+    for optimizer, own in others:
+        # Where it counts the global step, a Keras optimizer names its variables so itself.
+        below = "training/" if isinstance(optimizer, KerasOptimizer) else scope
+        with graph.name_scope(below):
+            updates.append(optimizer.minimize(loss, var_list=own))
+    operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
     return operation
 
 

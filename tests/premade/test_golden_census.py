@@ -19,13 +19,7 @@ import pytest
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
-from estimatorkit.train.optimizers import (
-    AdagradOptimizer,
-    AdamOptimizer,
-    FtrlOptimizer,
-    MomentumOptimizer,
-)
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.keras import optimizers as keras_optimizers
 from tests.golden import snippets_premade as snippets
 from tests.premade import model_graphs as graphs
 
@@ -33,20 +27,10 @@ FACTS = json.loads((Path(__file__).parents[1] / "golden" / "premade.json").read_
 ROWS = FACTS["rows"]
 FEATURES, LABELS = snippets.features_of(ROWS), snippets.labels_of(ROWS)
 TEST = np.arange(snippets.TRAINING_ROWS, snippets.ROWS)
-# The numbers of Keras's optimizers, in those of `train`.
-KERAS = SimpleNamespace(
-    Adagrad=lambda rate: AdagradOptimizer(rate, epsilon=1e-7),
-    Adam=lambda rate, beta_2=0.999, epsilon=1e-7: AdamOptimizer(rate, 0.9, beta_2, epsilon),
-    Ftrl=lambda rate, l1_regularization_strength=0.0: FtrlOptimizer(
-        rate, l1_regularization_strength=l1_regularization_strength
-    ),
-    RMSprop=lambda rate: get_optimizer_by_name("RMSProp", rate),
-    SGD=lambda rate, momentum, nesterov: MomentumOptimizer(rate, momentum, use_nesterov=nesterov),
-)
 TF = SimpleNamespace(
     feature_column=tf.feature_column,
     estimator=tf.estimator,
-    keras=SimpleNamespace(optimizers=SimpleNamespace(legacy=KERAS)),
+    keras=SimpleNamespace(optimizers=keras_optimizers),
     compat=SimpleNamespace(v1=tf_v1),
 )
 # What this package calls a slot that Keras calls so.
@@ -105,8 +89,6 @@ def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
         if key is None:
             continue
         value = final[key].astype(np.float64)
-        if name == "dnn_classifier_keras_sgd" and key.endswith("/Momentum"):
-            value = value * -0.05  # Keras keeps the steps, `train` the gradients
         assert (str(final[key].dtype), list(value.shape)) == (dtype, shape), key
         np.testing.assert_allclose(
             [value.sum(), np.abs(value).sum()],
