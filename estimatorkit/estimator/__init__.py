@@ -12,6 +12,8 @@ _PLACES = {
     **names("estimatorkit.estimator.estimator", "Estimator"),
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
+    **names("estimatorkit.estimator.warm_starting", "WarmStartSettings"),
+    **names("estimatorkit.estimator.keras_estimator", "model_to_estimator"),
     **names("estimatorkit.estimator.predictor", "load_predictor"),
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +52,7 @@ def model_to_estimator(
 
     Args:
         keras_model: a compiled `keras.Model`, or a model of Keras 3 on its JAX backend (see
-            `keras3_estimator`).
+            `estimator.keras3_model`).
         keras_model_path: where a model was saved with `model.save`, instead.
         custom_objects: for loading it.
         model_dir, config: as for `Estimator`.
@@ -75,9 +78,10 @@ def model_to_estimator(
 
         keras_model = saving.load_model(os.fspath(keras_model_path or ""), custom_objects)
     if not isinstance(keras_model, Model):
-        from estimatorkit.estimator.keras3_estimator import as_estimator
+        from estimatorkit.estimator.keras3_model import Keras3Model
 
-        return as_estimator(keras_model, model_dir, config)
+        adapted = Keras3Model(keras_model)
+        return KerasEstimator(adapted, model_dir, config, metric_names_map, export_outputs)
     if keras_model.optimizer is None:
         raise ValueError(
             explain(
@@ -86,7 +90,46 @@ def model_to_estimator(
                 "`model_to_estimator()`",
             )
         )
-    return KerasEstimator(keras_model, model_dir, config, metric_names_map, export_outputs)
+    return KerasEstimator(_Layers(keras_model), model_dir, config, metric_names_map, export_outputs)
+
+
+@dataclass(frozen=True)
+class Called:
+    """What calling a model in an estimator's graph gave.
+
+    Attributes:
+        names: of the outputs.
+        tensors: the outputs.
+        losses: scalars that are added to the loss.
+        updates: operations that run with each training step.
+        trainable: the variables that training changes.
+    """
+
+    names: list[str]
+    tensors: list[Tensor]
+    losses: list[Tensor]
+    updates: list[Any]
+    trainable: list[Any]
+
+
+class AdaptedModel(ABC):
+    """A model as an estimator takes it.
+
+    Attributes:
+        loss, loss_weights, metrics, weighted_metrics, optimizer: what `compile` was given.
+        first_values: the weights that the model came with, by the names of the variables.
+    """
+
+    loss: Any
+    loss_weights: Any
+    metrics: Any
+    weighted_metrics: Any
+    optimizer: Any
+    first_values: Mapping[str, Any]
+
+    @abstractmethod
+    def called(self, features: Any, training: bool) -> AbstractContextManager[Called]:
+        """Calls the model; its variables are those of the default graph inside."""
 
 
 class KerasEstimator(Estimator):
@@ -94,18 +137,15 @@ class KerasEstimator(Estimator):
 
     def __init__(
         self,
-        model: Model,
+        model: AdaptedModel,
         model_dir: str | os.PathLike[str] | None,
         config: RunConfig | None,
-        metric_names: Mapping[str, str] | None,
-        export_outputs: Mapping[str, str] | None,
+        metric_names: Mapping[str, str] | None = None,
+        export_outputs: Mapping[str, str] | None = None,
     ) -> None:
-        self._first_values = {
-            variable.op.name: value
-            for variable, value in zip(model.weights, values_of(model.weights), strict=True)
-        }
+        self._first_values = model.first_values
         self._first_checkpoint: tempfile.TemporaryDirectory[str] | None = None
-        model_fn = _model_fn(model, self._first_values, metric_names or {}, export_outputs or {})
+        model_fn = _model_fn(model, metric_names or {}, export_outputs or {})
         super().__init__(model_fn, model_dir, config)
 
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -119,41 +159,70 @@ class KerasEstimator(Estimator):
         return os.path.join(self._first_checkpoint.name, "model.ckpt-0")
 
 
-def _model_fn(
-    model: Model,
-    first_values: Mapping[str, Any],
-    metric_names: Mapping[str, str],
-    export_outputs: Mapping[str, str],
-) -> Callable[..., EstimatorSpec]:
-    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-        training = mode == ModeKeys.TRAIN
+class _Layers(AdaptedModel):
+    """A `keras.Model` of this package."""
+
+    def __init__(self, model: Model) -> None:
+        compiled = model.compiled
+        self._model = model
+        self.loss = compiled.loss
+        self.loss_weights = compiled.given_loss_weights
+        self.metrics = compiled.given_metrics
+        self.weighted_metrics = compiled.given_weighted_metrics
+        self.optimizer = compiled.optimizer
+        values = zip(model.weights, values_of(model.weights), strict=True)
+        self.first_values = {variable.op.name: value for variable, value in values}
+
+    @contextmanager
+    def called(self, features: Any, training: bool) -> Iterator[Called]:
+        """Calls the model with its layers built anew."""
+        model = self._model
         with unbuilt(model):
             with call_scope(training) as scope:
                 outputs = model(_inputs(model, features), training=training)
-            names = model.output_names_of(outputs)
-            tensors = flatten(outputs)
-            predictions = dict(zip(names, tensors, strict=True))
+            yield Called(
+                model.output_names_of(outputs),
+                flatten(outputs),
+                [*scope.losses, *model.regularization_losses()],
+                list(scope.updates),
+                model.trainable_weights,
+            )
+
+
+def _model_fn(
+    model: AdaptedModel, metric_names: Mapping[str, str], export_outputs: Mapping[str, str]
+) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        training = mode == ModeKeys.TRAIN
+        with model.called(features, training) as called:
+            names = called.names
+            predictions = dict(zip(names, called.tensors, strict=True))
             if mode == ModeKeys.PREDICT:
                 return EstimatorSpec(
                     mode, predictions, export_outputs=_signatures(predictions, export_outputs)
                 )
-            compiled = model.compiled
-            losses = CompiledLoss(compiled.loss, compiled.given_loss_weights, names)
             truths = as_list_of(labels, names, "labels")
-            total, _ = losses(truths, tensors, [None] * len(names))
-            for loss in [*scope.losses, *model.regularization_losses()]:
+            no_weights = [None] * len(names)
+            losses = CompiledLoss(model.loss, model.loss_weights, names)
+            total, _ = losses(truths, called.tensors, no_weights)
+            for loss in called.losses:
                 total = loss if total is None else total + elementwise.cast(loss, total.dtype)
             if total is None:
                 raise ValueError("The model has no loss: give one to compile(loss=...).")
             if not training:
+                metrics = CompiledMetrics(model.metrics, model.weighted_metrics, model.loss, names)
+                rows = metrics(truths, called.tensors, no_weights)
                 return EstimatorSpec(
                     mode,
                     predictions,
                     total,
-                    eval_metric_ops=_metrics(model, names, truths, tensors, metric_names),
+                    eval_metric_ops={
+                        metric_names.get(name, name): (value, update)
+                        for name, update, value in rows
+                    },
                 )
-            train_op = _update(model, total, scope.updates)
-        scaffold = Scaffold(init_fn=lambda _, session: _put(session, first_values))
+            train_op = _update(model.optimizer, total, called)
+        scaffold = Scaffold(init_fn=lambda _, session: _put(session, model.first_values))
         return EstimatorSpec(mode, predictions, total, train_op, scaffold=scaffold)
 
     return model_fn
@@ -161,12 +230,23 @@ def _model_fn(
 
 def _inputs(model: Model, features: Any) -> Any:
     """What the model is called with, of features by name or a single tensor."""
-    if not isinstance(features, Mapping) or model._network is None:
-        if isinstance(features, Mapping) and len(features) == 1:
-            return next(iter(features.values()))
+    names = [] if model._network is None else model.input_names
+    return inputs_by_name(features, names)
+
+
+def inputs_by_name(features: Any, names: Sequence[str]) -> Any:
+    """The features that a model's inputs are called; the only one, whatever its name.
+
+    Args:
+        features: tensors by name, or a tensor.
+        names: of the inputs; none where the model does not know them.
+
+    Raises:
+        KeyError: one is missing.
+    """
+    if not isinstance(features, Mapping):
         return features
-    names = model.input_names
-    if len(names) == 1 and len(features) == 1:
+    if len(features) == 1 and len(names) <= 1:
         return next(iter(features.values()))
     missing = [name for name in names if name not in features]
     if missing:
@@ -174,11 +254,11 @@ def _inputs(model: Model, features: Any) -> Any:
             explain(
                 "The dictionary passed into features does not have the expected inputs keys "
                 "defined in the keras model",
-                expected=f"keys {names}",
+                expected=f"keys {list(names)}",
                 received=f"keys {sorted(features)}",
             )
         )
-    return {name: features[name] for name in names}
+    return {name: features[name] for name in names} if names else features
 
 
 def _signatures(predictions: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Any]:
@@ -194,22 +274,11 @@ def _signatures(predictions: Mapping[str, Tensor], names: Mapping[str, str]) -> 
     return found
 
 
-def _metrics(
-    model: Model, names: list[str], truths: Any, tensors: Any, renamed: Mapping[str, str]
-) -> dict[str, Any]:
-    compiled = model.compiled
-    metrics = CompiledMetrics(
-        compiled.given_metrics, compiled.given_weighted_metrics, compiled.loss, names
-    )
-    rows = metrics(truths, tensors, [None] * len(names))
-    return {renamed.get(name, name): (value, update) for name, update, value in rows}
-
-
-def _update(model: Model, loss: Tensor, updates: Any) -> Any:
+def _update(optimizer: Any, loss: Tensor, called: Called) -> Any:
     step = get_or_create_global_step()
     graph = get_default_graph()
-    with graph.control_dependencies(updates):
-        made = model.compiled.optimizer.minimize(loss, var_list=model.trainable_weights)
+    with graph.control_dependencies(called.updates):
+        made = optimizer.minimize(loss, var_list=called.trainable)
     with graph.control_dependencies([made]):
         return array.group(made, step.assign_add(1))
 
@@ -222,4 +291,4 @@ def _put(session: Any, values: Mapping[str, Any]) -> None:
             session.state.values[name] = np.array(value)
 
 
-__all__ = ["KerasEstimator", "model_to_estimator"]
+__all__ = ["AdaptedModel", "Called", "KerasEstimator", "inputs_by_name", "model_to_estimator"]

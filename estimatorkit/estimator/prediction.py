@@ -108,7 +108,8 @@ class LivePredictor:
         Raises:
             ValueError: features that the model needs are missing, or do not fit.
         """
-        batch = self.batch(map_structure(lambda value: _array(value)[None], features))
+        one = map_structure(lambda value: _array(value)[None], features, lists_are_leaves=True)
+        batch = self.batch(one)
         return map_structure(lambda value: value[0], batch)
 
     def batch(self, features: Any) -> Any:
@@ -120,7 +121,7 @@ class LivePredictor:
         Returns:
             Arrays by key (or one array), `(batch, ...)`.
         """
-        arrays = map_structure(_array, features)
+        arrays = map_structure(_array, features, lists_are_leaves=True)
         leaves = flatten(arrays)
         if not leaves or any(each.ndim == 0 for each in leaves):
             raise ValueError(

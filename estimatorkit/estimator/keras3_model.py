@@ -1,0 +1,146 @@
+"""A model of Keras 3, on its JAX backend, as an estimator takes it (extra `keras`).
+
+The model's `stateless_call` is one operation of the graph (`core.jax_functions`); its variables are
+variables of the graph, by their paths. Losses, metrics and the optimizer that it was compiled with
+are made anew from their configs, as those of `estimatorkit.keras`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.jax_functions import jax_function
+from estimatorkit.core.variable_scope import get_variable
+from estimatorkit.estimator.keras_estimator import AdaptedModel, Called, inputs_by_name
+from estimatorkit.keras import optimizers
+
+_OPTIMIZER_ARGUMENTS = (
+    *("name", "learning_rate", "clipnorm", "global_clipnorm", "clipvalue", "weight_decay"),
+    *("beta_1", "beta_2", "epsilon", "amsgrad", "rho", "momentum", "centered", "nesterov"),
+    *("initial_accumulator_value", "learning_rate_power", "l1_regularization_strength"),
+    *("l2_regularization_strength", "l2_shrinkage_regularization_strength", "beta"),
+)
+
+
+class Keras3Model(AdaptedModel):
+    """A compiled model of Keras 3.
+
+    Args:
+        model: built, compiled, on the JAX backend.
+
+    Raises:
+        TypeError: it is no model of Keras 3.
+        ValueError: another backend, not built, or not compiled.
+    """
+
+    def __init__(self, model: Any) -> None:
+        if not hasattr(model, "stateless_call"):
+            raise TypeError(
+                explain(
+                    "model_to_estimator: this is no model",
+                    expected="a keras.Model of estimatorkit, or of Keras 3",
+                    received=type(model),
+                )
+            )
+        import keras
+
+        problem = None
+        if keras.backend.backend() != "jax":
+            problem = "Keras runs on another backend", "KERAS_BACKEND=jax before keras is imported"
+        elif not model.built:
+            problem = "the model is not built", "give it an Input, or call model.build(shape)"
+        elif not model.compiled or model.get_compile_config() is None:
+            problem = "The given keras model has not been compiled yet", "call model.compile(...)"
+        if problem is not None:
+            raise ValueError(explain(problem[0], received=model, hint=problem[1]))
+        compiled = model.get_compile_config()
+        self._model = model
+        self.loss = compiled["loss"]
+        self.loss_weights = compiled["loss_weights"]
+        self.metrics = compiled["metrics"]
+        self.weighted_metrics = compiled["weighted_metrics"]
+        self.optimizer = _optimizer(compiled["optimizer"])
+        self._paths = [_unique_path(number, each) for number, each in enumerate(model.variables)]
+        self.first_values = {
+            self._path_of(each): np.asarray(each.value)
+            for each in (*model.trainable_variables, *model.non_trainable_variables)
+        }
+
+    def _path_of(self, variable: Any) -> str:
+        paths = [each.path for each in self._model.variables]
+        if paths.count(variable.path) == 1:
+            return str(variable.path)
+        number = next(i for i, each in enumerate(self._model.variables) if each is variable)
+        return self._paths[number]
+
+    @contextmanager
+    def called(self, features: Any, training: bool) -> Iterator[Called]:
+        """Calls the model on variables of the default graph."""
+        model = self._model
+        trainable = [self._variable(each, True) for each in model.trainable_variables]
+        others = [self._variable(each, False) for each in model.non_trainable_variables]
+        names = [tensor.name for tensor in getattr(model, "inputs", None) or ()]
+        given = inputs_by_name(features, names)
+        if isinstance(given, Mapping) and names:
+            given = [given[name] for name in names]
+
+        def call(trained: Any, fixed: Any, inputs: Any) -> Any:
+            outputs, changed, losses = model.stateless_call(
+                trained, fixed, inputs, training=training, return_losses=True
+            )
+            return _by_name(model, outputs), list(changed), list(losses)
+
+        outputs, changed, losses = jax_function(
+            call, [each.value() for each in trainable], [each.value() for each in others], given
+        )
+        updates = []
+        if training:
+            updates = [
+                variable.assign(value) for variable, value in zip(others, changed, strict=True)
+            ]
+        yield Called(list(outputs), list(outputs.values()), list(losses), updates, trainable)
+
+    def _variable(self, variable: Any, trainable: bool) -> Any:
+        value = np.asarray(variable.value)
+        return get_variable(
+            self._path_of(variable),
+            value.shape,
+            value.dtype,
+            lambda shape, dtype=None, partition_info=None: value,
+            trainable=trainable,
+        )
+
+
+def _by_name(model: Any, outputs: Any) -> dict[str, Any]:
+    """Outputs by name: those of the layers that make them, where the model knows."""
+    if isinstance(outputs, Mapping):
+        return dict(outputs)
+    listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    names = list(getattr(model, "output_names", None) or ())
+    if len(names) != len(listed) and getattr(model, "layers", None) and len(listed) == 1:
+        names = [model.layers[-1].name]
+    if len(names) != len(listed):
+        names = [f"output_{number + 1}" for number in range(len(listed))]
+    return dict(zip(names, listed, strict=True))
+
+
+def _unique_path(number: int, variable: Any) -> str:
+    return f"{variable.path}_{number}"
+
+
+def _optimizer(config: Mapping[str, Any]) -> Any:
+    """The optimizer of this package for one of Keras 3."""
+    inner = {
+        key: value
+        for key, value in config["config"].items()
+        if key in _OPTIMIZER_ARGUMENTS and value is not None
+    }
+    return optimizers.deserialize({"class_name": config["class_name"], "config": inner})
+
+
+__all__ = ["Keras3Model"]
