@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from estimatorkit.layers.base import Layer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayerCall:
     """One call of a layer.
 
@@ -47,7 +47,7 @@ class LayerCall:
         ]
 
 
-@dataclass
+@dataclass(eq=False)
 class LayerRecord:
     """What a graph knows of layers.
 
@@ -57,12 +57,14 @@ class LayerRecord:
         learning_phase: whether layers that are not told are called for training: a bool, a tensor,
             or None for a placeholder that is made when it is needed.
         session: the session in which layers keep their weights where no other is the default.
+        metrics: the variables and updates of each metric (`keras.metric`).
     """
 
     calls: dict[Tensor, LayerCall] = field(default_factory=dict)
     masks: dict[Tensor, Any] = field(default_factory=dict)
     learning_phase: Any = None
     session: Any = None
+    metrics: dict[Any, Any] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
     def unique_name(self, base: str) -> str:
@@ -116,7 +118,7 @@ def set_learning_phase(value: Any, graph: Graph | None = None) -> None:
     )
 
 
-@dataclass
+@dataclass(eq=False)
 class CallScope:
     """A call under way: whether it trains, and what it and the calls inside it have made.
 
