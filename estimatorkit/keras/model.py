@@ -317,7 +317,15 @@ class Model(Layer):
         return self._steps[key]
 
     def _prepare_for(self, spec: Any) -> None:
-        """Called before the first step with batches of a structure; `Sequential` builds then."""
+        """Builds the model for batches of a structure, before the first step with them."""
+        if not self.built:
+            part = spec[0] if isinstance(spec, tuple) else spec
+            with self.graph.as_default(), self.graph.name_scope(None):
+                inputs = map_structure(
+                    lambda each: array.placeholder(each.dtype, [None, *each.shape.as_list()[1:]]),
+                    part,
+                )
+                self(inputs, training=False)
 
     def fit(
         self,

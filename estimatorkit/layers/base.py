@@ -103,6 +103,7 @@ class Layer(Tracker):
         self._build_input_shape: Any = None
         self._building = False
         self._before_build: dict[str, Any] | None = None  # what `build` changed, see `unbuilt`
+        self._names_before: list[str] = []  # of the variables, where it is built anew
 
     def _chosen_name(self, name: str | None) -> str:
         if name is None:
@@ -264,11 +265,14 @@ class Layer(Tracker):
         kind = AutoCastVariable if mixed else Variable
         graph = get_default_graph()
         scope = graph.get_name_scope()
+        full_name = f"{scope}/{name}" if scope else name
+        if self._names_before:
+            full_name = self._names_before.pop(0)
         with graph.outermost.name_scope(None):
             variable = kind(
                 lambda: initializer(shape.as_list(), dtype=dtype),
                 trainable=trainable,
-                name=f"{scope}/{name}" if scope else name,
+                name=full_name,
                 dtype=dtype,
                 constraint=constraint,
                 collections=collections,
@@ -756,11 +760,14 @@ def mask_of(inputs: Any) -> Any:
 def unbuilt(layer: Layer) -> Iterator[None]:
     """Inside, a layer and its parts are as before they were built, so that they build anew.
 
-    For calling a layer in another graph than that of its variables. Afterwards all is as it was.
+    For calling a layer in another graph than that of its variables, where they get the same names.
+    Afterwards all is as it was.
     """
     kept = [(each, dict(each.__dict__)) for each in layer.submodules_and_self()]
     for each, state in kept:
+        names = [variable.op.name for variable in state["_weights"]]
         before = {**(state["_before_build"] or {}), "_calls": [], "_regularization": {}}
+        before["_names_before"] = names
         now = {key: _copy(before.get(key, value)) for key, value in state.items()}
         object.__setattr__(
             each, "__dict__", {key: value for key, value in now.items() if value is not _MISSING}
