@@ -15,6 +15,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras import crossentropy, error_functions
 from estimatorkit.layers.call_record import record_of
 from estimatorkit.layers.losses import compute_weighted_loss
 from estimatorkit.layers.weighting import aligned, match_ranks
@@ -161,14 +162,35 @@ class LossFunctionWrapper(Loss):
         if sample_weight is not None:
             weights = convert_to_tensor(sample_weight, name="sample_weight")
             truth, guesses = match_ranks(y_true, y_pred)
-            if weights.shape.rank and truth.shape.rank == guesses.shape.rank == 1:
-                # Of vectors these functions give one number, which weights could not change.
-                y_true, y_pred = (array.expand_dims(each, -1) for each in (truth, guesses))
+            if weights.shape.rank:
+                y_true, y_pred = as_columns(self.fn, truth, guesses)
             sample_weight = weights
         return super().__call__(y_true, y_pred, sample_weight)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._fn_kwargs}
+
+
+_MEANS_OF_ELEMENTS = frozenset(
+    {
+        *(error_functions.hinge, error_functions.huber, error_functions.log_cosh),
+        *(error_functions.mean_absolute_error, error_functions.mean_absolute_percentage_error),
+        *(error_functions.mean_squared_error, error_functions.mean_squared_logarithmic_error),
+        *(error_functions.poisson, error_functions.squared_hinge),
+        *(crossentropy.binary_crossentropy, crossentropy.binary_focal_crossentropy),
+    }
+)
+"""Functions that give the mean along the last axis of what each element costs."""
+
+
+def as_columns(function: Any, y_true: Tensor, y_pred: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors as columns, of which such a function gives a value an example.
+
+    Of vectors it gives one number, their mean, which weights could not change.
+    """
+    if function in _MEANS_OF_ELEMENTS and y_true.shape.rank == y_pred.shape.rank == 1:
+        return array.expand_dims(y_true, -1), array.expand_dims(y_pred, -1)
+    return y_true, y_pred
 
 
 def plain_config(config: Any) -> Any:
