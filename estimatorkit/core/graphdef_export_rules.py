@@ -1,6 +1,6 @@
 """What TensorFlow's nodes stand for each op type: the table of `graphdef_export`.
 
-Arithmetic and arrays are here, all else in `graphdef_export_layers`.
+Arithmetic and arrays are here, all else in `graphdef_export_layers` and `graphdef_export_columns`.
 
 Attributes that are inputs in TensorFlow (axes, paddings, permutations) become constants below the
 operation's name. A rule gives up (`Writer.require`) where TensorFlow's node means something else.
@@ -15,6 +15,7 @@ import numpy as np
 
 from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
 from estimatorkit.core.graphdef_export import Rule, Writer, plain
+from estimatorkit.core.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.core.graphdef_export_layers import LAYER_RULES
 
 # -- rules by the shape of their nodes
@@ -200,9 +201,17 @@ def _split(w: Writer) -> None:
 
 
 def _gather(w: Writer) -> None:
+    params, indices = w.inputs
+    dims = w.op.inputs[0].shape.dims
+    size = None if dims is None else dims[w.attrs["axis"]]
+    if w.op.inputs[1].op.type == "Select" and size is not None:
+        # Feature columns choose the row behind the last one where there is no id: it is the last
+        # one here, and an error in TensorFlow.
+        last = w.const(size - 1, "last", w.dtype(1))
+        indices = w.node("Minimum", [indices, last], "Minimum", T=w.dtype(1))
     axis = w.const(w.attrs["axis"], "axis", int32)
     dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": int32}
-    w.node("GatherV2", [*w.inputs, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
+    w.node("GatherV2", [params, indices, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
 
 
 def _gather_nd(w: Writer) -> None:
@@ -399,4 +408,5 @@ RULES: dict[str, Rule] = {
         for how in ("Max", "Min", "Prod", "Sum")
     },
     **LAYER_RULES,
+    **COLUMN_RULES,
 }

@@ -109,6 +109,11 @@ def _fractional_pool(f: Any, n: Node) -> Any:
     return f(n[0], list(n["pooling_ratio"]), **flags, **seeds, name=n.name)
 
 
+def _bucketize(_: Any, n: Node) -> Any:
+    boundaries = {"boundaries": tuple(n.get("boundaries", ()))}
+    return registry.output("Bucketize", [n[0]], boundaries, n.name)
+
+
 def _learned_candidates(f: Any, n: Node) -> Any:
     kept = {key: n[key] for key in ("num_true", "num_sampled", "unique", "range_max")}
     seeded = n.get("seed", 0) or n.get("seed2", 0)
@@ -296,6 +301,7 @@ RULES: dict[str, Rule] = {
     "Split": Rule("split", _split),
     "SplitV": Rule("split", lambda f, n: f(n[0], n.ints(1), axis=int(n.known(2)), name=n.name)),
     "StridedSlice": Rule("", _strided_slice),
+    "Bucketize": Rule("", _bucketize),
     "Gather": Rule("gather", lambda f, n: f(n[0], n[1], name=n.name)),
     "GatherV2": Rule("gather", lambda f, n: f(n[0], n[1], axis=int(n.known(2)), name=n.name)),
     "ResourceGather": Rule("gather", lambda f, n: f(n[0], n[1], name=n.name)),
