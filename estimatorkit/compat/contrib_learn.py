@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.estimator.continuous_evaluation import Evaluation
+from estimatorkit.estimator.continuous_evaluation import SpecEvaluator
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.exporters import Exporter, LatestExporter
@@ -239,7 +239,7 @@ class Experiment:
         return self._evaluated_and_exported(self._eval_spec._replace(steps=1))
 
     def _evaluated_and_exported(self, spec: EvalSpec) -> tuple[Any, list[Any]]:
-        evaluation = Evaluation(self._estimator, spec)
+        evaluation = SpecEvaluator(self._estimator, spec)
         finished = evaluation.evaluate(self._estimator._checkpoint_or_error())
         evaluation.export(is_final=True)
         return finished.metrics, evaluation.export_results

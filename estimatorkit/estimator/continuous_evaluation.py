@@ -1,5 +1,5 @@
 """Evaluations in the course of a training: when (`EvaluationSchedule`, which only computes), of
-what (`Evaluation`, one `EvalSpec`), and who is told (`EvaluationHook`).
+what (`SpecEvaluator`, one `EvalSpec`), and who is told (`EvaluationHook`).
 
 Nothing here knows where the training runs: a listener of checkpoints asks the schedule in one
 process, an evaluator of a cluster may ask it for each checkpoint that it finds.
@@ -125,7 +125,7 @@ class EvaluationHook(SessionRunHook):
         return None
 
 
-class Evaluation:
+class SpecEvaluator:
     """The evaluations and exports of one `EvalSpec`.
 
     Args:
@@ -186,7 +186,7 @@ class EvaluationListener(CheckpointSaverListener):
     def __init__(
         self,
         estimator: Any,
-        scheduled: Sequence[tuple[Evaluation, EvaluationSchedule]],
+        scheduled: Sequence[tuple[SpecEvaluator, EvaluationSchedule]],
         hooks: Sequence[EvaluationHook],
     ) -> None:
         self._estimator = estimator
@@ -207,7 +207,7 @@ class EvaluationListener(CheckpointSaverListener):
                 )
         return bool(self.stop_reasons)
 
-    def _evaluate(self, evaluation: Evaluation) -> None:
+    def _evaluate(self, evaluation: SpecEvaluator) -> None:
         finished = evaluation.evaluate(self._estimator.latest_checkpoint())
         evaluation.export(is_final=False)
         self.stop_reasons += told(self._hooks, finished)

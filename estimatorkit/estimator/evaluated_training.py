@@ -23,10 +23,10 @@ from estimatorkit.estimator.completion import (
 )
 from estimatorkit.estimator.continuous_evaluation import (
     EvaluatedTraining,
-    Evaluation,
     EvaluationHook,
     EvaluationListener,
     EvaluationSchedule,
+    SpecEvaluator,
     told,
 )
 from estimatorkit.estimator.early_stopping import EarlyStopping, go_back_to
@@ -89,7 +89,7 @@ class _Run:
         self._model_dir = estimator.model_dir
         self._train_spec = train_spec
         self._specs = specs
-        self._evaluations = {label: Evaluation(estimator, spec) for label, spec in specs.items()}
+        self._evaluations = {label: SpecEvaluator(estimator, spec) for label, spec in specs.items()}
         self._hooks = [hook for hook in train_spec.hooks if isinstance(hook, EvaluationHook)]
 
     def results(self) -> Results:
@@ -140,8 +140,7 @@ class _Run:
                 "save_checkpoints_steps %s or save_checkpoints_secs %s.",
                 *(config.save_checkpoints_steps, config.save_checkpoints_secs),
             )
-            Completion(start, max_steps, None, "").write(self._model_dir)
-            stops = _StopReasons()
+            record = _RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
             listener = EvaluationListener(
                 self._estimator,
                 [
@@ -153,10 +152,10 @@ class _Run:
             self._estimator.train(
                 input_fn=self._train_spec.input_fn,
                 max_steps=max_steps,
-                hooks=[*self._train_spec.hooks, stops],
+                hooks=[*self._train_spec.hooks, record],
                 saving_listeners=[*self._train_spec.saving_listeners, listener],
             )
-            reasons = [*listener.stop_reasons, *stops.reasons, "the input has ended"]
+            reasons = [*listener.stop_reasons, *record.stop_reasons, "the input has ended"]
         latest = self._estimator._checkpoint_or_error()
         step = _step_of(latest)
         if max_steps is not None and step >= max_steps:
@@ -207,15 +206,21 @@ class _Run:
             evaluation.export(is_final)
 
 
-class _StopReasons(SessionRunHook):
-    """Keeps the reasons for which a training stops."""
+class _RecordHook(SessionRunHook):
+    """Writes down that a training has begun, and keeps the reasons for which it stops."""
 
-    def __init__(self) -> None:
-        self.reasons: list[str] = []
+    def __init__(self, begun: Completion, model_dir: str) -> None:
+        self._begun = begun
+        self._model_dir = model_dir
+        self.stop_reasons: list[str] = []
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Writes: the folder is there, and locked."""
+        self._begun.write(self._model_dir)
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Takes the loop's own list: what stops it after this call is added to it."""
-        self.reasons = steps.stop
+        self.stop_reasons = steps.stop
 
 
 def _step_of(checkpoint: str | None) -> int:

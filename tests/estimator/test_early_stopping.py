@@ -1,0 +1,233 @@
+"""`EarlyStopping`: patience in evaluations, the best checkpoint kept and gone back to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimatorkit.estimator.early_stopping import EarlyStopping, Patience
+from estimatorkit.estimator.evaluated_training import train_and_evaluate
+from estimatorkit.estimator.metric_monitor import MetricMonitor
+from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from tests.estimator import scripted
+
+SCORES = [9.0, 5.0, 3.0, 4.0, 6.0, 7.0, 8.0]
+
+
+def run(
+    model_dir: Path,
+    stopping: EarlyStopping,
+    scores: list[float] = SCORES,
+    max_steps: int | None = 200,
+    batches: int | None = None,
+    **config: Any,
+) -> tuple[Any, Any]:
+    """Trains; the estimator and the metrics."""
+    estimator = scripted.estimator(model_dir, scores, **config)
+    train = TrainSpec(lambda: scripted.batches(batches), max_steps, [stopping])
+    spec = EvalSpec(lambda: scripted.batches(2), throttle_secs=0)
+    return estimator, train_and_evaluate(estimator, train, spec)[0]
+
+
+def last_step(model_dir: Path) -> int:
+    """The step at which the training ended."""
+    step: int = json.loads((model_dir / "train_and_evaluate.json").read_text())["step"]
+    return step
+
+
+# -- the count
+
+
+def _by_hand(values: list[float], patience: int, min_delta: float) -> int | None:
+    """Keras' loop for mode 'min': the index at which it stops."""
+    best, waited = float("inf"), 0
+    for index, value in enumerate(values):
+        waited += 1
+        if value < best - min_delta or index == 0:
+            best, waited = value, 0
+        if waited >= patience:
+            return index
+    return None
+
+
+@given(st.lists(st.integers(0, 20)), st.integers(1, 5), st.sampled_from([0, 1, 3]))
+def test_patience_is_counted_as_by_hand(
+    numbers: list[int], patience: int, min_delta: float
+) -> None:
+    values = [float(number) for number in numbers]
+    counted = Patience(MetricMonitor("loss"), patience, min_delta)
+    stops = [index for index in range(len(values)) if counted.is_over(values[: index + 1])]
+    assert (stops[0] if stops else None) == _by_hand(values, patience, min_delta)
+    mirrored = Patience(MetricMonitor("accuracy"), patience, min_delta)
+    assert mirrored.waited([-value for value in values]) == counted.waited(values)
+
+
+@pytest.mark.parametrize(("patience", "step"), [(1, 30), (2, 40), (3, 50)])
+def test_pain_point_10_it_stops_at_the_very_evaluation(
+    patience: int, step: int, tmp_path: Path
+) -> None:
+    """The best is at 20; so many evaluations later the training ends, no sooner and no later."""
+    _, metrics = run(tmp_path, EarlyStopping(patience=patience))
+    assert last_step(tmp_path) == step
+    assert metrics == {"global_step": 20, "loss": 3.0, "score": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "arguments"),
+    [
+        ("patience", {}),
+        ("max_steps", {"max_steps": 45}),
+        ("the end of the input", {"batches": 45, "max_steps": None}),
+    ],
+)
+def test_pain_point_10_the_best_comes_back_whatever_ended_the_training(
+    ended_by: str, arguments: Any, tmp_path: Path
+) -> None:
+    """Also where `keep_checkpoint_max` has removed it from the model's folder long ago."""
+    stopping = EarlyStopping(patience=3)
+    estimator, metrics = run(tmp_path, stopping, keep_checkpoint_max=1, **arguments)
+    assert last_step(tmp_path) == (50 if ended_by == "patience" else 45)
+    assert metrics == {"global_step": 20, "loss": 3.0, "score": 3.0}
+    assert os.path.basename(estimator.latest_checkpoint()) == "model.ckpt-20"
+    assert estimator.get_variable_value("global_step") == 20
+    again = estimator.evaluate(lambda: scripted.batches(2))
+    assert again == metrics
+    assert sorted(os.listdir(tmp_path / "best")) == ["best.json", "model.ckpt-20"]
+
+
+def test_restore_best_may_be_left_out(tmp_path: Path) -> None:
+    estimator, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False))
+    assert (metrics["global_step"], metrics["loss"]) == (40, 6.0)
+    assert os.path.basename(estimator.latest_checkpoint()) == "model.ckpt-40"
+    assert os.listdir(tmp_path / "best") == ["best.json"]
+
+
+def test_small_improvements_do_not_count_but_are_kept(tmp_path: Path) -> None:
+    scores = [9.0, 5.0, 4.9, 4.8, 4.7]
+    _, metrics = run(tmp_path, EarlyStopping(patience=3, min_delta=0.5), scores)
+    assert last_step(tmp_path) == 40
+    assert metrics["loss"] == pytest.approx(4.7)
+
+
+def test_a_nan_is_no_improvement() -> None:
+    monitor = MetricMonitor("loss")
+    assert Patience(monitor, 2).waited([1.0, float("nan"), float("nan")]) == 2
+    assert Patience(monitor, 2).waited([float("nan"), 1.0]) == 0
+
+
+def test_a_resumed_training_remembers(tmp_path: Path) -> None:
+    """Two evaluations without improvement before, one after: that is three."""
+    run(tmp_path, EarlyStopping(patience=3), max_steps=40)
+    (tmp_path / "train_and_evaluate.json").unlink()
+    # Going on from the best takes the evaluations after it back ...
+    _, metrics = run(tmp_path, EarlyStopping(patience=3))
+    assert last_step(tmp_path) == 50
+    assert metrics["loss"] == 3.0
+    # ... and where the best is not gone back to, they count.
+    other = tmp_path / "other"
+    run(other, EarlyStopping(patience=3, restore_best=False), max_steps=40)
+    run(other, EarlyStopping(patience=3, restore_best=False))
+    assert last_step(other) == 50
+    # More patience goes on.
+    _, metrics = run(other, EarlyStopping(patience=4, restore_best=False), max_steps=201)
+    assert last_step(other) == 60
+
+
+def test_a_training_that_is_out_of_patience_is_not_taken_up(tmp_path: Path) -> None:
+    run(tmp_path, EarlyStopping(patience=2, restore_best=False))
+    _, metrics = run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=300)
+    assert (last_step(tmp_path), metrics["global_step"]) == (40, 40)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"metric": "loss"}', b"\xff{", b"[" * 99999])
+def test_a_damaged_memory_is_passed_over(
+    content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    estimator = scripted.estimator(tmp_path, SCORES).train(scripted.batches, steps=5)
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "best.json").write_bytes(content)
+    stopping = EarlyStopping()
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        from estimatorkit.estimator.continuous_evaluation import EvaluatedTraining
+
+        training = EvaluatedTraining(
+            estimator,
+            TrainSpec(scripted.batches),
+            {"eval": EvalSpec(scripted.batches)},
+            5,
+        )
+        assert stopping.before_training(training) is None
+    assert "is damaged, and passed over" in caplog.text
+    assert stopping.best_checkpoint() is None
+
+
+def test_a_memory_never_leads_out_of_the_folder(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tmp_path, EarlyStopping(patience=2), max_steps=20)
+    path = tmp_path / "best" / "best.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "checkpoint": "../../model.ckpt-20"}))
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        run(tmp_path, EarlyStopping(patience=2), max_steps=30)
+    assert "is damaged, and passed over" in caplog.text
+
+
+def test_another_metric_begins_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run(tmp_path, EarlyStopping(patience=2, restore_best=False), max_steps=30)
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        run(tmp_path, EarlyStopping("score", "max", patience=2, restore_best=False), max_steps=40)
+    assert "is about loss (min) of the evaluation 'eval', not about score (max)" in caplog.text
+
+
+# -- warnings and errors
+
+
+def test_pain_point_09_a_patience_that_cannot_run_out_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        run(tmp_path / "a", EarlyStopping(patience=3), max_steps=30)
+    assert "waits for 3 evaluations without improvement, but there are at most 3" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        run(tmp_path / "b", EarlyStopping(patience=3), max_steps=40)
+    assert "evaluations without improvement" not in caplog.text
+
+
+def test_pain_point_09_without_evaluations_it_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    estimator = scripted.estimator(tmp_path, SCORES)
+    with caplog.at_level(logging.WARNING, "estimatorkit"):
+        estimator.train(scripted.batches, [EarlyStopping()], max_steps=5)
+    assert "EarlyStopping has heard of no evaluation" in caplog.text
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    for arguments in ({"patience": 0}, {"min_delta": -1.0}):
+        with pytest.raises(ValueError, match="EarlyStopping cannot wait so"):
+            EarlyStopping(**arguments)
+    with pytest.raises(ValueError, match=r"an evaluation that is not there\.(.|\n)*one of eval"):
+        run(tmp_path / "a", EarlyStopping(evaluation="test"))
+    with pytest.raises(ValueError, match=r"no metric 'scores'(.|\n)*did you mean 'score'"):
+        run(tmp_path / "b", EarlyStopping("scores", "max"))
+
+
+def test_one_of_several_evaluations_is_watched(tmp_path: Path) -> None:
+    estimator = scripted.estimator(tmp_path, SCORES)
+    train = TrainSpec(scripted.batches, 200, [EarlyStopping(patience=2, evaluation="b")])
+    specs = [
+        EvalSpec(lambda: scripted.batches(1), name=name, throttle_secs=throttle)
+        for name, throttle in (("a", 600), ("b", 0))
+    ]
+    metrics, _ = train_and_evaluate(estimator, train, specs)
+    assert {name: each["global_step"] for name, each in metrics.items()} == {"a": 20, "b": 20}
+    assert last_step(tmp_path) == 40
