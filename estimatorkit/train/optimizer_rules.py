@@ -164,6 +164,7 @@ GRADIENT_DESCENT = registered(
         "GradientDescent",
         _gradient_descent,
         slots=(),
+        sparse_rows="added",
         example=({"learning_rate": 0.1}, ((0.97, -1.93),)),
     )
 )

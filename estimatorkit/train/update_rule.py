@@ -41,8 +41,9 @@ class UpdateRule:
         slots: the slots' names, in the order in which the kernel takes them.
         sparse_rows: which rows a sparse gradient changes: 'touched' (those it has), 'every' (the
             kernel changes rows whose gradient is 0, and TensorFlow does that for sparse gradients
-            too), 'every slot' (every row of the slots, but the variable's touched rows only), or
-            'none' (there is no step for rows).
+            too), 'every slot' (every row of the slots, but the variable's touched rows only),
+            'added' (those it has, by adding up steps, which are linear in the gradient and need no
+            slots), or 'none' (there is no step for rows).
         example: values of the hyperparameters, and what the variable and the slots of the example
             become with them.
     """
@@ -51,7 +52,7 @@ class UpdateRule:
     kernel: Callable[..., tuple[Any, ...]]
     slots: tuple[str, ...]
     example: tuple[Mapping[str, float], tuple[Rows, ...]]
-    sparse_rows: Literal["touched", "every", "every slot", "none"] = "touched"
+    sparse_rows: Literal["touched", "every", "every slot", "added", "none"] = "touched"
 
     @functools.cached_property
     def hyperparameters(self) -> tuple[str, ...]:
@@ -82,6 +83,9 @@ class UpdateRule:
         values = jnp.asarray(values, _computed_in(state[0]))
         # Negative indices count from the end in JAX, so they are moved past the end, and dropped.
         indices = jnp.where((indices < 0) | (indices >= rows), rows, indices)
+        if self.sparse_rows == "added":
+            (steps,) = self._step([jnp.zeros_like(values)], values, hyperparameters)
+            return (state[0].at[indices].add(steps.astype(state[0].dtype), mode="drop"),)
         if self.sparse_rows != "touched":
             whole = jnp.zeros(state[0].shape, values.dtype).at[indices].add(values, mode="drop")
             variable, *slots = self._step(state, whole, hyperparameters)
