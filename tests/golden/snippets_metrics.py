@@ -15,6 +15,7 @@ import numpy as np
 
 ROWS = 12
 BATCHES = (slice(0, 5), slice(5, 10), slice(10, 12))
+HALVES = (slice(0, 6), slice(6, 12))
 WHOLE = (slice(None),)
 UNEVEN = [0.2, 0.5, 0.5, 0.9, 0.1]
 """Thresholds out of order, one of them twice."""
