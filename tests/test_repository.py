@@ -201,7 +201,7 @@ def test_namespaces_with_the_name_of_a_folder_are_that_folder() -> None:
     assert "layers" in folders
     for name in folders:
         assert getattr(estimatorkit, name).__name__ == f"estimatorkit.{name}"
-    assert estimatorkit.layers.dense.__module__ == "estimatorkit.layers.core"
+    assert estimatorkit.layers.dense.__module__ == "estimatorkit.layers.functional"
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=relative)

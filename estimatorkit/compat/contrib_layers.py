@@ -17,7 +17,7 @@ from estimatorkit.core.initializers import (
 )
 from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers import core
+from estimatorkit.layers import functional as core
 
 Regularizer = Callable[[Any], Any]
 

@@ -55,14 +55,6 @@ SENTENCES: dict[str, str] = {
     "contrib.cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
     "contrib.crf": "not part of this release",
     **_later(
-        "layers",
-        "Conv1D Conv2D Conv3D Dense Layer Dropout Flatten BatchNormalization MaxPooling2D "
-        "average_pooling1d average_pooling2d conv1d conv2d conv2d_transpose conv3d max_pooling1d "
-        "max_pooling2d separable_conv2d",
-        "it comes with a later release; nn.conv2d, nn.max_pool and their relatives with "
-        "get_variable do the work, and layers.dense is there",
-    ),
-    **_later(
         "estimator",
         "BoostedTreesClassifier BoostedTreesRegressor",
         "it comes with a later release; DNNClassifier, LinearClassifier and their regressors "

@@ -12,8 +12,7 @@ from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.base import mask_of
 from estimatorkit.layers.basic import Softmax
-from estimatorkit.layers.configured import ConfiguredLayer
-from estimatorkit.layers.dense import known_dimension
+from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
 from estimatorkit.layers.einsum_dense import EinsumDense
 from estimatorkit.layers.noise import Dropout, in_training
 

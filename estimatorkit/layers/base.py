@@ -506,6 +506,10 @@ class Layer(Tracker):
         self._record(args, given, outputs)
         return outputs
 
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer, as TensorFlow 1 spells it."""
+        return self(inputs, *args, **kwargs)
+
     @property
     def _arguments(self) -> _Arguments:
         found: _Arguments | None = self.__dict__.get("_call_arguments")

@@ -14,8 +14,7 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, serialization
 from estimatorkit.layers.base import Layer
-from estimatorkit.layers.configured import ConfiguredLayer
-from estimatorkit.layers.dense import known_dimension
+from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 
 

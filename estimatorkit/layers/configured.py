@@ -189,6 +189,25 @@ def over_images(function: Callable[[Tensor], Tensor], inputs: Tensor, rank: int)
     return result
 
 
+def known_dimension(shape: Any, axis: int, layer: Layer) -> int:
+    """The length of an axis of the inputs, which a variable's shape needs.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    dims = TensorShape(shape).dims
+    length = None if dims is None or not -len(dims) <= axis < len(dims) else dims[axis]
+    if length is None:
+        raise ValueError(
+            explain(
+                f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
+                received=str(shape),
+                hint="give the placeholder a shape, or call set_shape",
+            )
+        )
+    return int(length)
+
+
 def check_floating(layer: Layer) -> None:
     """Refuses a layer of integers.
 
@@ -208,5 +227,12 @@ def check_floating(layer: Layer) -> None:
 
 __all__ = [
     *("ConfiguredLayer", "as_data_format", "as_window", "channels_axis", "check_floating"),
-    *("image_data_format", "layout", "over_images", "plain", "set_image_data_format"),
+    *(
+        "image_data_format",
+        "known_dimension",
+        "layout",
+        "over_images",
+        "plain",
+        "set_image_data_format",
+    ),
 ]

@@ -16,10 +16,10 @@ from estimatorkit.layers.configured import (
     as_data_format,
     as_window,
     check_floating,
+    known_dimension,
     layout,
     over_images,
 )
-from estimatorkit.layers.dense import known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 
 _FILTERS = """

@@ -14,8 +14,8 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, joining
 from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.configured import known_dimension
 from estimatorkit.layers.convolution import Filters, as_count, described
-from estimatorkit.layers.dense import known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 
 

@@ -14,10 +14,10 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, indexing, joining, nn
 from estimatorkit.core.ops.normalization import weighted_moments
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, check_floating
-from estimatorkit.layers.dense import known_dimension
+from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 from estimatorkit.layers.noise import known_training
+from estimatorkit.layers.scoped import ScopedLayer
 
 
 class _ScaleAndShift(ConfiguredLayer):
@@ -119,8 +119,6 @@ class BatchNormalization(_ScaleAndShift):
         ValueError: the number of channels is unknown, or an argument is not supported.
     """
 
-    frozen_is_inference = True
-
     def __init__(
         self,
         axis: Any = -1,
@@ -193,7 +191,7 @@ class BatchNormalization(_ScaleAndShift):
             training: whether this is training: a bool, or a scalar bool tensor.
             mask: bool `(batch, steps)`: which steps count in the batch's moments; all by default.
         """
-        if self.frozen_is_inference and not self.trainable:
+        if not self.trainable and not isinstance(self, ScopedLayer):
             training = False
         known = known_training(training)
         x = _wide(inputs)

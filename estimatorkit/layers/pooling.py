@@ -17,10 +17,10 @@ from estimatorkit.layers.input_spec import InputSpec
 
 _FUNCTIONS: dict[tuple[str, int], Any] = {
     ("max", 1): pooling.max_pool1d,
-    ("max", 2): pooling.max_pool2d,
+    ("max", 2): pooling.max_pool,
     ("max", 3): pooling.max_pool3d,
     ("mean", 1): pooling.avg_pool1d,
-    ("mean", 2): pooling.avg_pool2d,
+    ("mean", 2): pooling.avg_pool,
     ("mean", 3): pooling.avg_pool3d,
 }
 
@@ -105,72 +105,45 @@ class GlobalPooling(ConfiguredLayer):
 
 
 class MaxPooling1D(WindowPooling):
-    """The greatest value of each window of steps (`tf.keras.layers.MaxPooling1D`); see
-    `WindowPooling`.
-    """
-
     rank = 1
 
 
 class MaxPooling2D(WindowPooling):
-    """The greatest value of each window (`tf.keras.layers.MaxPooling2D`); see `WindowPooling`."""
+    rank = 2
 
 
 class MaxPooling3D(WindowPooling):
-    """The greatest value of each window (`tf.keras.layers.MaxPooling3D`); see `WindowPooling`."""
-
     rank = 3
 
 
 class AveragePooling1D(WindowPooling):
-    """The mean of each window of steps (`tf.keras.layers.AveragePooling1D`); see
-    `WindowPooling`.
-    """
-
     rank = 1
     value = "mean"
 
 
 class AveragePooling2D(WindowPooling):
-    """The mean of each window (`tf.keras.layers.AveragePooling2D`); see `WindowPooling`."""
-
+    rank = 2
     value = "mean"
 
 
 class AveragePooling3D(WindowPooling):
-    """The mean of each window (`tf.keras.layers.AveragePooling3D`); see `WindowPooling`."""
-
     rank = 3
     value = "mean"
 
 
 class GlobalMaxPooling1D(GlobalPooling):
-    """The greatest value of all steps (`tf.keras.layers.GlobalMaxPooling1D`); see
-    `GlobalPooling`.
-    """
-
     rank = 1
 
 
 class GlobalMaxPooling2D(GlobalPooling):
-    """The greatest value of all of space (`tf.keras.layers.GlobalMaxPooling2D`); see
-    `GlobalPooling`.
-    """
+    rank = 2
 
 
 class GlobalMaxPooling3D(GlobalPooling):
-    """The greatest value of all of space (`tf.keras.layers.GlobalMaxPooling3D`); see
-    `GlobalPooling`.
-    """
-
     rank = 3
 
 
 class GlobalAveragePooling1D(GlobalPooling):
-    """The mean of all steps, of those that count where there is a mask
-    (`tf.keras.layers.GlobalAveragePooling1D`); see `GlobalPooling`.
-    """
-
     rank = 1
     value = "mean"
 
@@ -201,17 +174,25 @@ class GlobalAveragePooling1D(GlobalPooling):
 
 
 class GlobalAveragePooling2D(GlobalPooling):
-    """The mean of all of space (`tf.keras.layers.GlobalAveragePooling2D`); see `GlobalPooling`."""
-
+    rank = 2
     value = "mean"
 
 
 class GlobalAveragePooling3D(GlobalPooling):
-    """The mean of all of space (`tf.keras.layers.GlobalAveragePooling3D`); see `GlobalPooling`."""
-
     rank = 3
     value = "mean"
 
+
+for _kind in (
+    *(MaxPooling1D, MaxPooling2D, MaxPooling3D),
+    *(AveragePooling1D, AveragePooling2D, AveragePooling3D),
+    *(GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D),
+    *(GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D),
+):
+    _what = "greatest value" if _kind.value == "max" else "mean"
+    _where = "each window" if issubclass(_kind, WindowPooling) else "all of space"
+    _base = (_kind.__mro__[1].__doc__ or "").split("\n", 1)[1]
+    _kind.__doc__ = f"The {_what} of {_where} (`tf.keras.layers.{_kind.__name__}`).\n{_base}"
 
 __all__ = [
     *("AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D"),

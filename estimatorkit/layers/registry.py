@@ -6,12 +6,11 @@ registered classes and those that `add` puts there (models) can be named by a fi
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.layers.serialization import Registry
+from estimatorkit.layers.serialization import Registry, get_registered_object
 from estimatorkit.lazy import names
 
 
@@ -21,7 +20,7 @@ def _places(module: str, listed: str, **renamed: str) -> dict[str, str]:
 
 # 'module:class' for each name of `tf.keras.layers`.
 PLACES: dict[str, str] = {
-    **_places("dense", "Dense Embedding"),
+    **_places("dense_and_embedding", "Dense Embedding"),
     **_places("einsum_dense", "EinsumDense"),
     **_places("convolution", "Conv1D Conv2D Conv3D"),
     **_places(
@@ -77,8 +76,6 @@ ALIASES: dict[str, str] = {
     "CuDNNLSTM": "LSTM",
 }
 
-_added: dict[str, type] = {}
-
 
 def load(name: str) -> Any:
     """The class of a name of `PLACES` or `ALIASES`, imported if need be."""
@@ -86,15 +83,29 @@ def load(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+class _Layers(Registry):
+    """The classes of the table, each imported when it is first named."""
+
+    def find(self, name: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """The class of a name.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if name in PLACES or name in ALIASES:
+            self.items.setdefault(name, load(name))
+        elif get_registered_object(name, custom_objects, self.items) is None:
+            # The error lists all classes there are.
+            self.items.update({each: load(each) for each in PLACES})
+        return super().find(name, custom_objects)
+
+
+_registry = _Layers("layer", {})
+
+
 def add(*kinds: type) -> None:
     """Lets files name classes that are no layers of this folder: models."""
-    _added.update({kind.__name__: kind for kind in kinds})
-    _registry.cache_clear()
-
-
-@functools.cache
-def _registry() -> Registry:
-    return Registry("layer", {**{name: load(name) for name in (*PLACES, *ALIASES)}, **_added})
+    _registry.items.update({kind.__name__: kind for kind in kinds})
 
 
 def serialize(layer: Any) -> Any:
@@ -103,7 +114,7 @@ def serialize(layer: Any) -> Any:
     Raises:
         NotImplementedError: its class has arguments of its own, and no `get_config`.
     """
-    return _registry().serialize(layer)
+    return _registry.serialize(layer)
 
 
 def deserialize(
@@ -118,7 +129,7 @@ def deserialize(
     Raises:
         ValueError: the class is unknown, or the config has another form.
     """
-    return _registry().deserialize(config, custom_objects)
+    return _registry.deserialize(config, custom_objects)
 
 
 def get(identifier: Any) -> Any:
@@ -127,7 +138,7 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: it means none.
     """
-    return _registry().get(identifier)
+    return _registry.get(identifier)
 
 
 __all__ = ["ALIASES", "PLACES", "add", "deserialize", "get", "load", "serialize"]

@@ -17,7 +17,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
-from estimatorkit.layers import core as layers
+from estimatorkit.layers import functional as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head

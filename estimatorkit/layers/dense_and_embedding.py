@@ -1,39 +1,17 @@
-"""Layers of products and tables: `Dense`, `Embedding`, and what they share."""
+"""Layers of products and tables: `Dense`, `Embedding`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import elementwise, indexing, linalg, nn
-from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers import activations, constraints, initializers, regularizers
-from estimatorkit.layers.base import Layer
+from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 
 
-def known_dimension(shape: Any, axis: int, layer: Layer) -> int:
-    """The length of an axis of the inputs, which a variable's shape needs.
-
-    Raises:
-        ValueError: it is unknown.
-    """
-    dims = TensorShape(shape).dims
-    length = None if dims is None or not -len(dims) <= axis < len(dims) else dims[axis]
-    if length is None:
-        raise ValueError(
-            explain(
-                f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
-                received=str(shape),
-                hint="give the placeholder a shape, or call set_shape",
-            )
-        )
-    return int(length)
-
-
-class Dense(Layer):
+class Dense(ConfiguredLayer):
     """activation(inputs x kernel + bias) (`tf.keras.layers.Dense`).
 
     Inputs: floats `(..., n)`, of at least 2 dimensions, n known. Outputs: `(..., units)`.
@@ -67,48 +45,34 @@ class Dense(Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            activity_regularizer=regularizers.get(activity_regularizer),
-            **kwargs,
-        )
+        super().__init__(**kwargs)
         self.units = int(units)
         if self.units < 1:
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive integer. "
                 f"Received: units={units}"
             )
-        self.activation = activations.get(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint = constraints.get(kernel_constraint)
-        self.bias_constraint = constraints.get(bias_constraint)
+        self.keep(
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.supports_masking = True
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""
-        _check_floating(self)
+        check_floating(self)
         width = known_dimension(input_shape, -1, self)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
-        self.kernel = self.add_weight(
-            "kernel",
-            [width, self.units],
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                "bias",
-                [self.units],
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        self.kernel = self.add_configured_weight("kernel", [width, self.units])
+        self.bias = self.add_configured_weight("bias", [self.units]) if self.use_bias else None
         super().build(input_shape)
 
     def call(self, inputs: Any) -> Tensor:
@@ -121,51 +85,8 @@ class Dense(Layer):
         result: Tensor = self.activation(outputs)
         return result
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            **weight_config(self, "kernel", "bias"),
-            "activity_regularizer": regularizers.serialize(self.activity_regularizer),
-        }
 
-
-def weight_config(layer: Any, *names: str) -> dict[str, Any]:
-    """The initializer, regularizer and constraint of a layer's variables, for `get_config`.
-
-    Args:
-        layer: the layer; `<name>_initializer` and so on are its attributes.
-        names: of the variables.
-    """
-    kinds = (
-        ("initializer", initializers.serialize),
-        ("regularizer", regularizers.serialize),
-        ("constraint", constraints.serialize),
-    )
-    return {
-        f"{name}_{kind}": serialize(getattr(layer, f"{name}_{kind}"))
-        for kind, serialize in kinds
-        for name in names
-        if hasattr(layer, f"{name}_{kind}")
-    }
-
-
-def _check_floating(layer: Layer) -> None:
-    if not as_dtype(layer.compute_dtype).is_floating:
-        raise TypeError(
-            explain(
-                f"Unable to build `{type(layer).__name__}` layer with non-floating point dtype",
-                expected="float32, float64, float16 or bfloat16",
-                received=layer.dtype,
-                hint="cast(inputs, float32)",
-            )
-        )
-
-
-class Embedding(Layer):
+class Embedding(ConfiguredLayer):
     """A table of vectors, one a row, looked up by integers (`tf.keras.layers.Embedding`).
 
     Inputs: integers in [0, input_dim) of any shape. Outputs: floats `(..., output_dim)`. Variables:
@@ -215,12 +136,15 @@ class Embedding(Layer):
         if sparse:
             raise ValueError("Embedding: sparse=True is not there; outputs are dense")
         kwargs["autocast"] = False
-        super().__init__(activity_regularizer=regularizers.get(activity_regularizer), **kwargs)
+        super().__init__(**kwargs)
         self.input_dim = int(input_dim)
         self.output_dim = int(output_dim)
-        self.embeddings_initializer = initializers.get(embeddings_initializer)
-        self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
-        self.embeddings_constraint = constraints.get(embeddings_constraint)
+        self.keep(
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            activity_regularizer=activity_regularizer,
+            embeddings_constraint=embeddings_constraint,
+        )
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
         self.input_length = input_length
@@ -232,13 +156,8 @@ class Embedding(Layer):
 
     def build(self, input_shape: Any = None) -> None:
         """Makes the table."""
-        self.embeddings = self.add_weight(
-            "embeddings",
-            [self.input_dim, self.output_dim],
-            initializer=self.embeddings_initializer,
-            regularizer=self.embeddings_regularizer,
-            constraint=self.embeddings_constraint,
-            experimental_autocast=False,
+        self.embeddings = self.add_configured_weight(
+            "embeddings", [self.input_dim, self.output_dim], experimental_autocast=False
         )
         super().build(input_shape)
 
@@ -256,18 +175,5 @@ class Embedding(Layer):
         wanted = as_dtype(self.compute_dtype)
         return rows if rows.dtype == wanted else elementwise.cast(rows, wanted)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            **weight_config(self, "embeddings"),
-            "activity_regularizer": regularizers.serialize(self.activity_regularizer),
-            "mask_zero": self.mask_zero,
-            "input_length": self.input_length,
-            "sparse": self.sparse,
-        }
 
-
-__all__ = ["Dense", "Embedding", "known_dimension", "weight_config"]
+__all__ = ["Dense", "Embedding"]

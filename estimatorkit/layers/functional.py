@@ -1,0 +1,198 @@
+"""Layers as `tf.layers` has them: functions (`dense`, `conv2d`, ...) and classes, from one table.
+
+A class is a `scoped` one: its variables are looked up by name in the variable scopes, so `reuse`
+shares them. A function makes one and calls it. Moving averages are updated by operations in the
+collection UPDATE_OPS, which a training operation must depend on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import did_you_mean
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import base, registry
+from estimatorkit.layers.scoped import ScopedLayer, scoped
+
+# The functions and the classes that they call.
+_TABLE = {
+    "dense": "Dense",
+    "conv1d": "Conv1D",
+    "conv2d": "Conv2D",
+    "conv3d": "Conv3D",
+    "conv2d_transpose": "Conv2DTranspose",
+    "conv3d_transpose": "Conv3DTranspose",
+    "separable_conv1d": "SeparableConv1D",
+    "separable_conv2d": "SeparableConv2D",
+    "max_pooling1d": "MaxPooling1D",
+    "max_pooling2d": "MaxPooling2D",
+    "max_pooling3d": "MaxPooling3D",
+    "average_pooling1d": "AveragePooling1D",
+    "average_pooling2d": "AveragePooling2D",
+    "average_pooling3d": "AveragePooling3D",
+    "dropout": "Dropout",
+    "batch_normalization": "BatchNormalization",
+    "flatten": "Flatten",
+}
+# TensorFlow 1's defaults where Keras has others. None is the initializer of the variable scope.
+_DEFAULTS: dict[str, Any] = {
+    "kernel_initializer": None,
+    "depthwise_initializer": None,
+    "pointwise_initializer": None,
+    "data_format": "channels_last",
+    "rate": 0.5,
+}
+# Arguments that Keras's classes have got since; they are taken after the others, by keyword.
+_NEWER = ("groups", "output_padding", "synchronized", "axes", "keepdims")
+# Arguments that TensorFlow 1 has after `name` and `reuse`.
+_LAST = {
+    "batch_normalization": (
+        *("renorm", "renorm_clipping", "renorm_momentum", "fused", "virtual_batch_size"),
+        "adjustment",
+    ),
+    "flatten": ("data_format",),
+}
+
+
+def _arguments(kind: type[base.Layer]) -> dict[str, Parameter]:
+    """The arguments of a class of layers, with TensorFlow 1's defaults."""
+    given = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    return {
+        each.name: each.replace(
+            default=_DEFAULTS.get(each.name, each.default), kind=Parameter.POSITIONAL_OR_KEYWORD
+        )
+        for each in given
+        if each.kind is not Parameter.VAR_KEYWORD
+    }
+
+
+def _optional(name: str, default: Any = None) -> Parameter:
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+def _signature(parameters: Sequence[Parameter], newer: Sequence[Parameter]) -> Signature:
+    by_keyword = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in newer]
+    return Signature([*parameters, *by_keyword])
+
+
+def _has_weights(arguments: Iterable[str]) -> bool:
+    return any(each.endswith("_initializer") for each in arguments)
+
+
+def _make_class(kind: type[base.Layer]) -> type[ScopedLayer]:
+    """The class of `tf.layers` for one of Keras."""
+    made = scoped(kind)
+    arguments = _arguments(kind)
+    newer = [arguments.pop(name) for name in _NEWER if name in arguments]
+    if kind.__name__.endswith("Transpose"):
+        newer.append(arguments.pop("dilation_rate"))
+    trainable = [_optional("trainable", True)] if _has_weights(arguments) else []
+    both = _signature([*arguments.values(), *trainable, _optional("name")], newer)
+    rest = Parameter("kwargs", Parameter.VAR_KEYWORD)
+    signature = both.replace(parameters=[*both.parameters.values(), rest])
+    changed = {name: _DEFAULTS[name] for name in arguments if name in _DEFAULTS}
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs).arguments
+        more = given.pop("kwargs", {})
+        kind.__init__(self, **{**changed, **given, **more})
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    made.__init__ = __init__  # type: ignore[method-assign]
+    made.__signature__ = signature  # type: ignore[attr-defined]
+    made.__module__ = __name__
+    return made
+
+
+def _make_function(name: str, kind: type[ScopedLayer]) -> Callable[..., Any]:
+    """The function that makes a layer and calls it."""
+    parameters = dict(inspect.signature(kind).parameters)
+    newer = [each for each in parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+    last = [parameters.pop(each) for each in _LAST.get(name, ())]
+    for each in ("trainable", "name", "kwargs", *(each.name for each in newer)):
+        parameters.pop(each, None)
+    has_weights = _has_weights(parameters)
+    trains = "training" in inspect.signature(kind.call).parameters
+    signature = _signature(
+        [
+            Parameter("inputs", Parameter.POSITIONAL_OR_KEYWORD),
+            *parameters.values(),
+            *([_optional("training", False)] if trains else ()),
+            *([_optional("trainable", True)] if has_weights else ()),
+            _optional("name"),
+            *([_optional("reuse")] if has_weights else ()),
+            *last,
+        ],
+        newer,
+    )
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        tensor = convert_to_tensor(given.pop("inputs"), name="inputs")
+        call = {"training": given.pop("training", False)} if trains else {}
+        scope = {"_reuse": given.pop("reuse", None), "_scope": given.get("name")}
+        return kind(**given, dtype=tensor.dtype, **scope)(tensor, **call)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = _document(kind, has_weights, trains)
+    return function
+
+
+def _document(kind: type, has_weights: bool, trains: bool) -> str:
+    """The docstring of a class as that of its function."""
+    text = inspect.cleandoc(kind.__doc__ or "")
+    more = ["    inputs: a tensor."]
+    if trains:
+        more.append("    training: whether this is training: a bool, or a scalar bool tensor.")
+    more.append("    name: the variable scope; that of the function, made unique, by default.")
+    if has_weights:
+        more += [
+            "    trainable: whether the variables are listed as trainable.",
+            "    reuse: whether to share the variables of a layer of this name.",
+        ]
+    text = text.replace("`tf.keras.layers.", "`tf.layers.")
+    text = text.replace("; that of the backend by default", "")
+    lines = [line for line in text.split("\n") if line.strip() != "kwargs: as for `Layer`."]
+    at = lines.index("Args:") + 1 if "Args:" in lines else len(lines)
+    return "\n".join([*lines[:at], *more, *lines[at:]])
+
+
+CLASSES: dict[str, type[ScopedLayer]] = {
+    "Layer": scoped(base.Layer),
+    **{kind: _make_class(registry.load(kind)) for kind in _TABLE.values()},
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    name: _make_function(name, CLASSES[kind]) for name, kind in _TABLE.items()
+}
+# What the package itself calls, for the type checker.
+batch_normalization: Callable[..., Tensor]
+conv2d: Callable[..., Tensor]
+conv2d_transpose: Callable[..., Tensor]
+dense: Callable[..., Tensor]
+dropout: Callable[..., Tensor]
+flatten: Callable[..., Tensor]
+average_pooling2d: Callable[..., Tensor]
+max_pooling2d: Callable[..., Tensor]
+separable_conv2d: Callable[..., Tensor]
+_ALL: dict[str, Any] = {**CLASSES, **FUNCTIONS}
+__all__ = sorted(_ALL)
+
+
+def __getattr__(name: str) -> Any:
+    """A class or a function of the table."""
+    if name not in _ALL:
+        hint = did_you_mean(name, _ALL)
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}" + (f"; {hint}" if hint else "")
+        )
+    return _ALL[name]
+
+
+def __dir__() -> list[str]:
+    return __all__
