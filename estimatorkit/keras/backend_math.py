@@ -28,6 +28,7 @@ from estimatorkit.core.ops import (
 )
 from estimatorkit.core.ops import random as draws
 from estimatorkit.core.ops.debug import print_
+from estimatorkit.core.ops.normalization import fused_batch_norm
 from estimatorkit.core.ops.products import einsum, tensordot
 from estimatorkit.core.ops.ranking import in_top_k as _in_top_k
 from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
@@ -290,6 +291,8 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Tensor:
     of_x[first] = of_y[second] = "a"
     left = "".join(each for each in (*of_x, *of_y[1:]) if each != "a")
     result = einsum(f"{''.join(of_x)},{''.join(of_y)}->{left}", one, two)
+    known = dict(zip(of_x + of_y, one.shape.as_list() + two.shape.as_list(), strict=True))
+    result.set_shape([known[each] for each in left])
     return array.expand_dims(result, 1) if left == "b" else result
 
 
@@ -496,16 +499,25 @@ def batch_normalization(
 def normalize_batch_in_training(
     x: Any, gamma: Any, beta: Any, reduction_axes: Sequence[int], epsilon: float = 1e-3
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`x` normalized over axes, and its mean and variance."""
+    """`x` normalized over axes, and its mean and variance.
+
+    The variance of images, channels last, is that of the distribution (divided by n - 1), as
+    TensorFlow's fused operation gives it; all others are divided by n.
+    """
     tensor = _plain(x)
     axes = list(reduction_axes)
+    if tensor.shape.rank == 4 and axes == [0, 1, 2]:
+        channels = array.shape(tensor)[3:]
+        scale = filling.ones(channels, tensor.dtype) if gamma is None else gamma
+        shift = filling.zeros(channels, tensor.dtype) if beta is None else beta
+        return fused_batch_norm(tensor, scale, shift, epsilon=epsilon)
     center, spread = nn.moments(tensor, axes, keep_dims=True)
     wide = [
         1 if axis in axes else -1 if size is None else size
         for axis, size in enumerate(tensor.shape.as_list())
     ]
-    shift, scale = (None if each is None else array.reshape(each, wide) for each in (beta, gamma))
-    result = nn.batch_normalization(tensor, center, spread, shift, scale, epsilon)
+    offset, factor = (None if each is None else array.reshape(each, wide) for each in (beta, gamma))
+    result = nn.batch_normalization(tensor, center, spread, offset, factor, epsilon)
     return result, array.squeeze(center, axes), array.squeeze(spread, axes)
 
 

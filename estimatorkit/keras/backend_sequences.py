@@ -169,9 +169,7 @@ def ctc_decode(
     if greedy:
         found, scores = ctc_greedy_decoder(steps, lengths)
     else:
-        found, scores = ctc_beam_search_decoder(
-            steps, lengths, beam_width, top_paths, merge_repeated=False
-        )
+        found, scores = ctc_beam_search_decoder(steps, lengths, beam_width, top_paths)
     shape = elementwise.cast(array.shape(given)[:2], int64)
     wide = [SparseTensor(each.indices, each.values, shape) for each in found]
     return [sparse_tensor_to_dense(each, -1) for each in wide], scores
