@@ -234,16 +234,24 @@ class CompiledMetrics:
                     metric = self._made[key]
                     weight = with_mask(predictions, weight if weighted else None, mask)
                     update = metric.update_state(labels, predictions, sample_weight=weight)
-                    title = metric.name if len(self._names) == 1 else f"{name}_{metric.name}"
-                    rows.append((title, update, metric.result()))
-        titles: list[str] = []
-        for row in rows:
-            title, count = row[0], 1
-            while title in titles:
-                title = f"{row[0]}_{count}"
-                count += 1
-            titles.append(title)
-        return [(title, row[1], row[2]) for title, row in zip(titles, rows, strict=True)]
+                    rows.append(
+                        (self._title(name, metric, weighted, rows), update, metric.result())
+                    )
+        return rows
+
+    def _title(self, output: str, metric: Any, weighted: bool, rows: Sequence[Any]) -> str:
+        """What a metric is called in logs, unlike those before it."""
+        name = metric.name if len(self._names) == 1 else f"{output}_{metric.name}"
+        taken = {row[0] for row in rows}
+        if weighted and name in taken:
+            name = (
+                f"weighted_{name}" if len(self._names) == 1 else f"{output}_weighted_{metric.name}"
+            )
+        unique, count = name, 0
+        while unique in taken:
+            count += 1
+            unique = f"{name}_{count}"
+        return unique
 
     def _metric(self, given: Any, labels: Tensor, predictions: Tensor, number: int) -> Any:
         if isinstance(given, keras_metrics.Metric):

@@ -101,6 +101,14 @@ class Model(Layer):
     def _parts(self) -> list[Any]:
         return super()._parts() if self._network is None else list(self._network.layers)
 
+    @property
+    def weights(self) -> list[Any]:
+        """The variables, layer by layer."""
+        own = [each for layer in self._parts() for each in layer.weights]
+        return list({id(each): each for each in [*own, *self._own_weights()]}.values())
+
+    variables = weights
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of a name, or at a place in `layers`.
 

@@ -31,7 +31,7 @@ class Network:
     Attributes:
         inputs, outputs: the structures.
         steps: layer calls and operations, each after those it needs.
-        layers: the layers, each once, those of the inputs first.
+        layers: the layers, each once, as Keras orders them.
 
     Raises:
         ValueError: an output does not depend on the inputs, or on something else that must be fed.
@@ -114,15 +114,43 @@ class Network:
                 order.append(step)
 
     def _ordered_layers(self) -> list[Layer]:
-        found: dict[int, Layer] = {}
-        for tensor in self.input_tensors:
-            call = self._calls.get(tensor)
-            if call is not None:
-                found[id(call.layer)] = call.layer
-        for step in self.steps:
+        """The layers as Keras orders them: the further from the outputs the earlier; those as far
+        as each other in the order in which one comes upon them from the outputs.
+        """
+        depths: dict[int, int] = {}  # of steps
+        layers: dict[int, Layer] = {}
+        of_layer: dict[int, int] = {}
+        order = self._preorder()
+        for step in reversed([*self._input_steps(), *self.steps]):
+            depth = depths.setdefault(id(step), 0)
+            for tensor in self._needs(step):
+                before = id(self._step_of(tensor))
+                depths[before] = max(depths.get(before, 0), depth + 1)
             if isinstance(step, LayerCall):
-                found[id(step.layer)] = step.layer
-        return list(found.values())
+                layers[id(step.layer)] = step.layer
+                of_layer[id(step.layer)] = max(of_layer.get(id(step.layer), 0), depth)
+        return sorted(
+            layers.values(), key=lambda layer: (-of_layer[id(layer)], order.get(id(layer), 0))
+        )
+
+    def _input_steps(self) -> list[Step]:
+        return [self._calls[each] for each in self.input_tensors if each in self._calls]
+
+    def _preorder(self) -> dict[int, int]:
+        """The layers' places in the order in which they are met from the outputs."""
+        order: dict[int, int] = {}
+        seen: set[int] = set()
+        inner = {id(step) for step in (*self._input_steps(), *self.steps)}
+        stack: list[Tensor] = list(reversed(self.output_tensors))
+        while stack:
+            step = self._step_of(stack.pop())
+            if id(step) in seen or id(step) not in inner:
+                continue
+            seen.add(id(step))
+            if isinstance(step, LayerCall):
+                order.setdefault(id(step.layer), len(order))
+            stack.extend(reversed(self._needs(step)))
+        return order
 
     # -- applying them
 
