@@ -137,9 +137,11 @@ def test_fine_thresholds_bring_the_area_to_scikit_learns() -> None:
     np.testing.assert_allclose(found["pr"], average, atol=2e-3)
 
 
-@pytest.mark.parametrize("limits", [np.linspace(0, 1, 6), [0.1, 0.15, 0.5, 0.99], [0.5]])
-def test_the_histogram_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
-    row = registry.lookup("ConfusionHistogram")
+@pytest.mark.parametrize(
+    "limits", [np.linspace(0, 1, 6), [0.1, 0.15, 0.5, 0.99], [0.5], np.linspace(0, 1, 1100)]
+)
+def test_the_counting_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
+    row = registry.lookup("ConfusionCounts")
     random = np.random.default_rng(0)
     drawn = [random.uniform(-0.2, 1.2, (50, 2)), random.integers(0, 2, (50, 2))]
     inputs = [each.astype(np.float32) for each in [*drawn, random.uniform(0, 2, (50, 2))]]
@@ -149,15 +151,14 @@ def test_the_histogram_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
     output = registry.output(row.type, feeds, {"thresholds": thresholds})
     with Session() as session:
         found = session.run(output, dict(zip(feeds, inputs, strict=True)))
-    assert output.shape == found.shape == (2, len(thresholds) + 1, 2)
-    np.testing.assert_allclose(found, row.numpy_kernel(*inputs, thresholds=thresholds), rtol=1e-6)
-    above = (inputs[0][..., None] > thresholds).sum(-1)
-    for side, wanted in enumerate((1, 0)):
-        for bucket in range(len(thresholds) + 1):
-            chosen = (above == bucket) & (inputs[1] == wanted)
-            np.testing.assert_allclose(
-                found[side, bucket], (inputs[2] * chosen).sum(0), rtol=1e-5, atol=1e-6
-            )
+    assert output.shape == found.shape == (4, len(thresholds), 2)
+    expected = row.numpy_kernel(*inputs, thresholds=thresholds)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    above = inputs[0] > thresholds[:, None, None]
+    truth = inputs[1] != 0
+    kinds = [above & truth, ~above & truth, ~above & ~truth, above & ~truth]
+    sums = [(inputs[2] * each).sum(1) for each in kinds]
+    np.testing.assert_allclose(found, sums, rtol=1e-5, atol=1e-5)
     for case in row.cases():
         np.testing.assert_array_equal(row.kernel(*case.inputs, **case.attrs), case.expected)
 
