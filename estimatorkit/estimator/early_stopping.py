@@ -118,6 +118,7 @@ class EarlyStopping(EvaluationHook):
         self._label: str | None = None
         self._store: BestCheckpoint | None = None
         self._evaluations: list[tuple[int, float]] = []
+        self._warned = False
 
     def before_training(self, training: EvaluatedTraining) -> str | None:
         """Reads what is remembered, and warns where the patience cannot run out.
@@ -158,11 +159,19 @@ class EarlyStopping(EvaluationHook):
         return self._store.checkpoint
 
     def end(self, session: Any) -> None:
-        """Warns where no evaluation was heard of."""
+        """Warns where there were too few evaluations to act."""
+        heard, needed = len(self._evaluations), self._patience.evaluations
         if self._store is None:
             logger.warning(
                 "EarlyStopping has heard of no evaluation: give it to "
                 "TrainSpec(hooks=[...]) of train_and_evaluate; Estimator.train does not evaluate."
+            )
+        elif heard < needed and not self._warned:
+            logger.warning(
+                "EarlyStopping waits for %d evaluations without improvement, and has heard of %d: "
+                "RunConfig(save_checkpoints_steps=...) and EvalSpec(throttle_secs=...) say how "
+                "often there is one.",
+                *(needed, heard),
             )
 
     def _reason(self) -> str | None:
@@ -181,6 +190,7 @@ class EarlyStopping(EvaluationHook):
             return
         evaluations = -(-(max_steps - training.start_step) // every) + len(self._evaluations)
         if evaluations <= self._patience.evaluations:
+            self._warned = True
             logger.warning(
                 "EarlyStopping waits for %d evaluations without improvement, but there are at most "
                 "%d in %d steps: one every %d steps (RunConfig.save_checkpoints_steps), and %s "

@@ -227,17 +227,25 @@ def test_pain_point_04_several_evaluations(tmp_path: Path) -> None:
     assert stored[0] == metrics
 
 
-def test_pain_point_03_evaluations_cost_no_checkpoint_and_no_steps(tmp_path: Path) -> None:
-    """Evaluations in the course add no checkpoints, and the loop's calls stay as long as it may."""
+def test_pain_point_03_evaluations_are_built_and_compiled_once(tmp_path: Path) -> None:
+    """And they cost the training nothing: no checkpoint more, and the loop's calls stay long."""
     spans: list[int] = []
+    sessions: list[Any] = []
 
     class Calls(SessionRunHook):
         def after_steps(self, steps: Any) -> None:
             spans.append(len(steps.losses))
 
+    class Evaluations(SessionRunHook):
+        def end(self, session: Any) -> None:
+            sessions.append(session)
+
     estimator = scripted.estimator(tmp_path, SCORES, every=1000, keep_checkpoint_max=None)
     train = TrainSpec(scripted.batches, 3000, [Calls()])
-    train_and_evaluate(estimator, train, evaluated())
+    train_and_evaluate(estimator, train, evaluated(hooks=[Evaluations()]))
+    assert len(sessions) == 3
+    assert len(set(map(id, sessions))) == 1
+    assert sessions[0].state.compilations["evaluation_step"] == 1
     assert sorted(each.name for each in tmp_path.glob("model.ckpt-*") if each.is_dir()) == [
         f"model.ckpt-{step}" for step in (0, 1000, 2000, 3000)
     ]
