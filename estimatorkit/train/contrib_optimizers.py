@@ -1,7 +1,7 @@
 """The optimizers of `tf.contrib.opt`: kinds of Adam, signs, LARS, decoupled weight decay.
 
-Each is a rule with values (see `rule_optimizer`), as in TensorFlow 1.15. Optimizers around others
-(`MovingAverageOptimizer`, `MultitaskOptimizerWrapper`) are in `wrapping_optimizers`.
+Each is a rule with values (see `rule_optimizer`), as in TensorFlow 1.15. What stands around another
+optimizer is in modules of its own (`moving_average_optimizer`, `loss_scale`).
 """
 
 from __future__ import annotations

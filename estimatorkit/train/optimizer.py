@@ -395,7 +395,7 @@ class Optimizer:
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Operation:
         """The same, under TensorFlow's name for resource variables."""
-        return self._apply_sparse(IndexedSlices(grad, indices), handle)
+        return self._apply_sparse(_rows_of(handle, grad, indices), handle)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
         """The same for rows that may repeat: these are added up first (see `repeated_rows`)."""
@@ -411,12 +411,16 @@ class Optimizer:
         self, grad: Tensor, handle: Variable, indices: Tensor
     ) -> Operation:
         """The same, under TensorFlow's name for resource variables."""
-        return self._apply_sparse_duplicate_indices(IndexedSlices(grad, indices), handle)
+        return self._apply_sparse_duplicate_indices(_rows_of(handle, grad, indices), handle)
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         """An operation that is done when all updates are."""
         operation: Operation = array.group(*update_ops, name=name_scope)
         return operation
+
+
+def _rows_of(variable: Variable, values: Tensor, indices: Tensor) -> IndexedSlices:
+    return IndexedSlices(values, indices, array.shape(variable.read_value()))
 
 
 def _filled_like(variable: Variable, value: float) -> Tensor:

@@ -383,6 +383,10 @@ class Optimizer(train_optimizer.Optimizer):
         applied: Operation = self._call_for_step("_resource_apply_dense", grad, var)
         return applied
 
+    def _resource_apply_dense(self, grad: Any, handle: Variable) -> Operation:
+        """An operation that applies a dense gradient; a custom optimizer overrides it."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
+
     def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
         method = "_resource_apply_sparse_duplicate_indices"
         return self._call_for_step(method, gradient.values, variable, gradient.indices)

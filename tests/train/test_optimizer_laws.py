@@ -1,0 +1,167 @@
+"""Laws of optimizers, whatever the numbers: rows alone, and resuming, to the bit."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops import array, indexing, reduce
+from estimatorkit.core.session import Session
+from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.x64 import x64
+from estimatorkit.keras import optimizers as keras
+from estimatorkit.train import (
+    contrib_optimizers,
+    contrib_rules,
+    keras_rules,
+    optimizer_rules,
+    optimizers,
+)
+from estimatorkit.train.repeated_rows import distinct
+from estimatorkit.train.saver import Saver
+from estimatorkit.train.update_rule import UpdateRule
+
+Array = NDArray[Any]
+ROWS, COLUMNS, TOUCHED = 7, 2, 5
+RULES = {
+    each.name: each
+    for module in (optimizer_rules, keras_rules, contrib_rules)
+    for each in vars(module).values()
+    if isinstance(each, UpdateRule) and each.sparse_rows != "none"
+}
+NUMBERS = st.floats(-4.0, 4.0, width=32)
+POSITIVE = st.floats(0.125, 4.0, width=32)
+
+
+def hyperparameters_of(rule: UpdateRule) -> list[Any]:
+    return [np.float32(rule.example[0][key]) for key in rule.hyperparameters]
+
+
+@functools.cache
+def all_steps() -> Callable[..., Any]:
+    """The steps of all rules, dense and with rows, as one executable."""
+
+    def run(table: Any, slots: Any, gradient: Any, values: Any, indices: Any) -> dict[str, Any]:
+        found = {}
+        for name, rule in RULES.items():
+            state = [table, *slots[: len(rule.slots)]]
+            numbers = hyperparameters_of(rule)
+            found[name] = (
+                rule.dense(*state, gradient, *numbers),
+                rule.sparse(*state, values, indices, *numbers),
+            )
+        return found
+
+    return jax.jit(run)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    table=hnp.arrays(np.float32, (ROWS, COLUMNS), elements=NUMBERS),
+    slots=hnp.arrays(np.float32, (3, ROWS, COLUMNS), elements=POSITIVE),
+    values=hnp.arrays(np.float32, (TOUCHED, COLUMNS), elements=NUMBERS),
+    indices=hnp.arrays(np.int64, TOUCHED, elements=st.integers(0, ROWS - 1)),
+)
+def test_steps_with_rows_are_the_dense_steps_on_these_rows(
+    table: Array, slots: Array, values: Array, indices: Array
+) -> None:
+    gradient = np.zeros_like(table)
+    np.add.at(gradient, indices, values)
+    with x64():
+        found = jax.device_get(all_steps()(table, slots, gradient, values, indices))
+    touched = np.unique(indices)
+    others = np.setdiff1d(np.arange(ROWS), touched)
+    for name, rule in RULES.items():
+        state = [table, *slots[: len(rule.slots)]]
+        for position, (old, dense, sparse) in enumerate(zip(state, *found[name], strict=True)):
+            np.testing.assert_allclose(
+                sparse[touched], dense[touched], rtol=1e-5, atol=1e-5, err_msg=name
+            )
+            if rule.sparse_rows == "every" or (rule.sparse_rows == "every slot" and position):
+                np.testing.assert_allclose(
+                    sparse[others], dense[others], rtol=1e-6, atol=1e-6, err_msg=name
+                )
+            else:
+                np.testing.assert_array_equal(sparse[others], old[others], err_msg=name)
+
+
+@functools.cache
+def distinct_of(rows: int) -> Callable[..., Any]:
+    return jax.jit(functools.partial(distinct, rows=rows))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(np.int64, 20, elements=st.integers(0, 2**40) | st.integers(0, 9)),
+    st.sampled_from([50, 2**40 + 1]),
+)
+def test_indices_are_told_apart(indices: Array, rows: int) -> None:
+    indices %= rows
+    with x64():
+        touched, position = distinct_of(rows)(indices)
+    first = {index: place for place, index in reversed(list(enumerate(indices.tolist())))}
+    assert np.asarray(position).tolist() == [first[index] for index in indices.tolist()]
+    expected = [
+        index if first[index] == place else rows for place, index in enumerate(indices.tolist())
+    ]
+    assert np.asarray(touched).tolist() == expected
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "adam": lambda: optimizers.AdamOptimizer(0.1),
+    "lazy": lambda: contrib_optimizers.LazyAdamOptimizer(0.1, name="Lazy"),
+    "keras": lambda: keras.Adam(keras.schedules.ExponentialDecay(0.1, 2, 0.5), amsgrad=True),
+    "nadam": lambda: keras.Nadam(0.1),
+}
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    graph = Graph()
+    with graph.as_default():
+        yield graph
+
+
+def test_what_is_restored_goes_on_to_the_same_bits(graph: Graph) -> None:
+    numbers = np.random.RandomState(0)
+    ids, values = array.placeholder("int64", [4]), array.placeholder("float32", [4, 2])
+    updates, variables = [], []
+    for name, make in MAKERS.items():
+        dense = Variable(numbers.normal(size=(2, 2)).astype(np.float32), name=f"{name}/dense")
+        table = Variable(numbers.normal(size=(6, 2)).astype(np.float32), name=f"{name}/table")
+        rows = indexing.gather(table, ids) * values
+        loss = reduce.reduce_sum(rows) + reduce.reduce_sum(values @ dense)
+        updates.append(make().minimize(loss, var_list=[dense, table]))
+        variables += [dense, table]
+    feeds = [
+        {ids: numbers.randint(0, 6, 4), values: numbers.normal(size=(4, 2)).astype(np.float32)}
+        for _ in range(10)
+    ]
+    saver = Saver()
+    with tempfile.TemporaryDirectory() as folder:
+        with Session() as session:
+            session.run(global_variables_initializer())
+            for each in feeds[:5]:
+                session.run(updates, each)
+            path = saver.save(session, str(Path(folder) / "model"))
+            for each in feeds[5:]:
+                session.run(updates, each)
+            expected = session.run(variables)
+        with Session() as session:
+            saver.restore(session, path)
+            for each in feeds[5:]:
+                session.run(updates, each)
+            for value, wanted in zip(session.run(variables), expected, strict=True):
+                np.testing.assert_array_equal(value, wanted)
