@@ -18,7 +18,6 @@ from estimatorkit.core.variables import Variable, global_variables, global_varia
 from estimatorkit.keras import optimizers
 from estimatorkit.keras.optimizers import schedules
 from estimatorkit.train import optimizers as train_optimizers
-from estimatorkit.train.global_steps import get_or_create_global_step
 from tests.golden.golden_files import FOLDER
 from tests.golden.golden_optimizers import (
     CASES,
@@ -63,58 +62,86 @@ def _without_modules(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "learning_rate": rate}
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("case", CASES)
-def test_trajectories_and_names_are_tensorflows(
-    golden: dict[str, NDArray[Any]], case: str, kind: str
-) -> None:
+def made_update(case: str, loss: Any, variables: list[Variable]) -> tuple[Any, Any]:
+    """The operation of a step, and the optimizer."""
     namespace, class_name, arguments = CASES[case]
-    facts = FACTS[kind][case]
-    names = ["matrix", "vector"] if kind == "dense" else ["table"]
-    first, data = starts(), gradients()
-    variables = [get_variable(name, initializer=first[name]) for name in names]
-    given = {name: array.placeholder("float32", data[name].shape[1:]) for name in names}
-    rows = array.placeholder("int64", [4])
-    if kind == "dense":
-        losses = [reduce.reduce_sum(v * given[n]) for n, v in zip(names, variables, strict=True)]
-    else:
-        losses = [reduce.reduce_sum(indexing.gather(variables[0], rows) * given["table"])]
-    loss = elementwise.add_n(losses)
     if namespace == "train":
-        step = get_or_create_global_step()
-        made = getattr(train_optimizers, class_name)(global_step=step, **arguments)
-        update = made.minimize(loss, step, variables)
-    else:
-        optimizer = optimizers.get({"class_name": class_name, "config": arguments})
-        assert optimizer.get_config() == _without_modules(facts["config"])
-        (update,) = optimizer.get_updates(loss, variables)
+        step = Variable(np.int64(0), trainable=False, name="global_step")
+        inner = getattr(train_optimizers, class_name)(global_step=step, **arguments)
+        return inner.minimize(loss, step, variables), inner
+    optimizer = optimizers.get({"class_name": class_name, "config": arguments})
+    (update,) = optimizer.get_updates(loss, variables)
+    return update, optimizer
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_names_and_configs_are_tensorflows(case: str) -> None:
+    first = starts()
+    variables = [get_variable(name, initializer=first[name]) for name in ("matrix", "vector")]
+    namespace, class_name, arguments = CASES[case]
+    facts = FACTS["dense"][case]
+    if namespace == "keras":
+        config = optimizers.get({"class_name": class_name, "config": arguments}).get_config()
+        assert config == _without_modules(facts["config"])
+    loss = elementwise.add_n([reduce.reduce_sum(each) for each in variables])
+    _, optimizer = made_update(case, loss, variables)
+    made = [each.op.name for each in global_variables() if each not in variables]
+    assert made == facts["variables"]
+    if namespace == "keras":
         assert [each.op.name for each in optimizer.weights] == facts["weights"]
         assert optimizer.get_slot_names() == facts["slot_names"]
-    others = [each for each in global_variables() if each.op.name not in names]
-    assert [each.op.name for each in others] == facts["variables"]
-    kept: dict[str, list[Any]] = {name: [] for name in names}
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_trajectories_are_tensorflows(golden: dict[str, NDArray[Any]], kind: str) -> None:
+    names = ["matrix", "vector"] if kind == "dense" else ["table"]
+    first, data = starts(), gradients()
+    given = {name: array.placeholder("float32", data[name].shape[1:]) for name in names}
+    rows = array.placeholder("int64", [4])
+    updates, trained, held = {}, {}, {}
+    for case in CASES:
+        before = set(global_variables())
+        variables = [Variable(first[name], name=f"{case}/{name}") for name in names]
+        factors = [indexing.gather(variables[0], rows)] if kind == "sparse" else variables
+        losses = [
+            reduce.reduce_sum(each * given[name]) for name, each in zip(names, factors, strict=True)
+        ]
+        updates[case], _ = made_update(case, elementwise.add_n(losses), variables)
+        own = [each for each in global_variables() if each not in before]
+        trained[case], held[case] = variables, [each for each in own if each not in variables]
+    everything = list(updates.values())
     with started() as session:
-        everything = [*variables, *others]
-        values = session.run(everything)[len(names) :]
-        at_start = {each.op.name: np.ravel(v)[0] for each, v in zip(others, values, strict=True)}
-        assert at_start == pytest.approx(facts["at_start"])
+        at_start = session.run(held)
+        kept = []
         for count in range(STEPS):
             feeds = {given[name]: data[name][count] for name in names}
             if kind == "sparse":
                 feeds[rows] = data["rows"][count]
-            session.run(update, feeds)
+            session.run(everything, feeds)
             if count + 1 in KEPT_STEPS:
-                values = session.run(everything)
-                for name, value in zip(names, values, strict=False):
-                    kept[name].append(value)
-        assert session.state.compilations[update.name] == 1
-    arrays = {f"trajectory/{name}": np.stack(each) for name, each in kept.items()}
-    last = zip(others, values[len(names) :], strict=True)
-    arrays |= {f"held/{each.op.name}": value for each, value in last}
-    prefix = f"{kind}/{case}/"
-    assert set(arrays) == {key.removeprefix(prefix) for key in golden if key.startswith(prefix)}
-    for name, value in arrays.items():
-        np.testing.assert_allclose(value, golden[prefix + name], rtol=1e-5, atol=1e-5, err_msg=name)
+                kept.append(session.run(trained))
+        at_end = session.run(held)
+    for case in CASES:
+        facts = FACTS[kind][case]
+        found = {
+            f"trajectory/{name}": np.stack([values[case][place] for values in kept])
+            for place, name in enumerate(names)
+        }
+        begun = {
+            name: np.ravel(v)[0] for name, v in zip(facts["variables"], at_start[case], strict=True)
+        }
+        assert begun == pytest.approx(facts["at_start"])
+        last = zip(facts["variables"], at_end[case], strict=True)
+        found |= {f"held/{name}": value for name, value in last}
+        prefix = f"{kind}/{case}/"
+        assert set(found) == {
+            each.removeprefix(prefix) for each in golden if each.startswith(prefix)
+        }
+        for name, value in found.items():
+            expected = golden[prefix + name]
+            np.testing.assert_allclose(
+                value, expected, rtol=1e-5, atol=1e-5, err_msg=f"{case} {name}"
+            )
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
