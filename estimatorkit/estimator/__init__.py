@@ -15,6 +15,7 @@ _PLACES = {
     **names("estimatorkit.estimator.warm_starting", "WarmStartSettings"),
     **names("estimatorkit.estimator.keras_estimator", "model_to_estimator"),
     **names("estimatorkit.estimator.predictor", "load_predictor"),
+    **names("estimatorkit.estimator.onnx_export", "export_onnx"),
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
     **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),

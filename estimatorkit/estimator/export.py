@@ -14,7 +14,7 @@ _PLACES = {
     ),
     **names(
         "estimatorkit.estimator.serving_inputs",
-        *("ServingInputReceiver", "SupervisedInputReceiver", "TensorServingInputReceiver"),
+        *("ServingInputReceiver", "TensorServingInputReceiver"),
         *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
         "serving_input_receiver_fn_from_columns",
     ),

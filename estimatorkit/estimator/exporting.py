@@ -141,7 +141,7 @@ def experimental_export_all_saved_models(
             served = None
             for mode in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):  # TensorFlow's order
                 if mode in input_receiver_fn_map:
-                    model = _Model(estimator, mode, input_receiver_fn_map[mode], checkpoint)
+                    model = ServedModel(estimator, mode, input_receiver_fn_map[mode], checkpoint)
                     model.add_to(builder)
                     if mode == ModeKeys.PREDICT:
                         served = model
@@ -204,7 +204,7 @@ def _copy_assets(folder: Path, assets: Mapping[PurePosixPath, str]) -> None:
         sync_file(path)
 
 
-class _Model:
+class ServedModel:
     """A model built for one mode, with a checkpoint's values, and its signatures."""
 
     def __init__(
@@ -278,15 +278,15 @@ class _Model:
     def write(self, folder: Path, example_inputs: Mapping[str, Any] | None) -> None:
         """Writes the files that `load_predictor` reads, then loads and asks them."""
         with self.session.graph.as_default():
-            parts = {name: self._parts(each) for name, each in self.signatures.items()}
+            parts = {name: self.parts(each) for name, each in self.signatures.items()}
         plans: dict[Any, int] = {}
-        graphs: list[_Served] = []
+        graphs: list[ServedGraph] = []
         listed: dict[str, Any] = {}
         for name, (inputs, outputs) in parts.items():
             key = (tuple(inputs.items()), tuple(outputs.items()))
             if key not in plans:
                 plans[key] = len(graphs)
-                graphs.append(_Served(self.session, inputs, outputs, example_inputs))
+                graphs.append(ServedGraph(self.session, inputs, outputs, example_inputs))
             served = graphs[plans[key]]
             listed[name] = {
                 "method": self.signatures[name].method_name,
@@ -309,7 +309,7 @@ class _Model:
         files.write_signature(folder, contents)
         _self_test(folder, {name: graphs[each["graph"]] for name, each in listed.items()})
 
-    def _parts(self, signature: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def parts(self, signature: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The tensors of a signature's inputs and outputs; sparse ones are three each."""
         found = []
         for infos in (signature.inputs, signature.outputs):
@@ -326,7 +326,7 @@ class _Model:
         return found[0], found[1]
 
     def _write_graphs(
-        self, folder: Path, graphs: list[_Served], written: dict[str, Any]
+        self, folder: Path, graphs: list[ServedGraph], written: dict[str, Any]
     ) -> list[Any]:
         weights: dict[str, Any] = {}
         entries = []
@@ -386,7 +386,7 @@ def _versions() -> dict[str, str]:
 # -- examples, and the test
 
 
-class _Served:
+class ServedGraph:
     """What one or more signatures share: a graph, and example inputs with the model's answers."""
 
     def __init__(
@@ -446,7 +446,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _example_files(
-    signatures: Mapping[str, Any], listed: Mapping[str, Any], graphs: list[_Served]
+    signatures: Mapping[str, Any], listed: Mapping[str, Any], graphs: list[ServedGraph]
 ) -> dict[str, Any]:
     """The request and the response of the default signature (or of the first)."""
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -459,7 +459,7 @@ def _example_files(
     return {files.REQUEST: request, files.RESPONSE: reply(served.outputs, "instances" in request)}
 
 
-def _self_test(folder: Path, served: Mapping[str, _Served]) -> None:
+def _self_test(folder: Path, served: Mapping[str, ServedGraph]) -> None:
     """Loads what was written and asks it what the model was asked.
 
     Raises:
@@ -485,4 +485,4 @@ def _self_test(folder: Path, served: Mapping[str, _Served]) -> None:
                     )
 
 
-__all__ = ["experimental_export_all_saved_models", "export_saved_model"]
+__all__ = ["ServedModel", "experimental_export_all_saved_models", "export_saved_model"]
