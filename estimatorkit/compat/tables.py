@@ -97,6 +97,7 @@ MODULES: dict[str, Table] = {
     "datasets": Table(behind=("estimatorkit.data.datasets",)),
     "estimator": Table(behind=("estimatorkit.compat.estimators", "estimatorkit.estimator")),
     "errors": Table(behind=(f"{_CORE}.errors",)),
+    "estimator.experimental": Table(behind=("estimatorkit.estimator.experimental",)),
     "estimator.export": Table(behind=("estimatorkit.estimator.export",)),
     "feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "losses": Table(behind=("estimatorkit.layers.losses",)),

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from estimatorkit.estimator.completion import (
     recorded_result,
     result_record,
 )
-from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule
+from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, SpecEvaluator
 from estimatorkit.estimator.early_stopping import EarlyStopping
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
@@ -256,23 +257,22 @@ def test_pain_point_03_evaluations_are_built_and_compiled_once(tmp_path: Path) -
 # -- steps=100
 
 
-@pytest.mark.parametrize(
-    ("batches", "steps", "told"),
-    [(101, 100, True), (100, 100, False), (3, 2, True), (3, None, False), (None, 3, False)],
-)
 def test_an_input_that_is_cut_off_is_told_of_once(
-    batches: int | None,
-    steps: int | None,
-    told: bool,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An input without end is meant to be cut off."""
-    estimator = scripted.estimator(tmp_path, SCORES, every=5)
-    spec = evaluated(input_fn=lambda: scripted.batches(batches), steps=steps)
-    with caplog.at_level(logging.WARNING, "estimatorkit"):
-        train_and_evaluate(estimator, TrainSpec(scripted.batches, 10), spec)
-    assert caplog.text.count("and its input has more") == told
+    estimator = scripted.estimator(tmp_path, SCORES).train(scripted.batches, max_steps=1)
+    path = str(estimator.latest_checkpoint())
+    for batches, steps, told in (
+        *((101, 100, 1), (100, 100, 0), (3, 2, 1), (3, None, 0), (None, 3, 0)),
+    ):
+        caplog.clear()
+        spec = evaluated(input_fn=partial(scripted.batches, batches), steps=steps)
+        evaluator = SpecEvaluator(estimator, spec)
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
+            assert evaluator.evaluate(path).metrics == evaluator.evaluate(path).metrics
+        assert caplog.text.count("and its input has more") == told
+        assert caplog.text.count("EvalSpec(steps=100 is the default)") == (batches == 101)
 
 
 # -- crashes
@@ -336,11 +336,10 @@ def _while_keeping_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param(_at_evaluation(2), id="second evaluation"),
         pytest.param(_while_keeping_the_best, id="while the best is kept"),
-        pytest.param(_at_record(2, after=False), id="before it is known that the training ended"),
+        pytest.param(_at_record(2, after=False), id="before it is known that it ended"),
         pytest.param(_at_record(2, after=True), id="when the training has ended"),
         pytest.param(_at_record(3, after=True), id="before going back"),
         pytest.param(_while_going_back, id="while going back"),
-        pytest.param(_at_evaluation(6), id="evaluation of the best"),
         pytest.param(_at_record(4, after=False), id="before the last record"),
     ],
 )
