@@ -155,7 +155,27 @@ MODULES: dict[str, Table] = {
         for name in ("losses", "metrics")
     },
     "keras.models": Table(),
-    "keras.optimizers": Table(),
+    **{
+        f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
+        for top in ("", "python.", "contrib.")
+        for name in (
+            *("mixed_precision", "mixed_precision.experimental"),
+            *("optimizers", "optimizers.legacy", "optimizers.schedules"),
+        )
+    },
+    "contrib.opt": Table(
+        behind=("estimatorkit.train.contrib_optimizers",),
+        names=names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
+        instead={
+            "ScipyOptimizerInterface": "use jax_function with scipy.optimize",
+            "ShampooOptimizer": "use train.OptaxOptimizer",
+            "GGTOptimizer": "use train.OptaxOptimizer",
+        },
+    ),
+    "contrib.mixed_precision": Table(behind=("estimatorkit.compat.mixed_precision",)),
+    "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
+    "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
+    "python.training.adam": Table(behind=("estimatorkit.train",)),
     "keras.backend": Table(),
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),

@@ -20,7 +20,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops import array, elementwise, indexing, joining, reduce
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
@@ -140,7 +140,7 @@ class DynamicLossScale(LossScale):
     def update(self, grads: Sequence[Any]) -> tuple[Operation, Tensor | bool]:
         """See `LossScale.update`: gradients are applied where all are finite."""
         scale, good_steps = self.variables()
-        finite = _all_finite(grads)
+        finite = all_finite(grads)
         grown = scale * self.multiplier
         grown = indexing.where(elementwise.is_finite(grown), grown, array.identity(scale))
         steps = good_steps + 1
@@ -155,13 +155,11 @@ class DynamicLossScale(LossScale):
         return done, finite
 
 
-def _all_finite(grads: Sequence[Any]) -> Tensor:
+def all_finite(grads: Sequence[Any]) -> Tensor:
+    """Whether all elements of all gradients are finite."""
     values = [each.values if isinstance(each, IndexedSlices) else each for each in grads]
     each_finite = [reduce.reduce_all(elementwise.is_finite(value)) for value in values]
-    all_finite = each_finite[0]
-    for finite in each_finite[1:]:
-        all_finite = elementwise.logical_and(all_finite, finite)
-    return all_finite
+    return reduce.reduce_all(joining.stack(each_finite))
 
 
 def as_loss_scale(loss_scale: Any) -> LossScale:
@@ -301,5 +299,5 @@ def enable_mixed_precision_graph_rewrite(
 
 __all__ = [
     *("DynamicLossScale", "FixedLossScale", "LossScale", "MixedPrecisionLossScaleOptimizer"),
-    *("as_loss_scale", "enable_mixed_precision_graph_rewrite"),
+    *("all_finite", "as_loss_scale", "enable_mixed_precision_graph_rewrite"),
 ]

@@ -1,0 +1,78 @@
+"""`tf.python.training.training_ops`: steps of optimizers as functions (`apply_adam`, ...).
+
+Old optimizers of users' own call them. A variable or a slot is a `Variable` or its handle; each
+function gives the variable's new value, and the `resource_...` one the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.train import contrib_rules
+from estimatorkit.train import optimizer_rules as rules
+from estimatorkit.train.update_rule import UpdateRule
+
+# TensorFlow's names of parameters in its order, and what they are here.
+_NAMES = {"lr": "learning_rate", "alpha": "learning_rate", "rho": "decay"}
+_ADAM = "var m v beta1_power beta2_power lr beta1 beta2 epsilon grad"
+
+
+def _function(
+    rule: UpdateRule,
+    nesterov: UpdateRule | None,
+    parameters: str,
+    given: Mapping[str, float] | None = None,
+) -> Callable[..., Operation]:
+    names = parameters.split()
+    state = names[: 1 + len(rule.slots)]
+
+    def apply(*args: Any, **kwargs: Any) -> Operation:
+        values = {**dict(zip(names, args, strict=False)), **kwargs}
+        chosen = nesterov if nesterov is not None and values.get("use_nesterov") else rule
+        with get_default_graph().name_scope(values.get("name")):
+            handles = [getattr(values[name], "handle", values[name]) for name in state]
+            gradient = values["delta" if "delta" in names else "grad"]
+            numbers = dict(given or {})
+            numbers |= {_NAMES.get(name, name): values[name] for name in names[len(state) :]}
+            hyperparameters = [
+                convert_to_tensor(numbers[name], dtype_hint=float32)
+                for name in chosen.hyperparameters
+            ]
+            inputs = [*handles, convert_to_tensor(gradient), *hyperparameters]
+            return registry.apply(f"Apply{chosen.name}", inputs)
+
+    return apply
+
+
+def _with_value(function: Callable[..., Operation]) -> Callable[..., Tensor]:
+    def apply(var: Any, *args: Any, **kwargs: Any) -> Tensor:
+        with get_default_graph().control_dependencies([function(var, *args, **kwargs)]):
+            return make("ReadVariableOp", {"resource": getattr(var, "handle", var)})
+
+    return apply
+
+
+resource_apply_adam = _function(rules.ADAM, contrib_rules.NESTEROV_ADAM, _ADAM)
+resource_apply_gradient_descent = _function(rules.GRADIENT_DESCENT, None, "var alpha delta")
+resource_apply_momentum = _function(
+    rules.MOMENTUM, rules.NESTEROV_MOMENTUM, "var accum lr grad momentum"
+)
+resource_apply_adagrad = _function(rules.ADAGRAD, None, "var accum lr grad", {"epsilon": 0.0})
+resource_apply_rms_prop = _function(rules.RMS_PROP, None, "var ms mom lr rho momentum epsilon grad")
+apply_adam = _with_value(resource_apply_adam)
+apply_gradient_descent = _with_value(resource_apply_gradient_descent)
+apply_momentum = _with_value(resource_apply_momentum)
+apply_adagrad = _with_value(resource_apply_adagrad)
+apply_rms_prop = _with_value(resource_apply_rms_prop)
+
+__all__ = [
+    *("apply_adagrad", "apply_adam", "apply_gradient_descent", "apply_momentum"),
+    *("apply_rms_prop", "resource_apply_adagrad", "resource_apply_adam"),
+    *("resource_apply_gradient_descent", "resource_apply_momentum", "resource_apply_rms_prop"),
+]
