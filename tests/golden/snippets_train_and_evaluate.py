@@ -6,6 +6,7 @@ Each gives what happened, in order ('train', ['evaluate', name, step], ['save', 
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -242,11 +243,27 @@ def stop_if_higher(tf: Any, folder: str) -> Any:
     return _stopped(tf, folder, "stop_if_higher_hook", "score", 6.5)
 
 
+def evaluations_in_memory(tf: Any, folder: str) -> Any:
+    """The losses that an `InMemoryEvaluatorHook` writes, by step, as event files have them."""
+    story = Story(tf, folder)
+    hook = tf.estimator.experimental.InMemoryEvaluatorHook(
+        story.estimator, story.batches(2), name="live", every_n_iter=20
+    )
+    story.estimator.train(story.batches(), hooks=[hook], max_steps=50)
+    found = {}
+    for file in glob.glob(f"{folder}/eval_live/*.tfevents.*"):
+        for event in tf.train.summary_iterator(file):
+            for value in event.summary.value:
+                if value.tag == "loss":
+                    found[str(event.step)] = value.simple_value
+    return {key: found[key] for key in sorted(found, key=int)}
+
+
 SNIPPETS: Sequence[Callable[[Any, str], Any]] = (
     *(every_checkpoint, throttled, last_step_between_checkpoints, one_checkpoint),
     *(steps_of_an_endless_input, input_ends, no_max_steps, resumed, a_listener_ends_it),
     *(stop_if_no_decrease, stop_if_no_decrease_from, stop_if_no_increase, stop_if_lower),
-    stop_if_higher,
+    *(stop_if_higher, evaluations_in_memory),
 )
 
 
