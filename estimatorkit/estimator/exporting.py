@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.checkpoint_format import write_contents
 from estimatorkit.core.durable import os_errors, sync_file, temporary_beside
 from estimatorkit.core.errors import InternalError, InvalidArgumentError, NotFoundError, explain
+from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.session import Session
@@ -133,7 +134,7 @@ def experimental_export_all_saved_models(
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
     checkpoint = estimator._checkpoint_or_error(checkpoint_path)
     assets = _checked_assets(assets_extra or {})
-    base = Path(os.fsdecode(export_dir_base))
+    base = Path(local_path(export_dir_base))
     with os_errors("export the model", base):
         base.mkdir(parents=True, exist_ok=True)
         with temporary_beside(base / str(_next_version(base))) as temporary:

@@ -14,16 +14,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import DType, as_dtype, string
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graphdef import import_graph_def
 from estimatorkit.core.session import Session
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.x64 import x64
 from estimatorkit.estimator import exported_files as files
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
@@ -171,7 +174,7 @@ class Predictor:
                 dtype, shape = handle.attrs["dtype"], handle.attrs["shape"]
                 if handle.type != "VarHandleOp" or not shape.is_compatible_with(value.shape):
                     raise ValueError(f"variable {name} is not of shape {value.shape}")
-                session.state.values[name] = as_array(value, dtype)
+                session.state.values[name] = _on_device(as_array(value, dtype))
             session.run([graph.get_operation_by_name(name) for name in entry.initializers])
         except (ValueError, TypeError, KeyError) as error:
             files.damaged(path, "it cannot be loaded", received=str(error)[:500])
@@ -195,6 +198,14 @@ class Predictor:
 
     def __repr__(self) -> str:
         return f"<Predictor of {os.fspath(self.directory)!r}: {sorted(self.signatures)}>"
+
+
+def _on_device(value: NDArray[Any]) -> Any:
+    """A variable's value, on the device once for all calls: 3 MB cost each call 0.4 ms if not."""
+    if value.dtype == object:
+        return value
+    with x64():
+        return jax.device_put(value)
 
 
 def _as_fed(signature: Signature, inputs: Mapping[str, Any]) -> list[Any]:
@@ -288,7 +299,7 @@ def load_predictor(export_dir: str | bytes | os.PathLike[str]) -> Predictor:
         FailedPreconditionError: a newer version of this package wrote it, or this version of JAX
             cannot run it.
     """
-    folder = Path(os.fsdecode(export_dir))
+    folder = Path(local_path(export_dir))
     if not (folder / files.SIGNATURE).exists():
         versions = versions_of(folder)
         folder = folder / str(versions[-1]) if versions else folder

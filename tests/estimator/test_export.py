@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.export
 import numpy as np
 import pytest
 
@@ -76,7 +78,9 @@ def test_batches_of_any_size_take_few_compilations(folder: Path) -> None:
         for size in (1, 2, 3, 5, 7, 8, 13, 16):
             found = predictor(batch(0, size))["logits"]
             np.testing.assert_allclose(found, whole[:size], rtol=1e-5, atol=1e-6)
-        counts = predictor._sessions[predictor.signature().graph].state.compilations
+        state = predictor._sessions[predictor.signature().graph].state
+        assert all(isinstance(each, jax.Array) for each in state.values.values())  # not copied
+        counts = state.compilations
         assert sum(counts.values()) == 6  # batches of 1, 2, 4, 8, 16 and 32
 
 
@@ -106,8 +110,6 @@ def test_examples_are_parsed_and_classified(parsing: Path, model: Any) -> None:
 
 
 def test_each_device_segment_is_stablehlo_of_any_batch(folder: Path) -> None:
-    import jax.export
-
     content = json.loads((folder / "signature.json").read_text())
     assert [graph["rows_alone"] for graph in content["graphs"]] == [True]
     (file,) = content["graphs"][0]["modules"].values()
