@@ -1,11 +1,10 @@
-"""The initializers, regularizers and simplest layers of `contrib.layers`."""
+"""The initializers and regularizers of `contrib.layers`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimatorkit.compat.arg_scope import add_arg_scope
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import add_to_collection, get_collection
 from estimatorkit.core.graph_keys import GraphKeys
@@ -17,7 +16,6 @@ from estimatorkit.core.initializers import (
 )
 from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers import functional as core
 
 Regularizer = Callable[[Any], Any]
 
@@ -104,70 +102,3 @@ def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> 
     total = elementwise.add_n([each for each in penalties if each is not None])
     add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
     return total
-
-
-@add_arg_scope
-def fully_connected(
-    inputs: Any,
-    num_outputs: int,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = None,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = None,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: str | None = None,
-) -> Tensor:
-    """`layers.dense` with ReLU, under the variable scope 'fully_connected'.
-
-    Args:
-        inputs, num_outputs, reuse, trainable: see `layers.dense`.
-        activation_fn: ReLU by default; None for none.
-        normalizer_fn, normalizer_params: applied before the activation, instead of a bias.
-        weights_initializer, weights_regularizer: of the kernel.
-        biases_initializer, biases_regularizer: of the bias.
-        variables_collections, outputs_collections: accepted for TensorFlow's signature.
-        scope: the variable scope.
-    """
-    outputs = core.dense(
-        inputs,
-        num_outputs,
-        use_bias=normalizer_fn is None,
-        kernel_initializer=weights_initializer,
-        kernel_regularizer=weights_regularizer,
-        bias_initializer=biases_initializer,
-        bias_regularizer=biases_regularizer,
-        trainable=trainable,
-        name=scope or "fully_connected",
-        reuse=reuse,
-    )
-    if normalizer_fn is not None:
-        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
-    return outputs if activation_fn is None else activation_fn(outputs)
-
-
-@add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
-    """`layers.flatten`."""
-    return core.flatten(inputs, name=scope)
-
-
-@add_arg_scope
-def dropout(
-    inputs: Any,
-    keep_prob: Any = 0.5,
-    noise_shape: Any = None,
-    is_training: Any = True,
-    outputs_collections: Any = None,
-    scope: str | None = None,
-    seed: int | None = None,
-) -> Tensor:
-    """`layers.dropout` by the part that is kept."""
-    return core.dropout(
-        inputs, 1 - keep_prob, noise_shape, seed=seed, training=is_training, name=scope
-    )

@@ -81,6 +81,11 @@ _OLD_ESTIMATORS = {
         *("DNNRegressor", "Estimator", "LinearClassifier", "LinearRegressor"),
     )
 }
+_CONTRIB_LAYERS = (
+    "estimatorkit.compat.contrib_layers",
+    "estimatorkit.compat.contrib_layer_functions",
+    "estimatorkit.compat.contrib_optimize_loss",
+)
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
 
@@ -134,25 +139,20 @@ MODULES: dict[str, Table] = {
         names={"VERSION": f"{ROOT}:VERSION", "GIT_VERSION": f"{ROOT}:GIT_VERSION"},
     ),
     "examples.tutorials.mnist.input_data": Table(behind=("estimatorkit.compat.mnist_input_data",)),
-    # -- keras: what the layers below it share; the layers themselves come with the models
+    # -- keras
     "keras": Table(),
-    "keras.initializers": Table(behind=("estimatorkit.initializers",)),
     "keras.experimental": Table(
         names={"SequenceFeatures": "estimatorkit.layers.feature_column:SequenceFeatures"}
-    ),
-    "keras.layers": Table(
-        names={"DenseFeatures": "estimatorkit.layers.feature_column:DenseFeatures"},
-        instead={
-            "Dense": "use layers.dense",
-            "Dropout": "use layers.dropout",
-            "Flatten": "use layers.flatten",
-            "BatchNormalization": "use layers.batch_normalization",
-        },
     ),
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
         for top in ("", "python.", "contrib.")
-        for name in ("losses", "metrics")
+        for name in ("layers", "losses", "metrics")
+    },
+    **{
+        f"{top}keras.{name}": Table(behind=(f"estimatorkit.layers.{name}",))
+        for top in ("", "python.", "contrib.")
+        for name in ("activations", "constraints", "initializers", "regularizers")
     },
     "keras.models": Table(),
     **{
@@ -195,7 +195,7 @@ MODULES: dict[str, Table] = {
     ),
     "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
     "contrib.layers": Table(
-        behind=("estimatorkit.compat.contrib_layers", "estimatorkit.compat.contrib_columns"),
+        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_columns"),
         names={
             "safe_embedding_lookup_sparse": f"{_CORE}.ops.embedding:safe_embedding_lookup_sparse",
             "feature_column": "estimatorkit.compat.contrib_columns",
@@ -303,7 +303,7 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.slim": Table(
-        behind=("estimatorkit.compat.contrib_layers",),
+        behind=_CONTRIB_LAYERS,
         names={
             "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
             "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
