@@ -9,6 +9,7 @@ from estimatorkit.lazy import attach, names
 _PLACES = {
     **names("estimatorkit.estimator.in_memory_evaluator", "InMemoryEvaluatorHook"),
     "KMeans": "estimatorkit.premade.kmeans:KMeansClustering",
+    **names("estimatorkit.premade.rnn", "RNNClassifier", "RNNEstimator"),
     **names(
         "estimatorkit.estimator.stopping_hooks",
         *("make_early_stopping_hook", "make_stop_at_checkpoint_step_hook"),

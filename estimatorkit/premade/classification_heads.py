@@ -108,13 +108,20 @@ class _ClassificationHead(SingleHead):
         made: dict[str, Callable[[], Tensor]] = {
             "class_ids": lambda: class_ids,
             "classes": lambda: class_names(class_ids, self._class_names),
-            "all_class_ids": lambda: filling.zeros_like(class_ids, int32) + numbers,
+            "all_class_ids": lambda: filling.zeros_like(_one_each(class_ids), int32) + numbers,
             "all_classes": lambda: all_class_names(class_ids, self._class_names),
         }
         return {key: make() for key, make in made.items() if key in keys}
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         return class_outputs(predictions, self._class_names)
+
+
+def _one_each(values: Tensor) -> Tensor:
+    """One value an example, `(batch, 1)`."""
+    if values.shape.rank == 2:
+        return values
+    return array.reshape(values, joining.stack([array.shape(values)[0], -1]))[:, :1]
 
 
 def class_outputs(predictions: Mapping[Any, Tensor], names: Vocabulary) -> dict[str, ExportOutput]:

@@ -17,13 +17,14 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise
+from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import losses, metrics
 from estimatorkit.premade.head import Head, Metrics, Outcome
 from estimatorkit.premade.label_checks import weights_of
 
 LossFn = Callable[..., Tensor]
+SUM_OVER_BATCH_SIZE = losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,9 @@ class SingleHead(Head):
         logits: Any,
         labels: Any,
         regularization_losses: Sequence[Tensor] | None,
+        counted: Tensor | None = None,
     ) -> Outcome:
+        """See `Head`; `counted`, float32 `(batch, 1)`, is 0 for rows that are padding."""
         with get_default_graph().name_scope("losses"):
             checked = self._checked_logits(logits)
             targets = self._targets(labels, checked)
@@ -174,6 +177,8 @@ class SingleHead(Head):
             weights = weights_of(
                 features or {}, self._weight_column, checked, self._weights_per_logit
             )
+            if counted is not None:
+                weights = counted if weights is None else weights * counted
             batch = Batch(checked, targets, weights, unweighted)
             loss = losses.compute_weighted_loss(
                 unweighted,
@@ -181,6 +186,10 @@ class SingleHead(Head):
                 loss_collection=None,
                 reduction=self._loss_reduction,
             )
+            if counted is not None and self._loss_reduction == SUM_OVER_BATCH_SIZE:
+                # Padding adds nothing to the sum, and is not divided by either.
+                there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
+                loss = loss * elementwise.cast(array.size(counted), float32) / there
             if regularization_losses:
                 loss = loss + elementwise.add_n(regularization_losses)
         return Outcome(loss, lambda: self._all_metrics(batch, regularization_losses))
