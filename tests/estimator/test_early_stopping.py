@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimatorkit.estimator.continuous_evaluation import EvaluatedTraining
+from estimatorkit.core.checkpoint import load_variable, remove_checkpoint, write_checkpoint
+from estimatorkit.estimator.continuous_evaluation import EvaluatedTraining, FinishedEvaluation
 from estimatorkit.estimator.early_stopping import EarlyStopping, Patience
 from estimatorkit.estimator.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.metric_monitor import MetricMonitor
+from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from tests.estimator import scripted
 
@@ -68,6 +73,52 @@ def test_patience_is_counted_as_by_hand(
     assert (stops[0] if stops else None) == _by_hand(values, patience, min_delta)
     mirrored = Patience(MetricMonitor("accuracy"), patience, min_delta)
     assert mirrored.waited([-value for value in values]) == counted.waited(values)
+
+
+def _simulated(folder: Path, scores: list[int], kills: set[int], patience: int) -> Any:
+    """The step at which a training stops and its best checkpoint; killed at some evaluations, and
+    then taken up at the last checkpoint, which is evaluated once more.
+    """
+    training = EvaluatedTraining(
+        SimpleNamespace(model_dir=str(folder), config=RunConfig()),
+        TrainSpec(scripted.batches),
+        {"eval": EvalSpec(scripted.batches)},
+        start_step=0,
+    )
+    stopping = EarlyStopping(patience=patience)
+    stopping.before_training(training)
+    for step, score in enumerate(scores, start=1):
+        path = write_checkpoint(folder, f"model.ckpt-{step}", {"score": np.float32(score)})
+        metrics = {"loss": np.float32(score), "global_step": np.int64(step)}
+        finished = FinishedEvaluation("eval", metrics, str(path))
+        if step in kills:
+            if score % 2:  # before or after the evaluation is known
+                stopping.after_evaluation(finished)
+            stopping = EarlyStopping(patience=patience)
+            if stopping.before_training(replace(training, start_step=step)) is not None:
+                break
+        if stopping.after_evaluation(finished) is not None:
+            break
+        remove_checkpoint(path)  # as keep_checkpoint_max would
+    best = stopping.best_checkpoint()
+    return step, None if best is None else load_variable(best, "score")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=8),
+    st.sets(st.integers(1, 8)),
+    st.integers(1, 3),
+)
+def test_killed_or_not_it_stops_at_the_same_step(
+    tmp_path_factory: pytest.TempPathFactory, scores: list[int], kills: set[int], patience: int
+) -> None:
+    whole = _simulated(tmp_path_factory.mktemp("whole"), scores, set(), patience)
+    killed = _simulated(tmp_path_factory.mktemp("killed"), scores, kills, patience)
+    assert killed == whole
+    by_hand = _by_hand([float(score) for score in scores], patience, 0.0)
+    assert whole[0] == (len(scores) if by_hand is None else by_hand + 1)
+    assert whole[1] == min(scores[: whole[0]])
 
 
 @pytest.mark.parametrize(("patience", "step"), [(1, 30), (3, 50)])
