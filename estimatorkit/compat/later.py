@@ -54,11 +54,12 @@ SENTENCES: dict[str, str] = {
     "contrib.legacy_seq2seq": "use nn.static_rnn",
     "contrib.cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
     "contrib.crf": "not part of this release",
+    "estimator.experimental.LinearSDCA": "use optimizer='Ftrl'",
     **_later(
         "estimator",
-        "BoostedTreesClassifier BoostedTreesRegressor",
-        "it comes with a later release; DNNClassifier, LinearClassifier and their regressors "
-        "are there",
+        "BoostedTreesClassifier BoostedTreesRegressor BoostedTreesEstimator",
+        "use scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor: trees "
+        "grow on all data at once, not in steps over batches",
     ),
 }
 
