@@ -165,7 +165,13 @@ MODULES: dict[str, Table] = {
     },
     "contrib.opt": Table(
         behind=("estimatorkit.train.contrib_optimizers",),
-        names=names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
+        names={
+            **names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
+            **names(
+                "estimatorkit.train.multitask_optimizer",
+                *("MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"),
+            ),
+        },
         instead={
             "ScipyOptimizerInterface": "use jax_function with scipy.optimize",
             "ShampooOptimizer": "use train.OptaxOptimizer",
@@ -173,6 +179,13 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.mixed_precision": Table(behind=("estimatorkit.compat.mixed_precision",)),
+    "python.keras.optimizer_v2": Table(behind=("estimatorkit.keras.optimizers",)),
+    "python.keras.optimizer_v2.optimizer_v2": Table(
+        names={"OptimizerV2": "estimatorkit.keras.optimizers.optimizer:Optimizer"}
+    ),
+    "python.keras.optimizer_v2.learning_rate_schedule": Table(
+        behind=("estimatorkit.keras.optimizers.schedules",)
+    ),
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
     "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
     "python.training.adam": Table(behind=("estimatorkit.train",)),
@@ -255,6 +268,16 @@ MODULES: dict[str, Table] = {
     **{
         name: Table(behind=("estimatorkit.compat.contrib_learn",), instead=_OLD_ESTIMATORS)
         for name in ("contrib.learn", "contrib.learn.python.learn", "contrib.learn.experiment")
+    },
+    **{
+        f"contrib.learn.{name}": Table(behind=("estimatorkit.compat.vocabulary_processor",))
+        for name in ("preprocessing", "python.learn.preprocessing", "preprocessing.text")
+    },
+    **{
+        f"contrib.learn.{name}datasets.mnist": Table(
+            behind=("estimatorkit.compat.mnist_input_data",)
+        )
+        for name in ("", "python.learn.")
     },
     **{
         f"contrib.learn.{name}": Table(names={"run": "estimatorkit.compat.contrib_learn:run"})
