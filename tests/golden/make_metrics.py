@@ -16,7 +16,7 @@ import tensorflow as tf2  # type: ignore[import-not-found,import-untyped,unused-
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import write_json
 from golden_values import plain
-from snippets_metrics import ARRAYS, FUNCTIONS, HALVES, KERAS, WHOLE, look_at, look_at_keras
+from snippets_metrics import ARRAYS, FUNCTIONS, KERAS, look_at, look_at_keras
 
 
 def _updating(metric: Any) -> Callable[..., Any]:
@@ -45,12 +45,8 @@ def main() -> None:
         "metrics.json",
         {
             "about": {"tensorflow": tf.__version__},
-            "v1": plain(look_at(tf, True, ARRAYS)),
-            "v1 without weights": plain(look_at(tf, False, ARRAYS, WHOLE)),
-            "keras": plain(look_at_keras(tf, keras, True, ARRAYS, HALVES, _updating)),
-            "keras without weights": plain(
-                look_at_keras(tf, keras, False, ARRAYS, WHOLE, _updating)
-            ),
+            "v1": plain(look_at(tf, ARRAYS)),
+            "keras": plain(look_at_keras(tf, keras, ARRAYS, updating=_updating)),
             "functions": plain(functions),
             "configs": configs,
         },

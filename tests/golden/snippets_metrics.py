@@ -2,8 +2,7 @@
 
 `V1` are those of `tf.metrics`, called with labels, predictions and weights; `KERAS` the classes of
 `tf.keras.metrics`. Each stands beside the name of its arrays in `ARRAYS`: labels, predictions and
-one weight an example. `look_at` and `look_at_keras` stream batches through them all, with weights
-or without.
+one weight an example. `look_at` and `look_at_keras` stream batches through them all.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 ROWS = 12
 BATCHES = (slice(0, 5), slice(5, 10), slice(10, 12))
 HALVES = (slice(0, 6), slice(6, 12))
-WHOLE = (slice(None),)
 UNEVEN = [0.2, 0.5, 0.5, 0.9, 0.1]
 """Thresholds out of order, one of them twice."""
 
@@ -320,13 +318,12 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def look_at(
-    tf: Any, weighted: bool, arrays: Mapping[str, Arrays], batches: Sequence[slice] = BATCHES
+    tf: Any, arrays: Mapping[str, Arrays], batches: Sequence[slice] = BATCHES
 ) -> dict[str, dict[str, Any]]:
     """The metrics of `V1`, in one graph: their updates, values, variables and names.
 
     Args:
         tf: the module.
-        weighted: whether they are given weights.
         arrays: labels, predictions and weights by kind.
         batches: which rows are fed.
     """
@@ -335,8 +332,7 @@ def look_at(
         made, variables = {}, {}
         for index, (name, (kind, make)) in enumerate(V1.items()):
             with tf.name_scope(f"case_{index}"):
-                labels, predictions, weights = feeds[kind]
-                made[name] = make(tf, labels, predictions, weights if weighted else None)
+                made[name] = make(tf, *feeds[kind])
             variables[name] = tf.local_variables(scope=f"case_{index}/")
         with tf.Session(graph=graph) as session:
             session.run(tf.local_variables_initializer())
@@ -364,9 +360,8 @@ def _short(name: str) -> str:
 def look_at_keras(
     tf: Any,
     module: Any,
-    weighted: bool,
     arrays: Mapping[str, Arrays],
-    batches: Sequence[slice] = BATCHES,
+    batches: Sequence[slice] = HALVES,
     updating: Callable[[Any], Callable[..., Any]] = lambda metric: metric.update_state,
 ) -> dict[str, Any]:
     """What the metrics of `KERAS` and `VALUES` give after all batches.
@@ -374,7 +369,7 @@ def look_at_keras(
     Args:
         tf: the module of the session.
         module: the module of the metrics.
-        weighted, arrays, batches: see `look_at`.
+        arrays, batches: see `look_at`.
         updating: the function that gives a metric's update.
     """
     with tf.Graph().as_default() as graph:
@@ -383,8 +378,8 @@ def look_at_keras(
         for name, (kind, make) in {**KERAS, **VALUES}.items():
             metric = make(module)
             *given, weights = feeds[kind]
-            sample = {"sample_weight": weights} if weighted else {}
-            updates.append(updating(metric)(*given[name in VALUES :], **sample))
+            update = updating(metric)(*given[name in VALUES :], sample_weight=weights)
+            updates.append(update)
             results[name] = metric.result()
             variables += metric.variables
         with tf.Session(graph=graph) as session:

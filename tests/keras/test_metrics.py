@@ -19,9 +19,7 @@ from estimatorkit.layers.call_record import record_of
 from tests.golden.snippets_metrics import (
     ARRAYS,
     FUNCTIONS,
-    HALVES,
     KERAS,
-    WHOLE,
     look_at_keras,
 )
 
@@ -48,10 +46,8 @@ def check(found: dict[str, Any], golden: dict[str, Any]) -> None:
         )
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-def test_every_metric_has_tensorflows_value_after_all_batches(weighted: bool) -> None:
-    golden = GOLDEN["keras" if weighted else "keras without weights"]
-    check(look_at_keras(tf, metrics, weighted, ARRAYS, HALVES if weighted else WHOLE), golden)
+def test_every_metric_has_tensorflows_value_after_all_batches() -> None:
+    check(look_at_keras(tf, metrics, ARRAYS), GOLDEN["keras"])
 
 
 def test_functions_have_tensorflows_values() -> None:
