@@ -241,6 +241,33 @@ MODULES: dict[str, Table] = {
             "string_to_index_table_from_tensor",
         ),
     ),
+    "contrib.losses": Table(
+        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses"),
+        instead={"metric_learning": "write the loss with reduce_sum and matmul of embeddings"},
+    ),
+    "contrib.slim.losses": Table(
+        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")
+    ),
+    **{
+        name: Table(
+            behind=("estimatorkit.compat.contrib_metrics",),
+            names={
+                "confusion_matrix": "estimatorkit:confusion_matrix",
+                **names(
+                    "estimatorkit.sets",
+                    *("set_difference", "set_intersection", "set_size", "set_union"),
+                ),
+            },
+            instead={
+                "streaming_concat": "collect what session.run gives",
+                "streaming_curve_points": "use metrics.precision_at_thresholds",
+                "streaming_pearson_correlation": "use scikit-learn on what session.run gives",
+                "streaming_covariance": "use numpy.cov on what session.run gives",
+                "cohen_kappa": "use sklearn.metrics.cohen_kappa_score on predictions",
+            },
+        )
+        for name in ("contrib.metrics", "contrib.slim.metrics")
+    },
     "contrib.predictor": Table(behind=("estimatorkit.compat.predictor",)),
     "contrib.estimator": Table(
         behind=("estimatorkit.estimator.experimental",),

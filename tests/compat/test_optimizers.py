@@ -20,6 +20,7 @@ def test_modules_of_optimizers() -> None:
     assert ExponentialDecay is optimizers.schedules.ExponentialDecay
     assert issubclass(opt.LazyAdamOptimizer, tf.train.AdamOptimizer)
     assert opt.MovingAverageOptimizer(tf.train.AdamOptimizer()).get_name() == "Adam"
+    assert tf.python.keras.optimizer_v2.optimizer_v2.OptimizerV2 is optimizers.Optimizer
     assert tf.train.experimental.DynamicLossScale().initial_loss_scale == 2.0**15
     assert tf.keras.mixed_precision.experimental.Policy("mixed_bfloat16").compute_dtype
     with pytest.raises(AttributeError, match=r"train\.OptaxOptimizer"):

@@ -20,6 +20,10 @@ from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.train import contrib_optimizers as contrib
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.train.multitask_optimizer import (
+    MultitaskOptimizerWrapper,
+    clip_gradients_by_global_norm,
+)
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers import (
     AdagradOptimizer,
@@ -205,6 +209,22 @@ def test_averages_follow_and_the_saver_swaps_them(tmp_path: Path) -> None:
         path = saver.save(session, str(tmp_path / "model"))
     assert load_variable(path, "w") == [-1.25]  # -0.5, then half of that and half of -2
     assert load_variable(path, "w/ExponentialMovingAverage") == [-2.0]
+
+
+def test_what_a_step_did_not_train_stays() -> None:
+    w, other = (Variable(np.array([1.0], np.float32), name=name) for name in ("w", "other"))
+    on = array.placeholder("float32", [])
+    step = get_or_create_global_step()
+    optimizer = MultitaskOptimizerWrapper(MomentumOptimizer(0.5, 0.5))
+    update = optimizer.minimize(w * on + other * (1.0 - on), step)
+    pairs = clip_gradients_by_global_norm([(w * 0.0 + 30.0, w), (None, other)])
+    with started() as session:
+        for value in (1.0, 0.0, 1.0):
+            session.run(update, {on: value})
+        assert session.run([w, other, step]) == [[1.0 - 0.5 - 0.75], [0.5], 3]
+        assert session.run(optimizer.get_slot(w, "momentum")) == [1.5]
+        assert session.run(pairs[0][0]) == pytest.approx([20.0])
+    assert pairs[1] == (None, other)
 
 
 # -- optimizers of users' own, as TensorFlow 1's programs write them

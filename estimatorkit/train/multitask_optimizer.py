@@ -1,0 +1,92 @@
+"""`MultitaskOptimizerWrapper`: an optimizer that leaves alone what a step did not train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from estimatorkit.core.control_flow import cond
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.ops import elementwise, reduce
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.train.clip import clip_by_global_norm
+from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
+
+
+class MultitaskOptimizerWrapper:
+    """Another optimizer; a variable whose gradient is all 0 keeps its value and its slots.
+
+    Where several tasks take turns, momentum and averages of one would move in the steps of the
+    others. Source: `tf.contrib.opt.MultitaskOptimizerWrapper`.
+
+    Args:
+        opt: the optimizer, whose other methods and attributes this object has.
+    """
+
+    def __init__(self, opt: Optimizer) -> None:
+        self._optimizer = opt
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_optimizer":
+            raise AttributeError(name)
+        return getattr(self._optimizer, name)
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Variable | None = None,
+        var_list: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Operation:
+        """See `Optimizer.minimize`."""
+        name = kwargs.pop("name", None)
+        pairs = self._optimizer.compute_gradients(loss, var_list, *args, **kwargs)
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Operation:
+        """See `Optimizer.apply_gradients`."""
+        update = self._optimizer._update
+
+        def update_where_trained(gradient: Any, variable: Variable) -> Operation:
+            values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+            trained = reduce.reduce_any(elementwise.not_equal(values, 0.0))
+
+            def apply() -> Tensor:
+                with get_default_graph().control_dependencies([update(gradient, variable)]):
+                    return constant(True)
+
+            applied: Tensor = cond(trained, apply, lambda: constant(False))
+            return applied.op
+
+        vars(self._optimizer)["_update"] = update_where_trained
+        try:
+            return self._optimizer.apply_gradients(
+                grads_and_vars, global_step=global_step, name=name
+            )
+        finally:
+            del vars(self._optimizer)["_update"]
+
+
+def clip_gradients_by_global_norm(
+    gradients_variables: Sequence[GradientAndVariable], clip_norm: Any = 20.0
+) -> list[GradientAndVariable]:
+    """Scales gradients such that their global norm is at most `clip_norm`; None stays None.
+
+    Args:
+        gradients_variables: pairs as `compute_gradients` gives them.
+        clip_norm: a positive scalar.
+    """
+    clipped, _ = clip_by_global_norm([gradient for gradient, _ in gradients_variables], clip_norm)
+    return [(each, pair[1]) for each, pair in zip(clipped, gradients_variables, strict=True)]
+
+
+__all__ = ["MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"]
