@@ -46,11 +46,14 @@ class EvaluationSchedule:
         self._evaluated: int | None = None
         self._started_at = 0.0
 
+    def is_new(self, step: int) -> bool:
+        """Whether the checkpoint of a global step is to be evaluated at all."""
+        ends = self._last_step is not None and step >= self._last_step
+        return step > self._start_step and not ends and step != self._evaluated
+
     def is_due(self, step: int) -> bool:
         """Whether the checkpoint of a global step is to be evaluated now."""
-        if step <= self._start_step or (self._last_step is not None and step >= self._last_step):
-            return False
-        return step != self._evaluated and self.seconds_to_wait() <= 0
+        return self.is_new(step) and self.seconds_to_wait() <= 0
 
     def seconds_to_wait(self) -> float:
         """How long no checkpoint will be due; 0 where a new one would be."""
@@ -200,7 +203,7 @@ class EvaluationListener(CheckpointSaverListener):
             if schedule.is_due(global_step_value):
                 schedule.started(global_step_value)
                 self._evaluate(evaluation)
-            elif schedule.seconds_to_wait() > 0:
+            elif schedule.is_new(global_step_value):
                 logger.info(
                     "Skip the current checkpoint eval due to throttle secs (%s secs).",
                     evaluation.spec.throttle_secs,

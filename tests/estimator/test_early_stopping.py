@@ -151,6 +151,7 @@ def test_pain_point_10_the_best_comes_back_whatever_ended_the_training(
     assert estimator.get_variable_value("global_step") == 20
     again = estimator.evaluate(lambda: scripted.batches(2))
     assert again == metrics
+    assert estimator.train(scripted.batches, steps=5).get_variable_value("global_step") == 25
     assert sorted(os.listdir(tmp_path / "best")) == ["best.json", "model.ckpt-20"]
 
 

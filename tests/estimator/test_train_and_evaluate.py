@@ -412,6 +412,17 @@ def test_a_record_holds_what_was_returned(tmp_path: Path) -> None:
 # -- what is refused
 
 
+def test_a_throttled_checkpoint_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of 10, 20, 30 and 40 the first is evaluated, and the last one when the training is over."""
+    estimator = scripted.estimator(tmp_path, SCORES)
+    with caplog.at_level(logging.INFO, "estimatorkit"):
+        train_and_evaluate(estimator, TrainSpec(scripted.batches, 40), evaluated(throttle_secs=60))
+    assert caplog.text.count("Skip the current checkpoint eval due to throttle secs (60 secs)") == 2
+    assert caplog.text.count("Starting evaluation at") == 2
+
+
 def test_names_must_differ(tmp_path: Path) -> None:
     estimator = scripted.estimator(tmp_path, SCORES)
     train = TrainSpec(never, 10)
