@@ -81,8 +81,7 @@ MODULES: dict[str, Table] = {
         name: Table()
         for name in (
             *("contrib.cluster_resolver", "contrib.distribute"),
-            "contrib.losses",
-            *("contrib.metrics", "contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
+            *("contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
             *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
         )
     },

@@ -29,8 +29,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "api_names.json").re
 LATER = {
     "tf.data",
     "tf.layers / tf.keras",
-    "tf.losses",
-    "tf.metrics",
     "tf.estimator",
     "Distribution: Server/Supervisor/device setter/strategies",
     "app / flags / gfile / logging / test / misc",

@@ -20,7 +20,7 @@ from estimatorkit.layers.weighting import remove_squeezable_dimensions
 _SUMMATIONS = ("trapezoidal", "careful_interpolation", "interpolation", "minoring", "majoring")
 
 
-def _at_thresholds(
+def metric_at_thresholds(
     name: str,
     labels: Any,
     predictions: Any,
@@ -30,7 +30,14 @@ def _at_thresholds(
     metrics_collections: Collections,
     updates_collections: Collections,
 ) -> Metric:
-    """A metric of the four counts at each threshold."""
+    """A metric of the four counts at each threshold.
+
+    Args:
+        name: its name scope.
+        labels, predictions, weights, metrics_collections, updates_collections: see `auc`.
+        thresholds: numbers.
+        formula: the metric from the counts.
+    """
 
     def sums() -> dict[str, Tensor]:
         truth, guesses = remove_squeezable_dimensions(labels, predictions)
@@ -98,7 +105,7 @@ def auc(
         points = [-1e-7, *sorted(thresholds), 1.0 + 1e-7]
     # tf.metrics lets the precision of no decisions be 1, tf.keras.metrics ("interpolation") 0.
     epsilon = 0.0 if summation_method == "interpolation" else 1e-6
-    return _at_thresholds(
+    return metric_at_thresholds(
         *(name or "auc", labels, predictions, weights, points),
         lambda counts: reduce.reduce_sum(areas(counts, curve, summation_method, epsilon)),
         *(metrics_collections, updates_collections),
@@ -186,7 +193,7 @@ def sensitivity_at_specificity(
         distance = elementwise.abs(rejected / (rejected + wrong + 1e-7) - specificity)
         return _chosen(reduce.argmin(distance, 0), right, right + missed)
 
-    return _at_thresholds(
+    return metric_at_thresholds(
         *(name or "sensitivity_at_specificity", labels, predictions, weights),
         *(even_thresholds(num_thresholds), formula, metrics_collections, updates_collections),
     )
@@ -224,7 +231,7 @@ def specificity_at_sensitivity(
         )
         return _chosen(reduce.argmax(reduce.cumsum(nearest), 0), rejected, rejected + wrong)
 
-    return _at_thresholds(
+    return metric_at_thresholds(
         *(name or "specificity_at_sensitivity", labels, predictions, weights, points, formula),
         *(metrics_collections, updates_collections),
     )
