@@ -15,6 +15,7 @@ import estimatorkit
 from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.partitioned_variables import fixed_size_partitioner
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables_initializer, trainable_variables
 from estimatorkit.data.dataset import Dataset
@@ -182,3 +183,63 @@ def test_constructors_refuse_what_does_not_fit_at_once(make: Any, message: str) 
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("DNNClassifier", "input_layer_partitioner"),
+        ("LinearRegressor", "partitioner"),
+        ("DNNLinearCombinedEstimator", "input_layer_partitioner"),
+    ],
+)
+def test_a_partitioner_of_version_1_cuts_the_tables_of_the_inputs(
+    name: str, argument: str, tmp_path: Path
+) -> None:
+    words = estimatorkit.feature_column.categorical_column_with_hash_bucket("word", 5)
+    deep = [estimatorkit.feature_column.embedding_column(words, 2)]
+    arguments: dict[str, Any] = {
+        "DNNClassifier": {"hidden_units": [2], "feature_columns": deep},
+        "LinearRegressor": {"feature_columns": [words]},
+        "DNNLinearCombinedEstimator": {
+            "head": estimatorkit.estimator.RegressionHead(),
+            "linear_feature_columns": [words],
+            "dnn_feature_columns": deep,
+            "dnn_hidden_units": [2],
+        },
+    }[name]
+    arguments[argument] = fixed_size_partitioner(2)
+    estimator = getattr(version_1, name)(model_dir=tmp_path, **arguments)
+    with Graph().as_default() as graph:
+        get_or_create_global_step()
+        features = {"word": np.array(["a", "b"], object)}
+        estimator.model_fn(features, np.array([0, 1]), ModeKeys.TRAIN, estimator.config)
+        shapes = {each.op.name: each.shape.as_list() for each in trainable_variables()}
+        slots = {each.op.name for each in graph.get_collection("variables")} - set(shapes)
+    table = "dnn/input_from_feature_columns/input_layer/word_embedding/embedding_weights"
+    weights = "linear/linear_model/word/weights"
+    expected = {}
+    if name != "LinearRegressor":
+        expected |= {f"{table}/part_0": [3, 2], f"{table}/part_1": [2, 2]}
+    if name != "DNNClassifier":
+        expected |= {f"{weights}/part_0": [3, 1], f"{weights}/part_1": [2, 1]}
+    assert {key: shape for key, shape in shapes.items() if "word" in key} == expected
+    assert all("part" not in key for key in shapes if key.startswith("dnn/hidden"))
+    for key in expected:
+        assert any(slot.startswith(f"{key}/") for slot in slots), key
+
+
+def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
+    make = estimatorkit.estimator.DNNLinearCombinedRegressor
+    for arguments, message in (
+        ({}, "Either linear_feature_columns or dnn_feature_columns must be defined."),
+        ({"dnn_feature_columns": COLUMNS}, "dnn_hidden_units must be defined"),
+        (
+            {"linear_feature_columns": COLUMNS, "linear_sparse_combiner": "avg"},
+            "sparse_combiner is unknown",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(tmp_path, **arguments)
+    with pytest.raises(ValueError, match="head is no Head"):
+        estimatorkit.estimator.BaselineEstimator("binary", tmp_path)
