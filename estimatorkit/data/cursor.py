@@ -137,21 +137,30 @@ class Cursor:
         """The first elements, of one shape, as a block of their own; the others wait."""
         count = min(map(count_equal_shapes, block.ready))
         first = _cut(block, 0, count)
-        first.ready = self._filled_up([as_plain(column) for column in first.ready], count)
+        first.ready = self._filled_up([as_plain(column) for column in first.ready], count, True)
         if count < block.count:
             self._rest = _cut(block, count, block.count)
         return first
 
-    def _filled_up(self, columns: Columns, count: int) -> Columns:
+    def _filled_up(self, columns: Columns, count: int, of_several: bool = False) -> Columns:
         """All blocks of one kind of element get one length, so that XLA compiles one loop for them:
         of the first kind the length of the largest block, of others that of their largest so far.
+
+        Args:
+            columns: of elements of one shape, or ragged.
+            count: how many elements.
+            of_several: whether they stood among elements of other shapes: how many there are is
+                then a matter of the data (the batches of an epoch), and not of the block.
         """
         if any(isinstance(column, RaggedColumn) for column in columns):
             return columns
         kind = tuple((column.shape[1:], column.dtype.str) for column in columns)
-        least = 0 if self._capacities else self._most
-        capacity = max(count, self._capacities.get(kind, least))
-        self._capacities[kind] = capacity
+        capacity = self._capacities.get(kind, 0)
+        if count > capacity:
+            is_first = not self._capacities and not of_several
+            # Powers of two, so that blocks that grow compile a few times only.
+            capacity = self._most if is_first else 1 << (count - 1).bit_length()
+            capacity = self._capacities[kind] = max(capacity, count)
         return columns if capacity == count else [_lengthened(each, capacity) for each in columns]
 
     def next_element(self) -> list[NDArray[Any]]:

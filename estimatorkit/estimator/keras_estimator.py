@@ -217,8 +217,8 @@ def _model_fn(
                     predictions,
                     total,
                     eval_metric_ops={
-                        metric_names.get(name, name): (value, update)
-                        for name, update, value in rows
+                        metric_names.get(name, name): (metric.result(), update)
+                        for name, update, metric in rows
                     },
                 )
             train_op = _update(model.optimizer, total, called)

@@ -62,6 +62,16 @@ class Callback:
             for name in _BATCH_HOOKS[kind]
         )
 
+    def wants_epochs(self) -> bool:
+        """Whether it must be called right after each epoch: whether it overrides a hook of epochs.
+
+        Those that only write the logs down are told of several epochs after one XLA call.
+        """
+        return any(
+            name in vars(self) or getattr(type(self), name) is not getattr(Callback, name)
+            for name in ("on_epoch_begin", "on_epoch_end")
+        )
+
     def first_epoch(self, epoch: int) -> int:
         """The epoch that a training begins with, which would begin with `epoch`."""
         return epoch
@@ -188,6 +198,11 @@ class CallbackList:
         """Whether one of them must be called for every batch of a prediction."""
         return any(callback.wants_batches("predict") for callback in self.callbacks)
 
+    @property
+    def wants_epochs(self) -> bool:
+        """Whether one of them must be called right after each epoch."""
+        return any(callback.wants_epochs() for callback in self.callbacks)
+
     def first_epoch(self, epoch: int) -> int:
         """The epoch that a training begins with, which would begin with `epoch`; asked for after
         `on_train_begin` (`BackupAndRestore`).
@@ -284,6 +299,10 @@ class History(Callback):
         super().__init__()
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
+
+    def wants_epochs(self) -> bool:
+        """False: it only writes the logs down."""
+        return False
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Forgets the epochs of a training before."""

@@ -74,6 +74,10 @@ class ProgbarLogger(Callback):
         """Notes that they no longer are."""
         self._training = False
 
+    def wants_epochs(self) -> bool:
+        """False: it only writes the logs down."""
+        return False
+
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Begins a line."""
         self._begin()
@@ -218,6 +222,10 @@ class CSVLogger(Callback):
             return
         with open(self.filename, "w", encoding="utf-8"):
             pass
+
+    def wants_epochs(self) -> bool:
+        """False: it only writes the logs down."""
+        return False
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Writes a row. A log that the first epoch had and this one has not is 'NA'."""

@@ -220,7 +220,7 @@ class CompiledMetrics:
     def __call__(
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[tuple[str, Any, Any]]:
-        """Name, update and value of each metric."""
+        """The name, the update and the `Metric` of each."""
         rows = []
         for number, name in enumerate(self._names):
             output, truth = outputs[number], y[number]
@@ -234,9 +234,7 @@ class CompiledMetrics:
                     metric = self._made[key]
                     weight = with_mask(predictions, weight if weighted else None, mask)
                     update = metric.update_state(labels, predictions, sample_weight=weight)
-                    rows.append(
-                        (self._title(name, metric, weighted, rows), update, metric.result())
-                    )
+                    rows.append((self._title(name, metric, weighted, rows), update, metric))
         return rows
 
     def _title(self, output: str, metric: Any, weighted: bool, rows: Sequence[Any]) -> str:

@@ -551,7 +551,8 @@ class Model(Layer):
         if reset:
             step.reset()
         step.start(batches.dataset)
-        logs = step.logs(step.ready().run(1).after)
+        result = step.ready().run(1)
+        logs = step.logs(result.after or [column[-1] for column in result.every])
         step.close()
         if return_dict:
             return logs

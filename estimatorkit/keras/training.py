@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.loop import Steps
 from estimatorkit.core.nest import flatten, pack_sequence_as
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array, elementwise, filling, indexing
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import Iterator, named_iterator
 from estimatorkit.keras import metrics as keras_metrics
@@ -89,12 +91,14 @@ class Step:
     def __init__(self, model: Model, spec: Any, kind: str, class_weight: Any = None) -> None:
         self._model = model
         self._graph = model.graph
+        self._kind = kind
         self.names: list[str] = []
         self._values: list[Tensor] = []
         self._targets: list[Operation] = []
         self._variables: list[Any] = []
         self._every: list[Tensor] = []
         self._outputs: Any = None
+        self._resets: list[Operation] = []
         self._loop: CheckedLoop | None = None
         finalized = self._graph.finalized
         self._graph.unfinalize()
@@ -146,8 +150,8 @@ class Step:
         batch = array.shape(flatten(x)[0])[0]
         for name, value in [("loss", total), *named]:
             self._add_mean(name, value, batch)
-        for name, update, value in metrics(truths, tensors, weights):
-            self._add(name, value, update)
+        for name, update, metric in metrics(truths, tensors, weights):
+            self._add(name, metric, update)
         for name, value in scope.metrics:
             self._add_mean(name, value, batch)
         compiled.metric_objects = metrics.metrics
@@ -155,6 +159,8 @@ class Step:
         self._every = [total]
         if kind == "train":
             self._make_update(total, scope)
+            self._every = self._values
+            self._make_end_of_epoch()
 
     def _make_update(self, total: Tensor, scope: Any) -> None:
         model = self._model
@@ -165,15 +171,34 @@ class Step:
                 self._targets.append(update.op if isinstance(update, Tensor) else update)
         self._targets += [each.op if isinstance(each, Tensor) else each for each in scope.updates]
 
+    def _make_end_of_epoch(self) -> None:
+        """Sets the metrics back after the last step of an epoch, so that one call may do many.
+
+        Made last, this happens after the values are read, which `run` gives for every step.
+        """
+        self._length = Variable(0, trainable=False, collections=[], name="epoch_length")
+        self._position = Variable(0, trainable=False, collections=[], name="epoch_position")
+        following = self._position.value() + 1
+        ends = elementwise.equal(following, self._length.value())
+        self._targets.append(self._position.assign(indexing.where(ends, 0, following)).op)
+        for variable in dict.fromkeys(self._variables):
+            zeros = filling.zeros_like(variable.value())
+            with self._graph.control_dependencies(self._targets):
+                kept = variable.read_value()
+            self._resets.append(variable.assign(indexing.where(ends, zeros, kept)).op)
+        self._targets += self._resets
+
     def _add_mean(self, name: str, value: Tensor, weight: Any) -> None:
         mean = keras_metrics.Mean(name=name)
         update = mean.update_state(value, sample_weight=weight)
         self._variables += mean.variables
-        self._add(name, mean.result(), update)
+        self._add(name, mean, update)
 
-    def _add(self, name: str, value: Tensor, update: Any) -> None:
+    def _add(self, name: str, metric: Any, update: Any) -> None:
         self.names.append(name)
-        self._values.append(value)
+        # In training the values are those after each step, otherwise those after the last one.
+        with self._graph.control_dependencies([update] if self._kind == "train" else []):
+            self._values.append(metric.result())
         self._targets.append(update.op if isinstance(update, Tensor) else update)
 
     # -- running
@@ -184,26 +209,35 @@ class Step:
         if self._loop is None or self._session is not session:
             self._session = session
             targets = list(dict.fromkeys(self._targets))
-            self._loop = CheckedLoop(session, self._every, targets, self._values, "keras_step")
+            after = [] if self._resets else self._values
+            self._loop = CheckedLoop(session, self._every, targets, after, "keras_step")
         return self._loop
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
         """Puts the iterator at the first batch of a dataset."""
         self.iterator.start(session_of(self._graph).state, dataset, epoch)
 
-    def reset(self) -> None:
-        """Sets the metrics to where they begin."""
+    def reset(self, length: int = 0) -> None:
+        """Sets the metrics to where they begin.
+
+        Args:
+            length: the steps of an epoch, after which training sets them back by itself; 0 where it
+                is not known.
+        """
         values = session_of(self._graph).state.values
         for variable in self._variables:
             values[variable.op.name] = np.zeros(
                 variable.shape.as_list(), variable.dtype.numpy_dtype
             )
+        if self._resets:
+            values[self._length.op.name] = np.int32(length)
+            values[self._position.op.name] = np.int32(0)
 
-    def logs(self, after: Sequence[Any]) -> dict[str, float]:
-        """The values by name."""
+    def logs(self, values: Sequence[Any]) -> dict[str, float]:
+        """Values by name."""
         return {
             name: float(value) if np.ndim(value) == 0 else value
-            for name, value in zip(self.names, after, strict=True)
+            for name, value in zip(self.names, values, strict=True)
         }
 
     def close(self) -> None:
@@ -213,40 +247,137 @@ class Step:
             held.close()
 
 
-def run_epoch(
-    step: Step,
-    steps: int | None,
-    singly: bool,
-    before: Callable[[int], None],
-    after: Callable[[int, dict[str, float]], bool],
-) -> tuple[int, dict[str, float]]:
-    """Runs steps until there are enough, the batches end, or `after` says so.
+class _Fit:
+    """A training under way: where it is in which epoch, and who is told what.
 
     Args:
+        model, batches, callbacks, validate: see `fit`.
         step: what a step does.
-        steps: how many; None: until the batches end.
-        singly: whether each step is a call of its own.
-        before: called with the number of the next step.
-        after: called with the number of the last step and the logs; True ends the epoch.
-
-    Returns:
-        How many steps were done, and the logs.
+        epochs: the number of the last epoch.
+        epoch: the number of the first.
     """
-    loop = step.ready()
-    done = 0
-    logs: dict[str, float] = {}
-    while steps is None or done < steps:
-        wanted = 1 if singly else (_MOST_STEPS if steps is None else steps - done)
-        before(done)
-        try:
-            result = loop.run(wanted)
-        except OutOfRangeError:
-            break
-        done += result.count
-        logs = step.logs(result.after)
-        if after(done - 1, logs) or result.ended:
-            break
-    return done, logs
+
+    def __init__(
+        self,
+        model: Model,
+        batches: Batches,
+        step: Step,
+        callbacks: Any,
+        validate: Callable[[int], Mapping[str, Any]] | None,
+        epochs: int,
+        epoch: int,
+    ) -> None:
+        self._model = model
+        self._batches = batches
+        self._step = step
+        self._callbacks = callbacks
+        self._validate = validate
+        self._epochs = epochs
+        self._epoch = epoch
+        self._first = epoch
+        self._done = 0  # steps of this epoch
+        self._logs: dict[str, float] = {}
+        self._singly = callbacks.wants_batches
+        # Without anybody to ask between them, epochs follow each other within one call.
+        self._repeats = not batches.once and batches.on_epoch_end is None and batches.steps
+        self._ahead = (
+            bool(self._repeats or batches.once)
+            and validate is None
+            and batches.steps is not None
+            and not callbacks.wants_epochs
+        )
+
+    def run(self) -> None:
+        """Runs the epochs."""
+        loop = self._step.ready()
+        self._step.reset(self._batches.steps or 0)
+        if self._repeats:
+            self._step.start(self._batches.dataset.repeat())
+        elif self._batches.once:
+            self._step.start(self._batches.dataset)
+        self._begin()
+        while self._epoch < self._epochs and not self._model.stop_training:
+            self._callbacks.on_train_batch_begin(self._done)
+            try:
+                result = loop.run(self._wanted())
+            except OutOfRangeError:
+                self._end_of_data()
+                continue
+            self._take(result)
+            if result.ended and self._done:
+                self._end_of_data()
+
+    def _wanted(self) -> int:
+        """How many steps may be done in one call."""
+        if self._singly:
+            return 1
+        if self._batches.steps is None:
+            return _MOST_STEPS
+        rest = self._batches.steps - self._done
+        if self._ahead:
+            rest += (self._epochs - self._epoch - 1) * self._batches.steps
+        return rest
+
+    def _take(self, result: Steps) -> None:
+        """Tells of steps that are done; they may be of several epochs."""
+        taken = 0
+        while taken < result.count:
+            count = result.count - taken
+            if self._batches.steps is not None:
+                count = min(count, self._batches.steps - self._done)
+            taken += count
+            self._done += count
+            self._logs = self._step.logs([column[taken - 1] for column in result.every])
+            self._callbacks.on_train_batch_end(self._done - 1, self._logs)
+            if self._done == self._batches.steps:
+                self._end_epoch()
+            elif self._model.stop_training:
+                self._end_epoch()
+                return
+
+    def _begin(self) -> None:
+        self._done = 0
+        self._callbacks.on_epoch_begin(self._epoch)
+        if not self._ahead:  # a validation uses the metrics too
+            self._step.reset(self._batches.steps or 0)
+        if not self._repeats and not self._batches.once:
+            self._step.start(self._batches.dataset, self._epoch - self._first)
+
+    def _end_epoch(self) -> None:
+        if self._batches.on_epoch_end is not None:
+            self._batches.on_epoch_end()
+        logs: dict[str, Any] = dict(self._logs)
+        if self._validate is not None:
+            logs.update({f"val_{key}": value for key, value in self._validate(self._epoch).items()})
+        self._callbacks.on_epoch_end(self._epoch, logs)
+        self._epoch += 1
+        if self._epoch < self._epochs and not self._model.stop_training:
+            self._begin()
+
+    def _end_of_data(self) -> None:
+        """The batches have ended: an epoch where their number was not known, or too early."""
+        if not self._done and self._epoch == self._first:
+            raise ValueError(
+                explain(
+                    "Expect x to be a non-empty array or dataset",
+                    expected="at least one batch",
+                    received="none",
+                )
+            )
+        known = self._batches.steps is not None
+        if known or not self._done:
+            logger.warning(
+                "Your input ran out of data; interrupting training. Make sure that your dataset or "
+                "generator can generate at least `steps_per_epoch * epochs` batches (%s an epoch "
+                "were asked for). You may need to use the repeat() function when building your "
+                "dataset.",
+                self._batches.steps,
+            )
+            self._model.stop_training = True
+        if self._done:
+            if self._batches.once and not known:
+                self._epochs = self._epoch + 1  # a generator has no second pass
+            self._end_epoch()
 
 
 def fit(
@@ -261,56 +392,13 @@ def fit(
     """Trains: see `Model.fit`."""
     step = model.step("train", batches.dataset.element_spec, class_weight)
     callbacks.on_train_begin()
-    if batches.once:
-        step.start(batches.dataset)
-    try:
-        for epoch in range(initial_epoch, epochs):
-            step.reset()
-            callbacks.on_epoch_begin(epoch)
-            if not batches.once:
-                step.start(batches.dataset, epoch - initial_epoch)
-
-            def after(number: int, logs: dict[str, float]) -> bool:
-                callbacks.on_train_batch_end(number, logs)
-                return bool(model.stop_training)
-
-            done, logs = run_epoch(
-                step, batches.steps, callbacks.wants_batches, callbacks.on_train_batch_begin, after
-            )
-            if not done:
-                if epoch == initial_epoch:
-                    raise ValueError(
-                        explain(
-                            "Expect x to be a non-empty array or dataset",
-                            expected="at least one batch",
-                            received="none",
-                        )
-                    )
-                _out_of_data(batches.steps)
-                break
-            if batches.on_epoch_end is not None:
-                batches.on_epoch_end()
-            epoch_logs: dict[str, Any] = dict(logs)
-            short = batches.steps is not None and done < batches.steps and not model.stop_training
-            if short:
-                _out_of_data(batches.steps)
-            if validate is not None:
-                epoch_logs.update({f"val_{k}": v for k, v in validate(epoch).items()})
-            callbacks.on_epoch_end(epoch, epoch_logs)
-            if model.stop_training or (short and batches.once):
-                break
-        callbacks.on_train_end()
-    finally:
-        step.close()
-
-
-def _out_of_data(steps: int | None) -> None:
-    logger.warning(
-        "Your input ran out of data; interrupting training. Make sure that your dataset or "
-        "generator can generate at least `steps_per_epoch * epochs` batches (%s an epoch were "
-        "asked for). You may need to use the repeat() function when building your dataset.",
-        steps,
-    )
+    first = callbacks.first_epoch(initial_epoch)
+    if first < epochs:
+        try:
+            _Fit(model, batches, step, callbacks, validate, epochs, first).run()
+        finally:
+            step.close()
+    callbacks.on_train_end()
 
 
 def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]:
@@ -319,15 +407,22 @@ def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]
     callbacks.on_test_begin()
     step.reset()
     step.start(batches.dataset)
-
-    def after(number: int, logs: dict[str, float]) -> bool:
-        callbacks.on_test_batch_end(number, logs)
-        return False
-
+    loop = step.ready()
+    done = 0
+    logs: dict[str, float] = {}
     try:
-        done, logs = run_epoch(
-            step, batches.steps, callbacks.wants_batches, callbacks.on_test_batch_begin, after
-        )
+        while batches.steps is None or done < batches.steps:
+            wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
+            callbacks.on_test_batch_begin(done)
+            try:
+                result = loop.run(1 if callbacks.wants_test_batches else wanted)
+            except OutOfRangeError:
+                break
+            done += result.count
+            logs = step.logs(result.after)
+            callbacks.on_test_batch_end(done - 1, logs)
+            if result.ended:
+                break
     finally:
         step.close()
     if not done:
@@ -349,7 +444,7 @@ def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
             wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
             callbacks.on_predict_batch_begin(done)
             try:
-                result = loop.run(1 if callbacks.wants_batches else wanted)
+                result = loop.run(1 if callbacks.wants_predict_batches else wanted)
             except OutOfRangeError:
                 break
             done += result.count
@@ -371,4 +466,4 @@ def _joined(batches: Any) -> Any:
     return batches.reshape(-1, *batches.shape[2:])
 
 
-__all__ = ["Compiled", "Step", "evaluate", "fit", "predict", "run_epoch"]
+__all__ = ["Compiled", "Step", "evaluate", "fit", "predict"]
