@@ -13,6 +13,7 @@ _PLACES = {
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
     **names("estimatorkit.estimator.warm_starting", "WarmStartSettings"),
+    **names("estimatorkit.train.vocabulary_change", "VocabInfo"),
     **names("estimatorkit.estimator.keras_estimator", "model_to_estimator"),
     **names("estimatorkit.estimator.predictor", "load_predictor"),
     **names("estimatorkit.estimator.onnx_export", "export_onnx"),

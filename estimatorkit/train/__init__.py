@@ -97,6 +97,7 @@ _PLACES = {
         NewCheckpointReader="CheckpointReader",
     ),
     **names("estimatorkit.train.initializing", "init_from_checkpoint", "warm_start"),
+    **names("estimatorkit.train.vocabulary_change", "VocabInfo"),
     **names("estimatorkit.train.moving_averages", "ExponentialMovingAverage"),
     **names("tensorboard.compat.proto.saver_pb2", "SaverDef"),
 }

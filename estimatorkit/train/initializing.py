@@ -22,6 +22,7 @@ from estimatorkit.core.ops.checkpoint_ops import restore_v2
 from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.variables import Variable, global_variables, trainable_variables
 from estimatorkit.train.log import logger
+from estimatorkit.train.vocabulary_change import VocabInfo, changed_value
 
 AnyPath = str | os.PathLike[str]
 Parts = Variable | PartitionedVariable | Sequence[Variable]
@@ -133,13 +134,41 @@ class _Source:
             )
         )
 
-    def _start(self, variable: Variable, name: str, spec: str, entry: TensorEntry) -> None:
+    def initialize_changed(self, name: str, target: Parts, info: VocabInfo) -> None:
+        """Makes a variable start with the rows of the tensor `name` that are of the same words.
+
+        Raises:
+            ValueError: there is no such tensor, the sizes do not fit, or the variable is in parts.
+        """
+        entry = self._contents.get(name)
+        if entry is None or not isinstance(target, Variable):
+            raise ValueError(
+                explain(
+                    f"warm_start cannot map the vocabulary of {name}",
+                    expected="a tensor of the checkpoint, and a variable that is not in parts",
+                    received=target,
+                    hint=did_you_mean(name, self._contents),
+                )
+            )
+        self._start(target, name, "", entry, info)
+
+    def _start(
+        self,
+        variable: Variable,
+        name: str,
+        spec: str,
+        entry: TensorEntry,
+        info: VocabInfo | None = None,
+    ) -> None:
         graph = variable.graph
         with graph.init_scope(), graph.name_scope(None), graph.device(variable.device):
             (value,) = restore_v2(
                 self._path, [name], [spec], [entry.dtype], name="checkpoint_initializer"
             )
-            value.set_shape(variable.shape)
+            if info is None:
+                value.set_shape(variable.shape)
+            else:
+                value = changed_value(value, entry, variable, info)
             variable.initial_value = value
             variable.initializer = make(
                 "AssignVariableOp",
@@ -171,38 +200,36 @@ def warm_start(
         ckpt_to_initialize_from: a checkpoint, or a model folder.
         vars_to_warm_start: a regular expression for the names of trainable variables; or a list of
             expressions, for those of all global variables; or a list of variables.
-        var_name_to_vocab_info: must be empty.
+        var_name_to_vocab_info: a `VocabInfo` for each variable whose vocabulary has changed.
         var_name_to_prev_var_name: the names in the checkpoint, where they are others.
 
     Raises:
-        ValueError: a name in `var_name_to_prev_var_name` is not warm-started, or as
-            `init_from_checkpoint`.
+        ValueError: a name in one of the dicts is not warm-started, or as `init_from_checkpoint`.
     """
-    if var_name_to_vocab_info:
-        raise ValueError(
-            explain(
-                "warm_start does not map vocabularies to others",
-                expected="var_name_to_vocab_info=None",
-                received=sorted(var_name_to_vocab_info),
-                hint="leave those variables out of vars_to_warm_start, or keep the vocabulary",
-            )
-        )
     previous = dict(var_name_to_prev_var_name or {})
+    changed: dict[str, VocabInfo] = dict(var_name_to_vocab_info or {})
     known = _variables(get_default_graph())
     chosen = _chosen(known, vars_to_warm_start)
-    unused = sorted(set(previous) - set(chosen))
-    if unused:
-        raise ValueError(
-            explain(
-                f"You provided the following variables in var_name_to_prev_var_name that were not "
-                f"used: {unused}",
-                expected=f"some of {sorted(chosen)}",
+    chosen.update((name, known[name]) for name in changed if name in known)
+    for what, given in (
+        ("var_name_to_prev_var_name", previous),
+        ("var_name_to_vocab_info", changed),
+    ):
+        unused = sorted(set(given) - set(chosen))
+        if unused:
+            raise ValueError(
+                explain(
+                    f"You provided the following variables in {what} that were not used: {unused}",
+                    expected=f"some of {sorted(chosen)}",
+                )
             )
-        )
-    init_from_checkpoint(
-        ckpt_to_initialize_from,
-        [(previous.get(name, name), variable) for name, variable in chosen.items()],
-    )
+    path = locate_checkpoint(ckpt_to_initialize_from)
+    source = _Source(path, read_contents(path))
+    for name, variable in chosen.items():
+        if name in changed:
+            source.initialize_changed(previous.get(name, name), variable, changed[name])
+        else:
+            source.initialize(previous.get(name, name), variable)
 
 
 def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:

@@ -150,8 +150,8 @@ def test_warm_start(checkpoint: str) -> None:
         assert initialized(other) == [[5, 6, 7]]
         with pytest.raises(ValueError, match=r"not used: \['nothing'\]"):
             tf.train.warm_start(checkpoint, var_name_to_prev_var_name={"nothing": "old/b"})
-        with pytest.raises(ValueError, match="does not map vocabularies"):
-            tf.train.warm_start(checkpoint, var_name_to_vocab_info={"other": object()})
+        with pytest.raises(ValueError, match="var_name_to_vocab_info that were not used"):
+            tf.train.warm_start(checkpoint, var_name_to_vocab_info={"nothing": object()})
 
 
 # -- the ops
@@ -211,3 +211,62 @@ def test_slices_that_make_no_whole(tmp_path: Path) -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match="another shape than is said"):
             session.run(wrong)
     assert not os.path.exists(path)
+
+
+class TestVocabularies:
+    """Rows follow their words into a new vocabulary."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        (tmp_path / "old.txt").write_text("apple\npear\nplum\nfig\n")
+        (tmp_path / "new.txt").write_text("plum\nkiwi\napple\n")
+        table = np.arange(15, dtype=np.float32).reshape(5, 3)  # a bucket for unknown words
+        write_checkpoint(tmp_path, "m-1", {"table": table, "logits": table.T.copy()})
+        return tmp_path
+
+    def info(self, folder: Path, **changes: Any) -> Any:
+        given = {
+            "new_vocab": folder / "new.txt",
+            "new_vocab_size": 3,
+            "num_oov_buckets": 1,
+            "old_vocab": folder / "old.txt",
+            **changes,
+        }
+        return tf.train.VocabInfo(**given)
+
+    @pytest.mark.parametrize("axis", [0, 1])
+    def test_rows_and_columns(self, folder: Path, axis: int) -> None:
+        name = ("table", "logits")[axis]
+        made = tf.get_variable(name, [(4, 3), (3, 4)][axis])
+        backup = tf.constant_initializer(-1.0)
+        info = self.info(folder, axis=axis, backup_initializer=backup)
+        tf.train.warm_start(folder / "m-1", var_name_to_vocab_info={name: info})
+        rows = np.array(initialized(made)[0])
+        rows = rows if axis == 0 else rows.T
+        assert rows.tolist() == [[6, 7, 8], [-1] * 3, [0, 1, 2], [-1] * 3]
+
+    def test_new_words_start_with_zeros_where_nothing_is_said(self, folder: Path) -> None:
+        made = tf.get_variable("now", [4, 3])
+        tf.train.warm_start(
+            folder / "m-1",
+            vars_to_warm_start=None,
+            var_name_to_vocab_info={"now": self.info(folder)},
+            var_name_to_prev_var_name={"now": "table"},
+        )
+        assert initialized(made)[0][1] == [0, 0, 0]
+
+    @pytest.mark.parametrize(
+        ("changes", "problem"),
+        [
+            ({"axis": 2}, "values of axis are 0 and 1"),
+            ({"new_vocab_size": 4}, "fewer words than its size"),
+            ({"num_oov_buckets": 2}, "do not fit variable table"),
+            ({"old_vocab_size": 9}, "fewer words than its size"),
+        ],
+    )
+    def test_what_does_not_fit(self, folder: Path, changes: Any, problem: str) -> None:
+        tf.get_variable("table", [4, 3])
+        with pytest.raises(ValueError, match=problem):
+            tf.train.warm_start(
+                folder / "m-1", var_name_to_vocab_info={"table": self.info(folder, **changes)}
+            )

@@ -1,0 +1,117 @@
+"""`VocabInfo`: how the vocabulary of a variable's rows has changed, and the values that follow.
+
+A variable with a row (or column) a word of a vocabulary starts with the rows that a checkpoint has
+for the same words; words that are new, and buckets of unknown words, start as new variables do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.checkpoint_format import TensorEntry
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.errors import explain
+from estimatorkit.core.filesystem import open_file
+from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.ops import elementwise, indexing
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+
+
+class VocabInfo(NamedTuple):
+    """How a vocabulary has changed (`tf.train.VocabInfo`, `tf.estimator.VocabInfo`).
+
+    Attributes:
+        new_vocab: the file of the words now, one a line.
+        new_vocab_size: how many of its words count.
+        num_oov_buckets: rows after those of the words, for unknown ones.
+        old_vocab: the file of the words when the checkpoint was written.
+        old_vocab_size: how many of its words count; -1 for all.
+        backup_initializer: gives rows that the checkpoint has no word for; zeros by default.
+        axis: 0 where words are rows, 1 where they are columns (labels of the last layer).
+    """
+
+    new_vocab: Any
+    new_vocab_size: int
+    num_oov_buckets: int
+    old_vocab: Any
+    old_vocab_size: int = -1
+    backup_initializer: Callable[..., Tensor] | None = None
+    axis: int = 0
+
+
+def rows_before(info: VocabInfo) -> NDArray[np.int32]:
+    """For each row now the row before; -1 where there was none.
+
+    Raises:
+        ValueError: a size is larger than its vocabulary, or `axis` is neither 0 nor 1.
+    """
+    if info.axis not in (0, 1):
+        raise ValueError(f"The supported values of axis are 0 and 1.  Provided axis: {info.axis}")
+    new = _words(info.new_vocab, info.new_vocab_size)
+    old = {word: row for row, word in enumerate(_words(info.old_vocab, info.old_vocab_size))}
+    found = [old.get(word, -1) for word in new]
+    return np.array(found + [-1] * info.num_oov_buckets, np.int32)
+
+
+def _words(path: Any, size: int) -> list[bytes]:
+    with open_file(path) as file:
+        words: list[bytes] = file.read().splitlines()
+    if size < 0:
+        return words
+    if size > len(words):
+        raise ValueError(
+            explain(
+                f"the vocabulary {path} has fewer words than its size says",
+                expected=f"at least {size}",
+                received=f"{len(words)} lines",
+            )
+        )
+    return words[:size]
+
+
+def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: VocabInfo) -> Tensor:
+    """The first value of a variable whose vocabulary has changed.
+
+    Args:
+        old: the value in the checkpoint.
+        entry: what the checkpoint says of it.
+        variable: the variable now.
+        info: how its vocabulary has changed.
+
+    Raises:
+        ValueError: shapes and sizes of vocabularies do not go together.
+    """
+    rows = rows_before(info)
+    shape = variable.shape.as_list()
+    length_before = len(_words(info.old_vocab, info.old_vocab_size))
+    problems = (
+        len(shape) <= info.axis or shape[info.axis] != len(rows),
+        len(entry.shape) != len(shape) or entry.shape[info.axis] < length_before,
+        [d for axis, d in enumerate(entry.shape) if axis != info.axis]
+        != [d for axis, d in enumerate(shape) if axis != info.axis],
+    )
+    if any(problems):
+        raise ValueError(
+            explain(
+                f"the vocabularies do not fit variable {variable.op.name}",
+                expected=f"{shape[info.axis] if len(shape) > info.axis else 'no'} rows along axis "
+                f"{info.axis}: words and buckets now; at least as many rows before as words",
+                received=f"{len(rows)} words and buckets now, {length_before} words before, shape "
+                f"{entry.shape} in the checkpoint, {shape} now",
+                made_at=variable.op.source,
+            )
+        )
+    kept = indexing.gather(old, constant(np.maximum(rows, 0)), axis=info.axis)
+    backup = (info.backup_initializer or Zeros())(shape, dtype=variable.dtype)
+    wide = [1] * len(shape)
+    wide[info.axis] = len(rows)
+    known = constant(np.broadcast_to((rows >= 0).reshape(wide), shape).copy())
+    return indexing.where(known, elementwise.cast(kept, variable.dtype), backup)
+
+
+__all__ = ["VocabInfo", "changed_value", "rows_before"]
