@@ -15,7 +15,8 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.ops import array, elementwise, filling, indexing, nn, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.keras.error_functions import EPSILON, as_floats, clip
+from estimatorkit.keras.backend_state import epsilon
+from estimatorkit.keras.error_functions import as_floats, clip
 from estimatorkit.layers.call_record import record_of
 
 
@@ -68,7 +69,7 @@ def _smoothed_classes(truth: Tensor, smoothing: Any, axis: int) -> Tensor:
 
 def _shares(output: Tensor, axis: int) -> Tensor:
     """Probabilities that sum to 1, kept away from 0 and 1."""
-    return clip(output / reduce.reduce_sum(output, axis, True), EPSILON, 1.0 - EPSILON)
+    return clip(output / reduce.reduce_sum(output, axis, True), epsilon(), 1.0 - epsilon())
 
 
 def categorical_crossentropy(
@@ -156,7 +157,7 @@ def sparse_categorical_crossentropy(
     what = "sparse_categorical_crossentropy"
     output, known = logits_behind(output, from_logits, "Softmax", what, axis)
     if not known:
-        output = elementwise.log(clip(output, EPSILON, 1.0 - EPSILON))
+        output = elementwise.log(clip(output, epsilon(), 1.0 - epsilon()))
     rank = output.shape.rank
     if rank is not None and axis % rank != rank - 1:
         order = [each for each in range(rank) if each != axis % rank]
@@ -179,9 +180,9 @@ def _binary(truth: Tensor, output: Tensor, from_logits: bool) -> Tensor:
     output, known = logits_behind(output, from_logits, "Sigmoid", "binary_crossentropy")
     if known:
         return nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=output)
-    chance = clip(output, EPSILON, 1.0 - EPSILON)
-    right = truth * elementwise.log(chance + EPSILON)
-    return elementwise.negative(right + (1.0 - truth) * elementwise.log(1.0 - chance + EPSILON))
+    chance = clip(output, epsilon(), 1.0 - epsilon())
+    right = truth * elementwise.log(chance + epsilon())
+    return elementwise.negative(right + (1.0 - truth) * elementwise.log(1.0 - chance + epsilon()))
 
 
 def binary_crossentropy(

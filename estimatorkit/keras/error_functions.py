@@ -1,7 +1,8 @@
 """Losses of numbers and margins as functions, as `tf.keras.losses`: one value an example.
 
 Each takes labels and predictions of one shape and reduces the last axis. `as_floats` is what all of
-them do first. Probabilities and divisors are kept `EPSILON` away from 0, as Keras does.
+them do first. Probabilities and divisors are kept `keras.backend.epsilon()` away from 0, as Keras
+does.
 """
 
 from __future__ import annotations
@@ -15,9 +16,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.tensor import Tensor
-
-EPSILON = 1e-7
-"""`tf.keras.backend.epsilon()`."""
+from estimatorkit.keras.backend_state import epsilon
 
 
 def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
@@ -77,15 +76,15 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     """100 times the mean of |(label - prediction) / label|; |label| counts as 1e-7 at least."""
     truth, guesses = as_floats(y_true, y_pred)
-    size = elementwise.maximum(elementwise.abs(truth), EPSILON)
+    size = elementwise.maximum(elementwise.abs(truth), epsilon())
     return 100.0 * reduce.reduce_mean(elementwise.abs((truth - guesses) / size), -1)
 
 
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of (log(1 + prediction) - log(1 + label))**2; negative values count as 1e-7."""
     truth, guesses = as_floats(y_true, y_pred)
-    first = elementwise.log(elementwise.maximum(guesses, EPSILON) + 1.0)
-    second = elementwise.log(elementwise.maximum(truth, EPSILON) + 1.0)
+    first = elementwise.log(elementwise.maximum(guesses, epsilon()) + 1.0)
+    second = elementwise.log(elementwise.maximum(truth, epsilon()) + 1.0)
     return reduce.reduce_mean(elementwise.squared_difference(first, second), -1)
 
 
@@ -112,12 +111,12 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
 def poisson(y_true: Any, y_pred: Any) -> Tensor:
     """The mean of prediction - label * log(prediction), the Poisson loss of expected counts."""
     truth, guesses = as_floats(y_true, y_pred)
-    return reduce.reduce_mean(guesses - truth * elementwise.log(guesses + EPSILON), -1)
+    return reduce.reduce_mean(guesses - truth * elementwise.log(guesses + epsilon()), -1)
 
 
 def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     """The sum of label * log(label / prediction), both distributions along the last axis."""
-    truth, guesses = (clip(each, EPSILON, 1.0) for each in as_floats(y_true, y_pred))
+    truth, guesses = (clip(each, epsilon(), 1.0) for each in as_floats(y_true, y_pred))
     return reduce.reduce_sum(truth * elementwise.log(truth / guesses), -1)
 
 

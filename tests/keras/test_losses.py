@@ -14,7 +14,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops import array, nn
 from estimatorkit.core.session import Session
-from estimatorkit.keras import losses
+from estimatorkit.keras import backend, losses
 from estimatorkit.layers.call_record import record_of
 from tests.golden.snippets_losses import (
     ARRAYS,
@@ -180,6 +180,16 @@ def test_columns_and_vectors_are_matched_by_example() -> None:
     np.testing.assert_allclose(found[1], [0, 1, 9])
     np.testing.assert_allclose(found[2], [0, 2, 27])
     np.testing.assert_allclose(found[3], 10 / 3, rtol=1e-6)
+
+
+def test_the_distance_from_zero_is_that_of_the_backend() -> None:
+    before = backend.epsilon()
+    backend.set_epsilon(1e-2)
+    try:
+        loss = losses.binary_crossentropy([[1.0]], [[0.0]])
+    finally:
+        backend.set_epsilon(before)
+    np.testing.assert_allclose(run(loss), -np.log([0.02]), rtol=1e-5)
 
 
 def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
