@@ -33,45 +33,50 @@ def graph() -> Any:
         yield graph
 
 
-def evaluated(head: Any, logits: Any, labels: Any, features: Any) -> dict[str, Any]:
-    """The loss and the metrics of one batch."""
+def updates_of(head: Any, logits: Any, labels: Any, features: Any) -> dict[str, Any]:
+    """The loss and the updates of the metrics of one batch."""
     spec = head.create_estimator_spec(features, ModeKeys.EVAL, logits, labels)
-    updates = {key: update for key, (_, update) in spec.eval_metric_ops.items()}
+    return {"loss": spec.loss, **{key: up for key, (_, up) in spec.eval_metric_ops.items()}}
+
+
+def run(fetches: Any) -> Any:
     with Session() as session:
         session.run([variable.initializer for variable in local_variables()])
-        found: dict[str, Any] = session.run({"loss": spec.loss, **updates})
-    return found
+        return session.run(fetches)
+
+
+KINDS: dict[str, tuple[Any, Any]] = {
+    "binary": (lambda **more: estimator.BinaryClassHead(thresholds=[0.5], **more), COUNTS % 2),
+    "classes": (lambda **more: estimator.MultiClassHead(3, **more), COUNTS),
+    "names": (
+        lambda **more: estimator.MultiClassHead(3, label_vocabulary=["a", "b", "c"], **more),
+        np.array(["a", "b", "c"], object)[COUNTS],
+    ),
+    "numbers": (lambda **more: estimator.RegressionHead(2, **more), LOGITS[..., 1:] * 2),
+}
 
 
 @pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum", "mean"])
-@pytest.mark.parametrize(
-    ("make", "labels"),
-    [
-        (lambda **more: estimator.BinaryClassHead(thresholds=[0.5], **more), COUNTS % 2),
-        (lambda **more: estimator.MultiClassHead(3, **more), COUNTS),
-        (
-            lambda **more: estimator.MultiClassHead(3, label_vocabulary=["a", "b", "c"], **more),
-            np.array(["a", "b", "c"], object)[COUNTS],
-        ),
-        (lambda **more: estimator.RegressionHead(2, **more), LOGITS[..., 1:] * 2),
-    ],
-    ids=["binary", "classes", "names", "numbers"],
-)
-def test_padding_is_as_if_it_were_not_there(make: Any, labels: Any, reduction: str) -> None:
-    plain = make(weight_column="w", loss_reduction=reduction)
-    head = SequentialHeadWrapper(plain, "mask", "w")
-    assert (head.logits_dimension, head.loss_reduction) == (
-        plain.logits_dimension,
-        plain.loss_reduction,
-    )
-    padded = labels.copy()
-    padded[~MASK] = "?" if labels.dtype == object else -7
-    logits = LOGITS[..., : plain.logits_dimension]
-    found = evaluated(head, logits, padded, {"mask": MASK, "w": WEIGHTS})
-    expected = evaluated(plain, logits[MASK], labels[MASK], {"w": WEIGHTS[MASK]})
-    assert set(found) == set(expected)
-    for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+def test_padding_is_as_if_it_were_not_there(reduction: str) -> None:
+    fetches: dict[str, Any] = {}
+    for kind, (make, labels) in KINDS.items():
+        plain = make(weight_column="w", loss_reduction=reduction)
+        head = SequentialHeadWrapper(plain, "mask", "w")
+        assert head.logits_dimension == plain.logits_dimension
+        assert head.loss_reduction == plain.loss_reduction
+        padded = labels.copy()
+        padded[~MASK] = "?" if labels.dtype == object else -7
+        logits = LOGITS[..., : plain.logits_dimension]
+        fetches[kind] = (
+            updates_of(head, logits, padded, {"mask": MASK, "w": WEIGHTS}),
+            updates_of(plain, logits[MASK], labels[MASK], {"w": WEIGHTS[MASK]}),
+        )
+    for kind, (found, expected) in run(fetches).items():
+        assert set(found) == set(expected)
+        for key, value in expected.items():
+            np.testing.assert_allclose(
+                found[key], value, rtol=1e-5, atol=1e-6, err_msg=f"{kind} {key}"
+            )
 
 
 def test_labels_may_be_sparse_and_predictions_have_the_mask() -> None:
@@ -79,11 +84,10 @@ def test_labels_may_be_sparse_and_predictions_have_the_mask() -> None:
     assert head.name == "h_sequential"
     indices = np.argwhere(MASK)
     sparse = SparseTensor(indices, COUNTS[MASK], [4, 3])
-    found = evaluated(head, LOGITS, sparse, {"mask": MASK})
-    assert found == evaluated(head, LOGITS, COUNTS, {"mask": MASK})
     spec = head.create_estimator_spec({"mask": MASK}, ModeKeys.PREDICT, LOGITS)
-    with Session() as session:
-        predictions = session.run(spec.predictions)
+    updates = [updates_of(head, LOGITS, each, {"mask": MASK}) for each in (sparse, COUNTS)]
+    first, second, predictions = run([*updates, spec.predictions])
+    assert first == second
     np.testing.assert_array_equal(predictions["mask"], MASK)
     assert predictions["class_ids"].shape == (4, 3, 1)
     assert predictions["all_class_ids"].shape == predictions["all_classes"].shape == (4, 3)
