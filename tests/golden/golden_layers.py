@@ -335,8 +335,7 @@ def observe(
                 fetches[f"{name}/updated"] = list(layer.non_trainable_weights)
         session.run(assigns)
         before = {key: value for key, value in fetches.items() if not key.endswith("/updated")}
-        found = session.run(before, feeds)
-        session.run(updates, feeds)
+        found, _ = session.run([before, updates], feeds)
         found.update(session.run({key: fetches[key] for key in fetches if key not in before}))
     arrays = {
         f"{key}/{number}": np.asarray(value)
