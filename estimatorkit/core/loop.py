@@ -47,12 +47,23 @@ class Steps:
         every: for each tensor fetched at every step its values, `(count, ...)`.
         after: the values of the tensors fetched after the last step.
         ended: whether the input has ended.
+        elements: where the elements are that the steps took: columns, the row of the first, and how
+            many; none where steps ran one by one.
     """
 
     count: int
     every: list[NDArray[Any]]
     after: list[NDArray[Any]]
     ended: bool
+    elements: tuple[tuple[Sequence[Any], int, int], ...] = ()
+
+    def element(self, number: int) -> list[Any] | None:
+        """The tensors of the element that a step took, by its number; None where not known."""
+        for columns, start, count in self.elements:
+            if number < count:
+                return [column[start + number] for column in columns]
+            number -= count
+        return None
 
 
 class StepLoop:
@@ -112,20 +123,22 @@ class StepLoop:
         """
         if self._input_error is not None:
             self._raise_input_error()
-        done, every, after, ended = (
+        done, every, after, ended, *elements = (
             self._run_blocks(steps) if self.one_call else self._run_singly(steps)
         )
         if not done:
             self._raise_input_error()
-        return Steps(done, [every[position] for position in self._order], after, ended)
+        ordered = [every[position] for position in self._order]
+        return Steps(done, ordered, after, ended, tuple(elements))
 
     def _raise_input_error(self) -> NoReturn:
         error, self._input_error = self._input_error, None
         self.input_failed = True
         raise error or RuntimeError("no step was run")
 
-    def _run_blocks(self, steps: int) -> tuple[int, list[Any], list[Any], bool]:
+    def _run_blocks(self, steps: int) -> tuple[Any, ...]:
         parts: list[tuple[int, int, list[Any]]] = []
+        elements: list[tuple[Sequence[Any], int, int]] = []
         after: list[Any] = []
         done = 0
         ended = False
@@ -150,20 +163,21 @@ class StepLoop:
             count = min(steps - done, available)
             kept, after = self._compiled(columns, start, count)
             if block is not None:
+                elements.append((block.columns, block.offset, count))
                 block.offset += count
             parts.append((start, count, kept))
             done += count
         if not done:
             return 0, [], [], ended
-        every = [
+        every: list[Any] = [
             np.concatenate(
                 [np.asarray(kept[position])[start : start + count] for start, count, kept in parts]
             )
             for position in range(len(self._every))
         ]
-        return done, every, [np.array(value) for value in after], ended
+        return done, every, [np.array(value) for value in after], ended, *elements
 
-    def _run_singly(self, steps: int) -> tuple[int, list[Any], list[Any], bool]:
+    def _run_singly(self, steps: int) -> tuple[Any, ...]:
         rows: list[list[Any]] = []
         ended = False
         while len(rows) < steps:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
@@ -45,6 +46,7 @@ class BuiltModel:
         features: the features that it was built on.
         extra: what `finish` gave.
         reusable: whether it can be run on another dataset.
+        input_names: what the tensors of an element of the input are, by their place in it.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class BuiltModel:
             self.spec = model_fn(self.features, labels)
             self.scaffold: Scaffold | None = self.spec.scaffold
             self.extra = finish(self.spec)
+        self.input_names = _names_of_input(self.features, labels)
         self._session: Session | None = None
         self._local_init: Any = None
         self._version: Any = None
@@ -154,6 +157,24 @@ class BuiltModel:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+def _names_of_input(features: Any, labels: Any) -> dict[int, str]:
+    found: dict[int, str] = {}
+
+    def visit(value: Any, name: str) -> None:
+        if isinstance(value, Mapping):
+            for key, each in value.items():
+                visit(each, f"{name} {key!r}")
+        elif isinstance(value, (list, tuple)):
+            for number, each in enumerate(value):
+                visit(each, f"{name}[{number}]")
+        elif isinstance(value, Tensor) and value.op.type == "IteratorGetNext":
+            found[value.value_index] = name
+
+    visit(features, "feature" if isinstance(features, Mapping) else "features")
+    visit(labels, "label" if isinstance(labels, Mapping) else "labels")
+    return found
 
 
 class ModelStore:

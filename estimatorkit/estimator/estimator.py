@@ -266,7 +266,10 @@ class Estimator:
         with model.graph.as_default(), ExitStack() as closing:
             all_given = [*hooks, *model.hooks]
             saving = self._saver_hooks(all_given, saving_listeners, training.scaffold)
-            all_hooks: list[SessionRunHook] = [NanTensorHook(spec.loss)]
+            watch = NanTensorHook(
+                spec.loss, names=model.input_names, checkpoint=self.latest_checkpoint
+            )
+            all_hooks: list[SessionRunHook] = [watch]
             all_hooks += [hook for hook in all_given if hook not in saving]
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))

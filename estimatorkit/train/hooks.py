@@ -66,12 +66,15 @@ class FinishedSteps:
         first: the global step before the first of these steps.
         losses: the loss of each step, `(count,)`.
         session: the session.
+        element: gives the tensors of the element of the input that a step took, by the step's
+            number among these; None where that is not known.
     """
 
     first: int
     losses: NDArray[Any]
     session: Any
     stop: list[str] = field(default_factory=list)
+    element: Callable[[int], list[Any] | None] | None = None
 
     @property
     def last(self) -> int:
@@ -201,11 +204,23 @@ class NanTensorHook(SessionRunHook):
     Args:
         loss_tensor: the loss; the loop gives its value at every step.
         fail_on_nan_loss: raise `NanLossDuringTrainingError`; otherwise end the training.
+        names: what the tensors of an element of the input are called, by their place, so that the
+            error can name those that are not finite. Not in TensorFlow.
+        checkpoint: finds the newest checkpoint, for the error. Not in TensorFlow.
     """
 
-    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+    def __init__(
+        self,
+        loss_tensor: Any,
+        fail_on_nan_loss: bool = True,
+        *,
+        names: Mapping[int, str] | None = None,
+        checkpoint: Callable[[], str | None] | None = None,
+    ) -> None:
         self.loss_tensor = loss_tensor
         self._fail = fail_on_nan_loss
+        self._names = names or {}
+        self._checkpoint = checkpoint
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Raises, or requests a stop, where a loss is NaN."""
@@ -219,7 +234,8 @@ class NanTensorHook(SessionRunHook):
             "NaN loss during training",
             expected="a finite loss",
             received=f"NaN at step {step}"
-            + (f" (the step before it: {before:.6g})" if before is not None else ""),
+            + (f" (the step before it: {before:.6g})" if before is not None else "")
+            + self._described_input(steps, index),
             hint="look for NaN or infinite features and labels, lower the learning rate, or clip "
             "the gradients",
         )
@@ -228,6 +244,25 @@ class NanTensorHook(SessionRunHook):
             raise NanLossDuringTrainingError(message)
         logger.warning(message)
         steps.request_stop("the loss is NaN")
+
+    def _described_input(self, steps: FinishedSteps, index: int) -> str:
+        """What was wrong with the step's input, and where there is a model from before."""
+        text = ""
+        element = None if steps.element is None else steps.element(index)
+        if element is not None and self._names:
+            bad = {
+                name: int((~np.isfinite(element[place])).sum())
+                for place, name in self._names.items()
+                if place < len(element) and np.asarray(element[place]).dtype.kind == "f"
+            }
+            found = [f"{name} ({count} values)" for name, count in bad.items() if count]
+            text += (
+                f"; NaN or infinity in the batch of that step: {', '.join(found)}"
+                if found
+                else "; all numbers of the batch of that step are finite"
+            )
+        path = None if self._checkpoint is None else self._checkpoint()
+        return text + (f"; the checkpoint before it: {path}" if path else "")
 
 
 class CheckpointSaverListener:

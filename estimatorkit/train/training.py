@@ -98,7 +98,8 @@ class CheckedLoop:
             check.check(done.every[position : position + len(check.tensors)])
             position += len(check.tensors)
         _tell(asked, results, [] if stop is None else stop)
-        return Steps(done.count, done.every[: len(self._every)], done.after, done.ended)
+        every = done.every[: len(self._every)]
+        return Steps(done.count, every, done.after, done.ended, done.elements)
 
     def _run_one(self, asked: Sequence[_Question]) -> tuple[Steps, list[SessionRunValues]]:
         """One step with what hooks asked for, by a plain run of the session."""
@@ -187,7 +188,8 @@ def run_training(
         if moved > 0:
             rate = max(1.0, moved / done.count)
             losses = losses_by_count(np.concatenate(pending), moved)
-            finished = FinishedSteps(step, losses, session, stop)
+            element = done.element if moved == done.count else None
+            finished = FinishedSteps(step, losses, session, stop, element)
             for hook in hooks:
                 hook.after_steps(finished)
             step += moved

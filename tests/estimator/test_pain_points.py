@@ -1,0 +1,61 @@
+"""What users of `tf.estimator` complained about for years, a test for each that belongs here.
+
+Others are beside what they are about: 2, 3 and 5 in `test_kept_models`, 6 and 35 in `test_resume`,
+7 to 10 and 38 with exporters and early stopping, 26 to 28, 30 and 33 with the premade estimators.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.train.hooks import NanLossDuringTrainingError
+
+
+class TestPainPoint29NanWithoutAClue:
+    """NaN losses told nothing but that they were NaN."""
+
+    def estimator(self, model_dir: Path) -> Any:
+        columns = [tf.feature_column.numeric_column(key) for key in ("age", "pay")]
+        return tf.estimator.DNNClassifier([4], columns, model_dir)
+
+    def input_fn(self, **wrong: tuple[int, float]) -> Any:
+        rows = {key: np.linspace(0, 1, 320, dtype=np.float32) for key in ("age", "pay")}
+        for key, (row, value) in wrong.items():
+            rows[key][row] = value
+        labels = (np.arange(320) % 2).astype(np.int32)
+        return lambda: Dataset.from_tensor_slices((rows, labels)).batch(32)
+
+    def test_the_error_names_the_feature_the_step_and_the_checkpoint_before(
+        self, tmp_path: Path
+    ) -> None:
+        made = self.estimator(tmp_path)
+        with pytest.raises(NanLossDuringTrainingError) as caught:
+            made.train(self.input_fn(pay=(100, float("nan"))))
+        message = str(caught.value)
+        assert "NaN at step 4 (the step before it: 0." in message
+        assert "feature 'pay' (1 values)" in message
+        assert "'age'" not in message
+        assert f"the checkpoint before it: {tmp_path}/model.ckpt-0" in message
+
+    def test_infinite_features_too(self, tmp_path: Path) -> None:
+        with pytest.raises(NanLossDuringTrainingError, match=r"feature 'age' \(1 values\)"):
+            self.estimator(tmp_path).train(self.input_fn(age=(40, float("inf"))))
+
+    def test_finite_batches_are_said_to_be(self, tmp_path: Path) -> None:
+        def model_fn(features: Any, labels: Any, mode: str) -> Any:
+            step = tf.train.get_global_step()
+            weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+            loss = tf.log(weight) + tf.reduce_mean(features["age"])
+            train_op = tf.group(tf.assign_sub(weight, 1.0), tf.assign_add(step, 1))
+            return tf.estimator.EstimatorSpec(mode, loss=loss * 0.0, train_op=train_op)
+
+        made = tf.estimator.Estimator(model_fn, tmp_path)
+        with pytest.raises(NanLossDuringTrainingError, match="all numbers of the batch") as caught:
+            made.train(self.input_fn())
+        assert "NaN at step 2" in str(caught.value)
