@@ -210,7 +210,7 @@ class RNN(Layer):
     def _first_states(self, inputs: Any, given: Any) -> list[Any]:
         """The states before the first step."""
         if self.stateful:
-            recorded = nest.map_structure(
+            recorded: list[Any] = nest.map_structure(
                 lambda each: self._compute(each.read_value()), self.states
             )
             if given is None:
@@ -361,7 +361,7 @@ class RNN(Layer):
             The output, and the last states.
         """
         every = self.return_sequences or not shown
-        if isinstance(cell, FusedCell):
+        if isinstance(cell, FusedCell) and not constants:
             outputs, new = cell.run(columns, states, mask, self.go_backwards, training)
             if shown and mask is not None:
                 return self._masked(outputs, new, mask, at_rest), new
@@ -512,7 +512,6 @@ def separated(inputs: Any, initial_state: Any, constants: Any, count: int) -> tu
 
 def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
     """Zeros like the output of a step."""
-    given = [columns, states]
     rows = nest.map_structure(lambda each: each[0], columns)
     example = [*nest.flatten(rows), *nest.flatten(states)]
     body = trace(
@@ -521,7 +520,8 @@ def _no_output(step: Step, columns: Any, states: list[Any]) -> Any:
         lambda tensors: nest.pack_sequence_as([rows, states], list(tensors)),
         lambda returned: returned[0],
     )
-    batch = size_of(nest.flatten(given[0])[0], 1)
+    known = [each.shape[0] for each in example if each.shape[0] is not None]
+    batch = known[0] if known else size_of(nest.flatten(columns)[0], 1)
 
     def zeros(output: Tensor) -> Tensor:
         dims = output.shape.as_list()[1:]

@@ -48,7 +48,15 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         ValueError: `units` is not positive.
     """
 
+    units: int
+    bias: Any
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
+    dropout: float
+    recurrent_dropout: float
     gates = 1
+    fixed: tuple[str, ...] = ()  # the arguments that a subclass does not take
     loop: str | None = None  # the kind of `recurrent_loop` that runs it where it can
     recurrent_activation: Any = None
 
@@ -105,11 +113,10 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables."""
-        width = self.gates * self.units
-        rows = known_dimension(input_shape, -1, self)
-        self.kernel = self.add_configured_weight("kernel", [rows, width])
+        kernel, recurrent_kernel = self._kernel_shapes(input_shape)
+        self.kernel = self.add_configured_weight("kernel", kernel)
         self.recurrent_kernel = self.add_configured_weight(
-            "recurrent_kernel", [self.units, width], "recurrent"
+            "recurrent_kernel", recurrent_kernel, "recurrent"
         )
         self.bias = None
         if self.use_bias:
@@ -122,11 +129,20 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
             )
         super().build(input_shape)
 
+    def _kernel_shapes(self, input_shape: Any) -> tuple[list[int], list[int]]:
+        width = self.gates * self.units
+        return [known_dimension(input_shape, -1, self), width], [self.units, width]
+
     def _bias_shape(self) -> list[int]:
         return [self.gates * self.units]
 
     def _bias_start(self) -> Any:
         return self.bias_initializer
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        config = super().get_config()
+        return {name: value for name, value in config.items() if name not in self.fixed}
 
     # -- computing
 
@@ -190,9 +206,9 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
             and the last states.
         """
         batch = size_of(columns, 1)
-        dropped = self._dropout_mask(self.dropout, batch, columns.shape[-1], training)
+        dropped = self._dropout_mask(self.dropout, batch, columns.shape[2:], training)
         projected = self.project(columns if dropped is None else columns * dropped)
-        dropped = self._dropout_mask(self.recurrent_dropout, batch, self.units, training)
+        dropped = self._dropout_mask(self.recurrent_dropout, batch, states[0].shape[1:], training)
         weights = self.recurrent_weights()
         if dropped is None and self.loop is not None and self.has_common_activations():
             bias = weights[1] if len(weights) > 1 else None
@@ -215,20 +231,20 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple[Any, Any]:
         """One step: the output and the new states, in a list where `states` is one."""
         alone, batch = not nest.is_nested(states), size_of(inputs, 0)
-        dropped = self._dropout_mask(self.dropout, batch, inputs.shape[-1], training)
+        dropped = self._dropout_mask(self.dropout, batch, inputs.shape[1:], training)
         projected = self.project(inputs if dropped is None else inputs * dropped)
-        dropped = self._dropout_mask(self.recurrent_dropout, batch, self.units, training)
         given = [states] if alone else list(states)
+        dropped = self._dropout_mask(self.recurrent_dropout, batch, given[0].shape[1:], training)
         output, new = self.advance(projected, given, dropped, *self.recurrent_weights())
         return output, new[0] if alone else new
 
-    def _dropout_mask(self, rate: float, batch: Any, width: Any, training: Any) -> Any:
-        """What drops the same elements in all steps, `(batch, width)`: 0, or 1 / (1 - rate).
+    def _dropout_mask(self, rate: float, batch: Any, shape: Any, training: Any) -> Any:
+        """What drops the same elements in all steps, `(batch, ...)`: 0, or 1 / (1 - rate).
 
         Args:
             rate: the share that is dropped.
             batch: the number of examples.
-            width: the number of elements of each.
+            shape: that of an example.
             training: a bool or a scalar tensor.
 
         Returns:
@@ -237,8 +253,9 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         traced = isinstance(training, Tensor)
         if not rate or not (traced or training):
             return None
-        ones = filling.ones(joining.stack([batch, width]), self.compute_dtype)
-        ones.set_shape([batch if isinstance(batch, int) else None, width])
+        dims = shape.as_list()
+        ones = filling.ones(joining.stack([batch, *dims]), self.compute_dtype)
+        ones.set_shape([batch if isinstance(batch, int) else None, *dims])
         dropped = filling.zeros_like(ones) if rate == 1 else nn.dropout(ones, rate=rate)
         if not traced:
             return dropped
@@ -279,8 +296,10 @@ class LSTMCell(FusedCell):
         kwargs: as for `FusedCell`.
     """
 
+    unit_forget_bias: bool
     gates = 4
-    loop = "LSTM"
+    gates_axis = 1
+    loop: str | None = "LSTM"
 
     def __init__(
         self,
@@ -325,6 +344,10 @@ class LSTMCell(FusedCell):
 
         return start
 
+    def recur(self, state: Tensor, weight: Tensor) -> Tensor:
+        """The product with the state."""
+        return linalg.matmul(state, weight)
+
     @property
     def state_size(self) -> Any:
         """The number of units, twice: of the output and of the memory."""
@@ -335,8 +358,8 @@ class LSTMCell(FusedCell):
     ) -> tuple[Tensor, list[Tensor]]:
         """One step."""
         output, memory = states
-        gates = projected + linalg.matmul(_masked(output, mask), weights[0])
-        i, f, candidate, o = joining.split(gates, 4, 1)
+        gates = projected + self.recur(_masked(output, mask), weights[0])
+        i, f, candidate, o = joining.split(gates, 4, self.gates_axis)
         gate = self.recurrent_activation
         memory = gate(f) * memory + gate(i) * self.activation(candidate)
         output = gate(o) * self.activation(memory)
@@ -361,6 +384,7 @@ class GRUCell(FusedCell):
         kwargs: as for `FusedCell`.
     """
 
+    reset_after: bool
     gates = 3
     loop = "GRU"
 
@@ -433,4 +457,75 @@ class GRUCell(FusedCell):
         return new, [new]
 
 
-__all__ = ["FusedCell", "GRUCell", "LSTMCell", "SimpleRNNCell"]
+class CuDNNLSTMCell(LSTMCell):
+    """`LSTMCell` with cuDNN's weights: two biases, which are added up.
+
+    Args: those of `FusedCell` that are not fixed, and `unit_forget_bias`.
+    """
+
+    fixed = ("activation", "recurrent_activation", "use_bias", "implementation")
+
+    def __init__(
+        self,
+        units: int,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            unit_forget_bias=unit_forget_bias,
+            **kwargs,
+        )
+
+    def _bias_shape(self) -> list[int]:
+        return [8 * self.units]
+
+    def input_bias(self) -> Any:
+        """The sum of both biases."""
+        half = 4 * self.units
+        return self.bias[:half] + self.bias[half:]
+
+
+class CuDNNGRUCell(GRUCell):
+    """`GRUCell` with cuDNN's weights: the biases of inputs and state in one vector.
+
+    Args: those of `FusedCell` that are not fixed.
+    """
+
+    fixed = ("activation", "recurrent_activation", "use_bias", "implementation", "reset_after")
+
+    def __init__(
+        self,
+        units: int,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            **kwargs,
+        )
+
+    def _bias_shape(self) -> list[int]:
+        return [6 * self.units]
+
+    def input_bias(self) -> Any:
+        """The bias of the products with the inputs."""
+        return self.bias[: 3 * self.units]
+
+    def recurrent_weights(self) -> tuple[Tensor, ...]:
+        """The kernel and the bias of the state."""
+        return convert_to_tensor(self.recurrent_kernel), self.bias[3 * self.units :]
+
+
+__all__ = ["CuDNNGRUCell", "CuDNNLSTMCell", "FusedCell", "GRUCell", "LSTMCell", "SimpleRNNCell"]

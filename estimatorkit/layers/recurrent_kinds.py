@@ -9,7 +9,13 @@ from typing import Any, ClassVar
 from estimatorkit.layers import regularizers
 from estimatorkit.layers.base import Layer, snake_case
 from estimatorkit.layers.recurrent import RNN
-from estimatorkit.layers.recurrent_cells import GRUCell, LSTMCell, SimpleRNNCell
+from estimatorkit.layers.recurrent_cells import (
+    CuDNNGRUCell,
+    CuDNNLSTMCell,
+    GRUCell,
+    LSTMCell,
+    SimpleRNNCell,
+)
 
 
 class CellRNN(RNN):
@@ -19,6 +25,7 @@ class CellRNN(RNN):
     """
 
     kind: ClassVar[type[Layer]]
+    __signature__: ClassVar[inspect.Signature]
     _of_cell: ClassVar[Mapping[str, inspect.Parameter]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -75,13 +82,14 @@ class CellRNN(RNN):
 def _arguments_of(kind: type[Layer]) -> dict[str, inspect.Parameter]:
     """The arguments of a kind of cell that are not those of every layer."""
     found: dict[str, inspect.Parameter] = {}
+    fixed = getattr(kind, "fixed", ())
     for base in kind.__mro__:
         if base is Layer:
             break
         if "__init__" in vars(base):
             parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
             for each in parameters:
-                if each.kind is not each.VAR_KEYWORD:
+                if each.kind is not each.VAR_KEYWORD and each.name not in fixed:
                     found.setdefault(each.name, each)
     return found
 
@@ -92,7 +100,7 @@ class SimpleRNN(CellRNN):
     Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
-    kind = SimpleRNNCell
+    kind: ClassVar[type[Layer]] = SimpleRNNCell
 
 
 class LSTM(CellRNN):
@@ -101,7 +109,7 @@ class LSTM(CellRNN):
     Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
-    kind = LSTMCell
+    kind: ClassVar[type[Layer]] = LSTMCell
 
 
 class GRU(CellRNN):
@@ -110,7 +118,33 @@ class GRU(CellRNN):
     Takes the arguments of the cell, `activity_regularizer`, and those of `RNN`.
     """
 
-    kind = GRUCell
+    kind: ClassVar[type[Layer]] = GRUCell
 
 
-__all__ = ["GRU", "LSTM", "CellRNN", "SimpleRNN"]
+class CuDNNLSTM(CellRNN):
+    """`LSTM` with the weights of cuDNN's (`tf.compat.v1.keras.layers.CuDNNLSTM`), on any device.
+
+    `bias` is `(8 * units,)`; the variables stand under the layer's own name. Takes the arguments of
+    `CuDNNLSTMCell`, `activity_regularizer`, and those of `RNN`.
+    """
+
+    kind = CuDNNLSTMCell
+
+    def _build_cell(self, shape: Any) -> None:
+        self.cell._run_build(self.cell.build, shape)
+
+
+class CuDNNGRU(CellRNN):
+    """`GRU` with the weights of cuDNN's (`tf.compat.v1.keras.layers.CuDNNGRU`), on any device.
+
+    `bias` is `(6 * units,)`; the variables stand under the layer's own name. Takes the arguments of
+    `CuDNNGRUCell`, `activity_regularizer`, and those of `RNN`.
+    """
+
+    kind = CuDNNGRUCell
+
+    def _build_cell(self, shape: Any) -> None:
+        self.cell._run_build(self.cell.build, shape)
+
+
+__all__ = ["CuDNNGRU", "CuDNNLSTM", "GRU", "LSTM", "CellRNN", "SimpleRNN"]

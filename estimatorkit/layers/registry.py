@@ -56,8 +56,12 @@ PLACES: dict[str, str] = {
     ),
     **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
     **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
-    **_places("recurrent", "GRU LSTM RNN SimpleRNN"),
-    **_places("recurrent_cells", "AbstractRNNCell GRUCell LSTMCell SimpleRNNCell StackedRNNCells"),
+    **_places("recurrent", "RNN"),
+    **_places("recurrent_base", "AbstractRNNCell StackedRNNCells"),
+    **_places("recurrent_cells", "GRUCell LSTMCell SimpleRNNCell"),
+    **_places("recurrent_convolution", "ConvLSTM2D"),
+    **_places("recurrent_kinds", "CuDNNGRU CuDNNLSTM GRU LSTM SimpleRNN"),
+    **_places("wrappers", "Bidirectional TimeDistributed Wrapper"),
     **_places("feature_column", "DenseFeatures SequenceFeatures"),
 }
 
@@ -72,8 +76,6 @@ ALIASES: dict[str, str] = {
     **{f"GlobalAvgPool{rank}D": f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3)},
     "BatchNormalizationV1": "BatchNormalization",
     "BatchNormalizationV2": "BatchNormalization",
-    "CuDNNGRU": "GRU",
-    "CuDNNLSTM": "LSTM",
 }
 
 

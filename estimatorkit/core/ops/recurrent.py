@@ -73,15 +73,12 @@ def _lstm_backward(kept: Arrays, before: Any, incoming: Arrays) -> tuple[Any, An
     i, f, g, o = _columns(gates, 4)
     shown = _barrier(jnp.tanh(f * memory + i * g))
     of_memory = _barrier(of_memory + of_output * o * (1 - shown * shown))
+    # Of a sigmoid s the derivative is (1 - s) * s, of a tanh t (1 - t) * (t + 1).
+    shift = jnp.asarray(np.repeat([0.0, 0.0, 1.0, 0.0], memory.shape[1]), gates.dtype)
     of_gates = jnp.concatenate(
-        [
-            of_memory * g * i * (1 - i),
-            of_memory * memory * f * (1 - f),
-            of_memory * i * (1 - g * g),
-            of_output * shown * o * (1 - o),
-        ],
-        axis=1,
+        [of_memory * g, of_memory * memory, of_memory * i, of_output * shown], axis=1
     )
+    of_gates = of_gates * ((1 - gates) * (gates + shift))
     return _barrier(of_gates), None, (jnp.zeros_like(of_output), of_memory * f)
 
 
