@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.checkpoint_state import check_name
 from estimatorkit.core.durable import write_durably
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.train.log import logger
 
 FILE = "train_and_evaluate.json"
@@ -101,10 +103,20 @@ def _checked(content: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not all(isinstance(content[name], kinds) for name, kinds in _KINDS.items()):
         return None
+    names = [content[each] for each in ("checkpoint", "restored") if content[each]]
+    try:
+        for name in names:
+            check_name(name)  # it is joined to the folder's path
+    except InvalidArgumentError:
+        return None
     results = content["results"] or {}
     whole = all(
         isinstance(each, dict)
         and isinstance(each.get("metrics"), dict)
+        and all(
+            isinstance(metric, dict) and metric.keys() == {"dtype", "value"}
+            for metric in each["metrics"].values()
+        )
         and isinstance(each.get("exports"), list)
         for each in results.values()
     )
@@ -118,8 +130,8 @@ def result_record(
 
     Args:
         metrics: numbers and arrays of numbers, by name.
-        exports: what exporters returned; paths are stored relative to `model_dir`, of anything else
-            only that it was.
+        exports: what exporters returned; paths below `model_dir` are stored relative to it, and
+            anything that is no path as null.
         model_dir: the model's folder.
     """
     arrays = {name: np.asarray(value) for name, value in metrics.items()}
@@ -130,10 +142,15 @@ def result_record(
             if array.dtype.kind in "biuf"
         },
         "exports": [
-            os.path.relpath(os.fsdecode(each), model_dir) if isinstance(each, str | bytes) else None
+            _relative(os.fsdecode(each), model_dir) if isinstance(each, str | bytes) else None
             for each in exports
         ],
     }
+
+
+def _relative(path: str, folder: str) -> str:
+    relative = os.path.relpath(path, folder)
+    return os.path.abspath(path) if relative.startswith(os.pardir) else relative
 
 
 def recorded_result(

@@ -369,16 +369,29 @@ def test_the_results_survive_a_crash(
     assert (done.step, done.restored) == (50, "model.ckpt-20")
 
 
+RECORD = {
+    "version": 1,
+    "step": 20,
+    "max_steps": 20,
+    "reason": "",
+    "checkpoint": "model.ckpt-20",
+    "restored": None,
+    "results": None,
+}
+
+
+def _record(**changes: Any) -> bytes:
+    return json.dumps({**RECORD, **changes}).encode()
+
+
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"{",
-        b"[1]",
-        b'{"version": 2}',
-        b'{"version": 1, "step": "x"}',
-        b'{"version": 1, "step": 20, "max_steps": 20, "reason": "", "checkpoint": "model.ckpt-20", '
-        b'"restored": null, "results": {"eval": 3}}',
+        *(b"", b"{", b"[1]", b"\xff", b"[" * 99999, _record(version=2), _record(more=1)),
+        *(_record(step="x"), _record(max_steps=2.5), _record(results=[])),
+        *(_record(checkpoint="../model.ckpt-20"), _record(restored="/etc"), _record(restored="..")),
+        *(_record(results={"eval": 3}), _record(results={"eval": {"metrics": {}}})),
+        _record(results={"eval": {"metrics": {"loss": 3}, "exports": []}}),
     ],
 )
 def test_a_damaged_record_is_passed_over(
@@ -388,6 +401,8 @@ def test_a_damaged_record_is_passed_over(
     with caplog.at_level(logging.WARNING, "estimatorkit"):
         assert read_completion(str(tmp_path)) is None
     assert "is damaged or of another version; passed over" in caplog.text
+    (tmp_path / FILE).write_bytes(_record())
+    assert read_completion(str(tmp_path)) is not None
 
 
 def test_a_record_holds_what_was_returned(tmp_path: Path) -> None:
@@ -398,7 +413,7 @@ def test_a_record_holds_what_was_returned(tmp_path: Path) -> None:
         "flag": np.True_,
     }
     model_dir = str(tmp_path)
-    exports = [os.fsencode(tmp_path / "export/latest/17"), None, 3]
+    exports = [os.fsencode(tmp_path / "export/latest/17"), None, 3, "/models/17"]
     record = json.loads(json.dumps(result_record(metrics, exports, model_dir)))
     moved = str(tmp_path / "elsewhere")
     stored, paths = recorded_result(record, moved)
@@ -406,7 +421,7 @@ def test_a_record_holds_what_was_returned(tmp_path: Path) -> None:
     for name, value in metrics.items():
         np.testing.assert_array_equal(stored[name], value)
         assert stored[name].dtype == np.asarray(value).dtype
-    assert paths == [os.fsencode(f"{moved}/export/latest/17"), None, None]
+    assert paths == [os.fsencode(f"{moved}/export/latest/17"), None, None, b"/models/17"]
 
 
 # -- what is refused
