@@ -13,12 +13,14 @@ from sklearn import metrics as sk
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core import registry
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables
 from estimatorkit.layers import metrics
+from estimatorkit.layers.metrics.classes import matrix_of
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.layers.metrics.thresholds import counts_at, even_thresholds
 from tests.golden.snippets_metrics import ARRAYS, V1, look_at
@@ -171,6 +173,13 @@ def test_predictions_on_a_threshold_are_below_it_to_the_last_bit() -> None:
     with Session() as session:
         found = session.run(counts.true_positives)
     np.testing.assert_array_equal(found, (guesses[:, None] > points).sum(0))
+
+
+def test_ids_that_are_no_classes_count_nothing() -> None:
+    labels, guesses = np.array([0, 1, -1, 1, 7, 0]), np.array([0, 1, 1, -2, 0, 9])
+    matrix = matrix_of(labels, guesses, 2, None, float32)
+    with Session() as session:
+        assert session.run(matrix).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_a_column_of_labels_is_compared_with_a_vector_of_predictions() -> None:

@@ -29,7 +29,13 @@ def matrix_of(
     guesses.shape.assert_is_compatible_with(truth.shape)
     full = broadcast(1.0 if weights is None else weights, elementwise.cast(truth, dtype))
     rows, columns, counts = (array.reshape(each, [-1]) for each in (truth, guesses, full))
-    return confusion_matrix(rows, columns, num_classes, dtype, weights=counts)
+    known = []
+    for given in (rows, columns):
+        ids = elementwise.cast(given, int64)
+        inside = elementwise.clip_by_value(ids, 0, convert_to_tensor(num_classes - 1, int64))
+        counts = counts * elementwise.cast(elementwise.equal(inside, ids), dtype)
+        known.append(inside)
+    return confusion_matrix(*known, num_classes, dtype, weights=counts)
 
 
 def mean_overlap(matrix: Tensor, classes: Any = None) -> Tensor:
