@@ -35,7 +35,8 @@ def matrix_of(
         inside = elementwise.clip_by_value(ids, 0, convert_to_tensor(num_classes - 1, int64))
         counts = counts * elementwise.cast(elementwise.equal(inside, ids), dtype)
         known.append(inside)
-    return confusion_matrix(*known, num_classes, dtype, weights=counts)
+    truth, guesses = known
+    return confusion_matrix(truth, guesses, num_classes, dtype, weights=counts)
 
 
 def mean_overlap(matrix: Tensor, classes: Any = None) -> Tensor:
