@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.initializers import Constant, Zeros
 from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.core.x64 import x64
@@ -29,6 +31,7 @@ from tests.golden.golden_files import FOLDER
 
 FACTS = json.loads((FOLDER / "optimizers.json").read_text())
 CASES = list(FACTS["dense"])
+NAMES = {"dense": ["matrix", "vector"], "sparse": ["table"]}
 
 RULES = [
     each
@@ -65,76 +68,100 @@ def weights(value: Any = (1.0, -2.0), name: str = "w", **rest: Any) -> Variable:
 # -- the trajectories
 
 
-def run_case(
-    golden: dict[str, NDArray[Any]], facts: dict[str, Any], kind: str
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Does what `make_optimizers.run_case` does: the same arrays, and the same facts."""
-    names = ["matrix", "vector"] if kind == "dense" else ["table"]
-    variables = [get_variable(name, initializer=golden[f"data/{name}/start"]) for name in names]
-    given = {
-        name: array.placeholder("float32", golden[f"data/{name}/gradients"].shape[1:])
-        for name in names
-    }
-    rows = array.placeholder("int64", [4])
-    if kind == "dense":
-        losses = [
-            reduce.reduce_sum(variable * given[name])
-            for name, variable in zip(names, variables, strict=True)
-        ]
-    else:
-        losses = [reduce.reduce_sum(indexing.gather(variables[0], rows) * given["table"])]
-    global_step = get_or_create_global_step()
+@dataclass
+class Model:
+    """The variables of `make_optimizers.run_case`, and an operation that updates them."""
+
+    optimizer: Optimizer
+    update: Operation
+    trained: list[Variable]
+    others: list[Variable]
+
+
+def make_model(
+    golden: dict[str, NDArray[Any]], facts: dict[str, Any], kind: str, given: Any, prefix: str = ""
+) -> Model:
+    before = set(global_variables())
+    names = NAMES[kind]
+    variables = [Variable(golden[f"data/{name}/start"], name=f"{prefix}{name}") for name in names]
+    factors = [indexing.gather(variables[0], given["rows"])] if kind == "sparse" else variables
+    losses = [reduce.reduce_sum(f * given[n]) for n, f in zip(names, factors, strict=True)]
+    step = get_or_create_global_step()
     optimizer = getattr(optimizers, facts["class"])(**facts["arguments"])
-    update = optimizer.minimize(elementwise.add_n(losses), global_step)
-    kinds = {op.type for op in update.graph.get_operations() if "Apply" in op.type}
-    assert all(each.startswith("SparseApply" if kind == "sparse" else "Apply") for each in kinds)
-    created = [each.op.name for each in global_variables()]
-    others = [each for each in global_variables() if each.op.name not in (*names, "global_step")]
-    with started() as session:
-        everything = [*variables, *others]
-        first = session.run(everything)[len(names) :]
-        at_start = {each.op.name: np.ravel(v)[0] for each, v in zip(others, first, strict=True)}
-        trajectory: dict[str, list[Any]] = {name: [] for name in names}
-        for step in range(len(golden[f"data/{names[0]}/gradients"])):
-            feeds = {given[name]: golden[f"data/{name}/gradients"][step] for name in names}
-            if kind == "sparse":
-                feeds[rows] = golden["data/table/rows"][step]
-            session.run(update, feeds)
-            values = session.run(everything)
-            for name, value in zip(names, values, strict=False):
-                trajectory[name].append(value)
-        assert session.state.compilations[update.name] == 1
-        assert session.run(global_step) == step + 1
-        arrays = {f"trajectory/{name}": np.stack(values) for name, values in trajectory.items()}
-        last = zip(others, values[len(names) :], strict=True)
-        arrays |= {f"slots/{each.op.name}": value for each, value in last}
-    found = {
-        "update_op": update.name,
-        "default_name": optimizer.get_name(),
-        "slot_variables": {
-            slot: [optimizer.get_slot(variable, slot).op.name for variable in variables]
-            for slot in optimizer.get_slot_names()
-        },
-        "variables_in_order_of_creation": created,
-        "at_start": pytest.approx(at_start),
+    pairs = optimizer.compute_gradients(elementwise.add_n(losses), variables)
+    update = optimizer.apply_gradients(pairs, None if prefix else step)
+    made = [each for each in global_variables() if each not in before]
+    others = [each for each in made if each not in variables and each is not step]
+    return Model(optimizer, update, variables, others)
+
+
+def placeholders(golden: dict[str, NDArray[Any]], kind: str) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        name: array.placeholder("float32", golden[f"data/{name}/gradients"].shape[1:])
+        for name in NAMES[kind]
     }
-    return arrays, found
+    if kind == "sparse":
+        given["rows"] = array.placeholder("int64", [4])
+    return given
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("case", CASES)
-def test_trajectories_and_slots_are_tensorflows(
+def test_names_are_those_of_tensorflow(
     golden: dict[str, NDArray[Any]], case: str, kind: str
 ) -> None:
     facts = FACTS[kind][case]
-    arrays, found = run_case(golden, facts, kind)
+    model = make_model(golden, facts, kind, placeholders(golden, kind))
+    kinds = {op.type for op in model.update.graph.get_operations() if "Apply" in op.type}
+    assert all(each.startswith("SparseApply" if kind == "sparse" else "Apply") for each in kinds)
+    found = {
+        "update_op": model.update.name,
+        "default_name": model.optimizer.get_name(),
+        "slot_variables": {
+            slot: [model.optimizer.get_slot(each, slot).op.name for each in model.trained]
+            for slot in model.optimizer.get_slot_names()
+        },
+        "variables_in_order_of_creation": [each.op.name for each in global_variables()],
+    }
     assert {name: facts[name] for name in found} == found
-    prefix = f"{kind}/{case}/"
-    expected = {key.removeprefix(prefix) for key in golden if key.startswith(prefix)}
-    assert set(arrays) == expected
-    for name, value in arrays.items():
-        # 1e-6 holds but for Ftrl, whose 'linear' sums numbers of up to 60.
-        np.testing.assert_allclose(value, golden[prefix + name], rtol=3e-6, atol=3e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_trajectories_and_slots_are_those_of_tensorflow(
+    golden: dict[str, NDArray[Any]], kind: str
+) -> None:
+    given = placeholders(golden, kind)
+    models = {
+        case: make_model(golden, FACTS[kind][case], kind, given, f"{case}/") for case in CASES
+    }
+    updates = [model.update for model in models.values()]
+    trained = {case: model.trained for case, model in models.items()}
+    others = {case: model.others for case, model in models.items()}
+    with started() as session:
+        at_start, after = session.run(others), []
+        for step in range(len(golden[f"data/{NAMES[kind][0]}/gradients"])):
+            feeds = {given[name]: golden[f"data/{name}/gradients"][step] for name in NAMES[kind]}
+            if kind == "sparse":
+                feeds[given["rows"]] = golden["data/table/rows"][step]
+            session.run(updates, feeds)
+            after.append(session.run(trained))
+        at_end = session.run(others)
+    for case in CASES:
+        facts = FACTS[kind][case]
+        order = facts["variables_in_order_of_creation"]
+        held = [name for name in order if name not in (*NAMES[kind], "global_step")]
+        begun = zip(held, at_start[case], strict=True)
+        assert {name: np.ravel(v)[0] for name, v in begun} == pytest.approx(facts["at_start"])
+        found = {f"slots/{name}": v for name, v in zip(held, at_end[case], strict=True)}
+        for place, name in enumerate(NAMES[kind]):
+            found[f"trajectory/{name}"] = np.stack([values[case][place] for values in after])
+        prefix = f"{kind}/{case}/"
+        assert set(found) == {key.removeprefix(prefix) for key in golden if key.startswith(prefix)}
+        for name, value in found.items():
+            # 1e-6 holds but for Ftrl, whose 'linear' sums numbers of up to 60.
+            np.testing.assert_allclose(
+                value, golden[prefix + name], rtol=3e-6, atol=3e-6, err_msg=f"{case} {name}"
+            )
 
 
 def test_all_optimizers_of_the_golden_files_are_there() -> None:
@@ -145,22 +172,24 @@ def test_all_optimizers_of_the_golden_files_are_there() -> None:
 # -- the rules
 
 
-@pytest.mark.parametrize(
-    ("rule", "prefix"),
-    [
-        *((rule, "Apply") for rule in RULES),
-        *((rule, "SparseApply") for rule in RULES if rule.sparse_rows != "none"),
-    ],
-)
-def test_examples_of_the_rules(rule: UpdateRule, prefix: str) -> None:
-    row = registry.lookup(prefix + rule.name)
-    (case,) = row.cases()
+def test_examples_of_the_rules() -> None:
+    rows = {
+        f"{prefix}{rule.name}": (rule, registry.lookup(f"{prefix}{rule.name}"))
+        for rule in RULES
+        for prefix in (("Apply",) if rule.sparse_rows == "none" else ("Apply", "SparseApply"))
+    }
+    cases = {name: row.cases()[0] for name, (_, row) in rows.items()}
+
+    def run_all(inputs: dict[str, Any]) -> dict[str, Any]:
+        return {name: rows[name][1].kernel(*given) for name, given in inputs.items()}
+
     with x64():
-        results = jax.jit(row.kernel)(*case.inputs)
-    assert len(results) == len(row.updates) == 1 + len(rule.slots)
-    for result, expected in zip(results, case.expected, strict=True):
-        assert result.dtype == np.float32
-        np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-7)
+        found = jax.jit(run_all)({name: case.inputs for name, case in cases.items()})
+    for name, (rule, row) in rows.items():
+        assert len(found[name]) == len(row.updates) == 1 + len(rule.slots)
+        for result, expected in zip(found[name], cases[name].expected, strict=True):
+            assert result.dtype == np.float32
+            np.testing.assert_allclose(result, expected, rtol=2e-6, atol=1e-7, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
