@@ -70,8 +70,8 @@ def _plain(value: Any) -> tuple[str, Any] | None:
     """Field and value of a proto for what it has a field for."""
     if type(value) is bool:
         return "b", value
-    if type(value) is int and value in _INT64:
-        return "i", value
+    if _is_integer(value) and int(value) in _INT64:  # of others, it would go through all
+        return "i", int(value)
     if type(value) is float and _fits_float32(value):
         return "f", value
     if type(value) is str and not value.startswith(JSON_PREFIX):
@@ -85,6 +85,11 @@ def _plain(value: Any) -> tuple[str, Any] | None:
 
         return "func", NameAttrList(name=value.name)
     return None
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether it is an int, or a known dimension, which is one."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fits_float32(value: float) -> bool:
@@ -303,6 +308,8 @@ def _items(values: Any) -> list[Any]:
 def _to_json(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if _is_integer(value):
+        return int(value)
     if type(value) is list:
         return _items(value)
     for name, tag in _TAGS.items():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import attr_values, registry
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.errors import OpError
+from estimatorkit.core.errors import OpError, explain
 from estimatorkit.core.executor import CompiledSegment, HostSegment, State, segment_name
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graphdef import graph_def_of_operations, node_def_of
@@ -32,6 +32,7 @@ from estimatorkit.core.ops.tables import host_table
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
+from estimatorkit.estimator.exported_files import is_allowed
 from estimatorkit.estimator.exported_module import OP_TYPE, PLATFORMS
 from estimatorkit.estimator.symbolic_shapes import polymorphic_function
 
@@ -194,6 +195,17 @@ class _Writer:
             for op in [each for each in self._copied if each not in done]:
                 done[op] = None
                 inputs[op.name] = [*map(self._name, op.inputs), *self._controls([op])]
+        for op in self._copied:
+            if not is_allowed(op.type):
+                raise ValueError(
+                    explain(
+                        f"{op.name} ({op.type}) cannot be part of an exported model",
+                        expected="operations that compute, and tables",
+                        made_at=op.source,
+                        hint="Python functions and files are not there where it is served: give "
+                        "the values as features, or use jax_function, which is exported",
+                    )
+                )
         written = graph_def_of_operations(sorted(self._copied, key=lambda op: op.index))
         for node in written.node:
             node.device = ""

@@ -80,7 +80,7 @@ def _run(op: Operation, row: registry.OpDef, *inputs: Any) -> Any:
             return np.asarray(row.numpy_kernel(*inputs, **attrs), dtype.numpy_dtype)
         return row.kernel(*inputs, **attrs)
     if op.type in _TAKE_SHAPES:
-        return _TAKE_SHAPES[op.type](*inputs, **attrs)
+        return _TAKE_SHAPES[op.type](*inputs, **attrs).astype(dtype.numpy_dtype)
     if op.type == "Cast" and dtype.is_integer:
         return inputs[0]
     if known and dtype.is_integer and row.numpy_kernel is not None:
@@ -101,9 +101,12 @@ def _traced(value: Any, dtype: Any) -> Any:
 
 
 def _dims(shape: Any) -> tuple[Any, ...]:
-    return tuple(
-        each if jax.export.is_symbolic_dim(each) else int(each) for each in np.atleast_1d(shape)
-    )
+    return tuple(map(_dim, np.atleast_1d(shape).tolist()))
+
+
+def _dim(size: Any) -> Any:
+    size = size.item() if isinstance(size, np.ndarray) else size
+    return size if jax.export.is_symbolic_dim(size) else int(size)
 
 
 def _product(shape: Sequence[Any]) -> Any:
@@ -120,6 +123,7 @@ _TAKE_SHAPES: Mapping[str, Callable[..., Any]] = {
     "Reshape": lambda x, shape: jnp.reshape(x, _dims(shape)),
     "Fill": lambda dims, value: jnp.broadcast_to(value, _dims(dims)),
     "Tile": lambda x, multiples: jnp.tile(x, _dims(multiples)),
+    "Range": lambda start, limit, delta: jnp.arange(*map(_dim, (start, limit, delta))),
     "BroadcastTo": lambda x, shape: jnp.broadcast_to(x, _dims(shape)),
 }
 """Operations whose inputs decide shapes, in JAX's words, which take symbols."""

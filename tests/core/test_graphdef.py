@@ -337,3 +337,16 @@ def test_every_row_is_written_and_read_back() -> None:
         if one.type != "Const":
             for key, value in one.kernel_attrs.items():
                 assert same(other.attrs[key], value), (one, key)
+
+
+def test_known_dimensions_are_written_as_numbers() -> None:
+    from estimatorkit.core.attr_values import decode, encode
+
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 3])
+        tf.unstack(tf.shape(x), name="parts")
+        graph_def = graph.as_graph_def()
+    (node,) = (each for each in graph_def.node if each.op == "Unpack")
+    assert node.attr["num"].i == 2
+    length = tf.TensorShape([3])[0]
+    assert decode(encode(length)) == decode(encode((length, None)))[0] == 3

@@ -328,6 +328,30 @@ def test_shapes_tables_and_integers_of_a_model_fn(tmp_path: Path) -> None:
         assert [len(each.modules) for each in predictor._contents.graphs] == [1, 1]
 
 
+def test_images_and_sequences_are_stablehlo(tmp_path: Path) -> None:
+    def convolve(features: Any, labels: Any, mode: str) -> Any:
+        if mode != tf.estimator.ModeKeys.PREDICT:
+            return _model_fn(features, labels, mode)
+        image = tf.reshape(features["x"], [-1, 4, 4, 1])
+        seen = tf.nn.conv2d(image, tf.ones([3, 3, 1, 2]), [1, 1, 1, 1], "SAME")
+        pooled = tf.nn.max_pool(seen, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+        steps = tf.range(tf.shape(features["x"])[0])
+        predictions = {"y": tf.reshape(pooled, [-1, 8]), "place": steps}
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions)
+
+    def raw() -> Any:
+        x = tf.placeholder(tf.float32, [None, 16], name="x")
+        return exports.ServingInputReceiver({"x": x}, {"x": x})
+
+    folder = export_saved_model(_estimator(tmp_path / "model", convolve), tmp_path / "out", raw)
+    with load_predictor(folder) as predictor:
+        (graph,) = predictor._contents.graphs
+        assert list(graph.modules.values()) == ["module-0.stablehlo"]
+        found = predictor({"x": np.ones([5, 16])})
+    assert found["place"].tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(found["y"][0], np.repeat(9.0, 8))
+
+
 def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
     def noisy(features: Any, labels: Any, mode: str) -> Any:
         if mode != tf.estimator.ModeKeys.PREDICT:
@@ -381,6 +405,15 @@ def test_models_that_cannot_be_served_say_why(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match=r"(?s)No signature.*insufficient to.*placeholder.*'x'"):
         export_saved_model(estimator, tmp_path / "out", forgotten)
+
+    def by_python() -> Any:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        doubled = tf.py_func(lambda each: 2 * each, [x], tf.float32)
+        doubled.set_shape([None, 2])
+        return exports.ServingInputReceiver({"x": doubled}, {"x": x})
+
+    with pytest.raises(ValueError, match=r"PyFunc.* cannot be part of an exported model"):
+        export_saved_model(estimator, tmp_path / "out", by_python)
     with pytest.raises(ValueError, match="must return a ServingInputReceiver"):
         export_saved_model(estimator, tmp_path / "out", lambda: {"x": 1})
     untrained = tf.estimator.Estimator(_model_fn, model_dir=tmp_path / "nothing")

@@ -70,13 +70,13 @@ def _windows(x: Any, window: Any, strides: Any, padding: Any, fill: Any) -> list
         for length, pad, size, stride in zip(lengths, pads, window, strides, strict=True)
     ]
     if 0 in outs:  # the window is larger than its input, by less than its stride
-        return [jnp.zeros((len(x), *outs, x.shape[-1]), x.dtype)]
+        return [jnp.zeros((x.shape[0], *outs, x.shape[-1]), x.dtype)]
     return [
         lax.slice(
             padded,
             (0, *place, 0),
             (
-                len(x),
+                x.shape[0],
                 *(
                     at + (out - 1) * stride + 1
                     for at, out, stride in zip(place, outs, strides, strict=True)
