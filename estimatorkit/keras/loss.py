@@ -63,6 +63,8 @@ class Loss:
     """
 
     def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        if isinstance(reduction, str):
+            reduction = reduction.removeprefix("weighted_")  # of tf.losses.Reduction
         Reduction.validate(reduction)
         self.reduction = reduction
         self.name = name

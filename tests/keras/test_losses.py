@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as ek
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops import array, nn
 from estimatorkit.core.session import Session
 from estimatorkit.keras import backend, losses
+from estimatorkit.layers import losses as layers_losses
 from estimatorkit.layers.call_record import record_of
 from tests.golden.snippets_losses import (
     ARRAYS,
@@ -129,6 +131,15 @@ def test_names_mean_functions_and_classes_of_a_fixed_table() -> None:
         losses.get(3)
     own = losses.deserialize("mine", {"mine": losses.mse})
     assert own is losses.mse
+
+
+def test_both_versions_names_are_in_one_module() -> None:
+    assert ek.losses.mean_squared_error is layers_losses.mean_squared_error
+    assert ek.losses.MeanSquaredError is losses.MeanSquaredError
+    assert ek.losses.sparse_categorical_crossentropy is losses.sparse_categorical_crossentropy
+    loss = ek.losses.MeanSquaredError(reduction=ek.losses.Reduction.SUM)
+    assert loss.reduction == losses.Reduction.SUM
+    assert losses.Huber(reduction=ek.losses.Reduction.AUTO).reduction == "sum_over_batch_size"
 
 
 def test_losses_of_ones_own() -> None:

@@ -25,12 +25,13 @@ class Reduction:
 
     NONE: it does not. SUM: their sum. SUM_OVER_BATCH_SIZE: the sum divided by the number of losses.
     MEAN: divided by the sum of the weights. SUM_BY_NONZERO_WEIGHTS: divided by the number of
-        weights that are not 0.
+        weights that are not 0. AUTO: version 2's name of SUM_OVER_BATCH_SIZE.
     """
 
     NONE = "none"
     SUM = "weighted_sum"
     SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    AUTO = SUM_OVER_BATCH_SIZE
     MEAN = "weighted_mean"
     SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
     SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
