@@ -136,7 +136,10 @@ def test_custom_optimizers_get_each_row_once() -> None:
 def test_weights_are_taken_and_given() -> None:
     w = weights()
     optimizer = optimizers.Adam(0.5)
+    optimizer.build([w])
+    made = optimizer.weights
     update = optimizer.minimize(reduce.reduce_sum(w * w), [w])
+    assert optimizer.weights == made
     with started() as session:
         session.run(update)
         kept = optimizer.get_weights()

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest
-from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32, float64, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
@@ -25,6 +24,7 @@ from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, elementwise
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.keras.optimizers.hyperparameters import Hyperparameters, is_number
 from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
 from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
 from estimatorkit.layers import initializers
@@ -40,7 +40,7 @@ _CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")
 _ALLOWED = (*_CLIPPING, "decay", "jit_compile", "lr", "use_ema", "weight_decay")
 
 
-class Optimizer(train_optimizer.Optimizer):
+class Optimizer(Hyperparameters):
     """What every Keras optimizer does. Use a subclass, for example `Adam`.
 
     A custom one calls `_set_hyper` in its constructor and overrides `_create_slots` (with
@@ -104,61 +104,6 @@ class Optimizer(train_optimizer.Optimizer):
         self._initial_decay = kwargs.get("decay") or 0.0
         self._weights: dict[Graph, list[Variable]] = {}
         self._undecayed: tuple[str, ...] = ()
-
-    # -- hyperparameters: attributes that are variables
-
-    def _set_hyper(self, name: str, value: Any) -> None:
-        """Sets a hyperparameter: a number, a tensor, a schedule or a function without arguments.
-
-        Where it is a variable of the default graph already, that gets the number in the session.
-        """
-        self._hyper[name] = value
-        made = self._non_slots.get((name, get_default_graph().outermost))
-        if made is not None and _is_number(value):
-            set_values([(made, np.asarray(value, np.float32))])
-
-    def _get_hyper(self, name: str, dtype: Any = None) -> Any:
-        """A hyperparameter: its variable in the default graph, a tensor, or a schedule.
-
-        Args:
-            name: its name.
-            dtype: what to cast it to; None: as it is.
-        """
-        value = self._hyper[name]
-        if isinstance(value, LearningRateSchedule):
-            return value
-        if _is_number(value):
-            value = self._own_variable(name, value)
-        elif callable(value) and not isinstance(value, (Tensor, Variable)):
-            value = value()
-        return value if dtype is None else elementwise.cast(value, dtype)
-
-    def _own_variable(self, name: str, value: Any, dtype: DType = float32) -> Variable:
-        graph = get_default_graph().outermost
-        if (name, graph) not in self._non_slots:
-            scope = graph.get_name_scope() or self._name
-            with graph.init_scope(), graph.name_scope(None):
-                first = np.asarray(value, dtype.numpy_dtype)
-                made = Variable(first, trainable=False, name=f"{scope}/{name}")
-            self._non_slots[name, graph] = made
-        return self._non_slots[name, graph]
-
-    def __getattr__(self, name: str) -> Any:
-        hyper = vars(self).get("_hyper", {})
-        name = "learning_rate" if name == "lr" else name
-        if name in hyper:
-            return self._get_hyper(name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        name = "learning_rate" if name == "lr" else name
-        if name in vars(self).get("_hyper", {}):
-            self._set_hyper(name, value)
-        else:
-            super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._hyper, "lr"})
 
     def _decayed_lr(self, var_dtype: Any) -> Tensor:
         """The learning rate of this step."""
@@ -407,6 +352,12 @@ class Optimizer(train_optimizer.Optimizer):
 
     # -- variables
 
+    def build(self, var_list: Sequence[Variable]) -> None:
+        """Makes the optimizer's variables for these, before a step is made."""
+        graph = get_default_graph()
+        with graph.name_scope(self._name), graph.init_scope():
+            self._create_all_weights(var_list)
+
     def _create_all_weights(self, var_list: Sequence[Variable]) -> None:
         """Makes the variables of the optimizer that are not there."""
         _ = self.iterations
@@ -415,7 +366,7 @@ class Optimizer(train_optimizer.Optimizer):
 
     def _create_hypers(self) -> None:
         for name, value in sorted(self._hyper.items()):
-            if _is_number(value):
+            if is_number(value):
                 self._own_variable(name, value)
 
     def add_slot(
@@ -457,7 +408,7 @@ class Optimizer(train_optimizer.Optimizer):
         """A variable of the optimizer, made once in a graph."""
         graph = get_default_graph().outermost
         if (name, graph) not in self._non_slots:
-            make = initializers.get(initializer) if not _is_number(initializer) else None
+            make = initializers.get(initializer) if not is_number(initializer) else None
             with graph.init_scope():
                 first = (lambda: make(shape, dtype or float32)) if make else initializer
                 self._non_slots[name, graph] = Variable(first, trainable=False, name=name)
@@ -534,26 +485,10 @@ class Optimizer(train_optimizer.Optimizer):
             )
         return cls(**arguments)
 
-    def _serialize_hyperparameter(self, hyperparameter_name: str) -> Any:
-        value = self._hyper[hyperparameter_name]
-        if isinstance(value, LearningRateSchedule):
-            return {"class_name": type(value).__name__, "config": value.get_config()}
-        if _is_number(value):
-            graph = get_default_graph().outermost
-            made = self._non_slots.get((hyperparameter_name, graph))
-            return value if made is None else float(values_of([made])[0])
-        if isinstance(value, (Tensor, Variable)):
-            return float(convert_to_tensor(value).eval())
-        return value()
-
 
 def computed_in(dtype: DType) -> DType:
     """The dtype of a step's numbers: float32 for variables of 16 bits."""
     return float64 if dtype is float64 else float32
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number, np.ndarray)) and np.ndim(value) == 0
 
 
 __all__ = ["Optimizer", "computed_in"]
