@@ -2,9 +2,9 @@
 
 A model function computes logits and hands them to a head; the head is what makes it a classifier or
 a regressor. `Head` says what a head is and makes `EstimatorSpec`s. A subclass says what it predicts
-(`predictions`), what comes of logits and labels (`_outcome`), and what is exported
-(`_export_outputs`): `single_head` is the base of heads of one task, `multi_head` holds several.
-Keys, dtypes and shapes are those of TensorFlow 2.15's heads.
+(`predictions`) and what comes of logits and labels: a user's by `loss` and `update_metrics`, those
+here by `_outcome`, both at once. `single_head` is the base of heads of one task, `multi_head` holds
+several. Keys, dtypes and shapes are those of TensorFlow 2.15's heads.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput
+from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 Metrics = dict[str, Metric]
 
@@ -40,7 +41,11 @@ class Outcome(NamedTuple):
 
 
 class Head(ABC):
-    """What all heads have in common (`tf.estimator.Head`)."""
+    """What all heads have in common (`tf.estimator.Head`).
+
+    A head of your own has `name`, `logits_dimension`, `loss_reduction`, `predictions`, `loss` and,
+    for metrics, `update_metrics`; `create_estimator_spec` follows from them.
+    """
 
     @property
     @abstractmethod
@@ -71,7 +76,6 @@ class Head(ABC):
             ValueError: a key is unknown, or the logits have another shape.
         """
 
-    @abstractmethod
     def _outcome(
         self,
         features: Any,
@@ -80,10 +84,22 @@ class Head(ABC):
         regularization_losses: Sequence[Tensor] | None,
     ) -> Outcome:
         """The loss, and the metrics to come; arguments as for `loss`."""
+        if type(self).loss is Head.loss:
+            raise NotImplementedError(f"{type(self).__name__} does not say what its loss is.")
+        loss = self.loss(labels, logits, features, None, regularization_losses)
 
-    @abstractmethod
+        def metrics() -> Metrics:
+            if type(self).update_metrics is Head.update_metrics:
+                return {}
+            made = self.metrics(regularization_losses)
+            return self.update_metrics(made, features, logits, labels, regularization_losses)
+
+        return Outcome(loss, metrics)
+
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
-        """What an exported model gives, by the name of its signature."""
+        """What an exported model gives, by the name of its signature: all predictions."""
+        output = PredictOutput(predictions)
+        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: output, "predict": output}
 
     # -- what users call
 

@@ -9,7 +9,7 @@ which TensorFlow's numbers are meant: 2 here, 1 in the subclasses of
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -91,6 +91,8 @@ def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[.
     scope = None if version == 2 else "/".join(filter(None, [only, head.name or "head", ""]))
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
+        if isinstance(features, Mapping):
+            features = dict(features)  # a part may add what the head looks for: a mask of steps
         terms: list[Tensor] = []
         trained: list[tuple[Optimizer, list[Any]]] = []
         for part in parts:

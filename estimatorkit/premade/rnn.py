@@ -151,7 +151,7 @@ class RNNEstimator(Premade):
             steps, lengths = SequenceFeatures(sequence_feature_columns)(features)
             if context_feature_columns:
                 context = DenseFeatures(context_feature_columns)(features)
-                width = steps.shape[2] + context.shape[1]
+                width = int(steps.shape[2] or 0) + int(context.shape[1] or 0)
                 steps = concatenate_context_input(context, steps)
                 steps.set_shape([None, None, width])
             mask = sequence_mask(lengths, array.shape(steps)[1])

@@ -91,18 +91,17 @@ def rounded(value: Any) -> Any:
 
 def run_case(case: snippets.Case, rows: dict[str, list[Any]]) -> dict[str, Any]:
     """Trains, evaluates and predicts; returns what is stored."""
-    features, labels = snippets.features_of(rows), snippets.labels_of(rows)[case.labels]
-    index = snippets.batches()
-    test = np.arange(snippets.TRAINING_ROWS, snippets.ROWS)
+    data = snippets.data_of(case, rows)
+    features, labels, index, test = data.features, data.labels, data.batches, data.test
 
     def train_input() -> Any:
         # Repeated: where the input ends, TensorFlow decays the slots of sparse gradients once more.
-        data = tf.data.Dataset.from_tensor_slices((taken(features, index), taken(labels, index)))
-        return data.repeat()
+        batches = (taken(features, index), taken(labels, index))
+        return tf.data.Dataset.from_tensor_slices(batches).repeat()
 
     def eval_input() -> Any:
-        data = tf.data.Dataset.from_tensor_slices((taken(features, test), taken(labels, test)))
-        return data.batch(snippets.EVAL_BATCH_SIZE)
+        rows = (taken(features, test), taken(labels, test))
+        return tf.data.Dataset.from_tensor_slices(rows).batch(snippets.EVAL_BATCH_SIZE)
 
     def predict_input() -> Any:
         few = taken(features, test[: snippets.PREDICT_ROWS])
@@ -112,7 +111,7 @@ def run_case(case: snippets.Case, rows: dict[str, list[Any]]) -> dict[str, Any]:
     session_config = tf.compat.v1.ConfigProto(
         inter_op_parallelism_threads=1, intra_op_parallelism_threads=1
     )
-    module = tf.estimator if case.api == "v2" else tf.compat.v1.estimator
+    module = tf.compat.v1.estimator if case.api == "v1" else tf.estimator
     with tempfile.TemporaryDirectory() as model_dir:
         config = module.RunConfig(tf_random_seed=1, session_config=session_config)
         estimator = case.build(tf, model_dir, config)
@@ -147,7 +146,7 @@ def run_case(case: snippets.Case, rows: dict[str, list[Any]]) -> dict[str, Any]:
         is_text = stacked.dtype == object
         found["predictions"]["|".join(key) if isinstance(key, tuple) else key] = {
             "dtype": "bytes" if is_text else str(stacked.dtype),
-            "values": [[each.decode() for each in row] for row in stacked]
+            "values": [[each.decode() for each in row.ravel()] for row in stacked]
             if is_text
             else [[rounded(each) for each in row.ravel()] for row in stacked],
             "shape": list(stacked.shape),

@@ -27,11 +27,6 @@ EDUCATION = ["Bachelors", "HS-grad", "Masters", "Some-college", "Assoc-voc", "11
 RACES = ["White", "Black", "Asian-Pac-Islander", "Other"]
 
 
-def batches() -> Array:
-    """The numbers of the rows of each training batch, `(STEPS, BATCH_SIZE)`."""
-    return np.random.default_rng(8).integers(0, TRAINING_ROWS, (STEPS, BATCH_SIZE))
-
-
 def features_of(rows: Mapping[str, Any]) -> dict[str, Array]:
     """What the inputs give: numbers as float32, texts as objects, two texts an example."""
     features: dict[str, Array] = {
@@ -121,7 +116,7 @@ class Case:
         estimator: its name.
         labels: which of `labels_of`.
         arguments: the arguments, from `tf` and its keyword arguments' names.
-        api: 'v1' for `tf.compat.v1.estimator`.
+        api: 'v1' for `tf.compat.v1.estimator`, 'experimental' for `tf.estimator.experimental`.
     """
 
     estimator: str
@@ -131,8 +126,12 @@ class Case:
 
     def build(self, tf: Any, model_dir: str, config: Any = None) -> Any:
         """The estimator."""
-        module = tf.estimator if self.api == "v2" else tf.compat.v1.estimator
-        return getattr(module, self.estimator)(
+        modules = {
+            "v2": tf.estimator,
+            "v1": tf.compat.v1.estimator,
+            "experimental": tf.estimator.experimental,
+        }
+        return getattr(modules[self.api], self.estimator)(
             model_dir=model_dir, config=config, **self.arguments(tf)
         )
 
@@ -308,3 +307,67 @@ CASES: dict[str, Case] = {
     ),
     "v1_baseline_regressor": Case("BaselineRegressor", "hours", lambda tf: {}, "v1"),
 }
+
+
+# -- recurrent networks
+
+SEQUENCES = np.array([[1, 2, 3, 0], [2, 4, -1, -1], [4, -1, -1, -1], [0, 3, 1, 2]] * 16)
+SEQUENCE_FEATURES: dict[str, Array] = {
+    "token": SEQUENCES,
+    "context": (np.arange(64) % 7 / 3 - 1).astype(np.float32),
+    "step_weight": (1 + np.arange(256) % 3).reshape(64, 4).astype(np.float32),
+}
+SEQUENCE_LABELS = {
+    "last": (np.arange(64) % 4 + np.arange(64) // 9) % 2,
+    "steps": np.maximum(SEQUENCES, 0) % 3,
+}
+
+
+def _token(tf: Any) -> list[Any]:
+    column = tf.feature_column.sequence_categorical_column_with_identity("token", 5)
+    return [tf.feature_column.embedding_column(column, 2)]
+
+
+def _rnn(labels: str, **more: Any) -> Case:
+    usual = {"sequence_feature_columns": _token}
+    return Case("RNNClassifier", labels, _with(usual, more), "experimental")
+
+
+CASES |= {
+    "rnn_simple": _rnn("last", units=[3], optimizer=_keras("SGD", 0.5)),
+    "rnn_lstm_clipped": _rnn(
+        "last",
+        units=3,
+        cell_type="lstm",
+        context_feature_columns=lambda tf: [tf.feature_column.numeric_column("context")],
+    ),
+    "rnn_gru_stacked_steps": _rnn(
+        "steps",
+        units=[3, 2],
+        cell_type="gru",
+        return_sequences=True,
+        n_classes=3,
+        weight_column="step_weight",
+        optimizer="Adam",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a case trains and is tested with: arrays, the rows of batches, the rows of the test."""
+
+    features: dict[str, Array]
+    labels: Any
+    batches: Array
+    test: Array
+
+
+def data_of(case: Case, rows: Mapping[str, Any]) -> Data:
+    """The data of a case; `rows` of the census."""
+    if case.api == "experimental":
+        index = np.random.default_rng(8).integers(0, 48, (STEPS, BATCH_SIZE // 2))
+        return Data(SEQUENCE_FEATURES, SEQUENCE_LABELS[case.labels], index, np.arange(48, 64))
+    index = np.random.default_rng(8).integers(0, TRAINING_ROWS, (STEPS, BATCH_SIZE))
+    labels = labels_of(rows)[case.labels]
+    return Data(features_of(rows), labels, index, np.arange(TRAINING_ROWS, ROWS))

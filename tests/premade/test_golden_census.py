@@ -25,8 +25,6 @@ from tests.premade import model_graphs as graphs
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "premade.json").read_text())
 ROWS = FACTS["rows"]
-FEATURES, LABELS = snippets.features_of(ROWS), snippets.labels_of(ROWS)
-TEST = np.arange(snippets.TRAINING_ROWS, snippets.ROWS)
 TF = SimpleNamespace(
     feature_column=tf.feature_column,
     estimator=tf.estimator,
@@ -51,6 +49,7 @@ EVALUATED = (
     *("dnn_estimator_multi_label", "dnn_estimator_multi_head", "linear_estimator_poisson"),
     *("baseline_estimator_logistic", "combined_estimator_thresholds"),
     *("v1_dnn_classifier", "v1_linear_regressor", "v1_combined_classifier"),
+    *("rnn_lstm_clipped", "rnn_gru_stacked_steps"),
 )
 
 
@@ -77,8 +76,10 @@ def taken(values: Any, rows: Any) -> Any:
 def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
     case, facts = snippets.CASES[name], FACTS["cases"][name]
     estimator = case.build(TF, tmp_path)
-    labels = LABELS[case.labels]
-    trained = graphs.train(estimator, FEATURES, labels, snippets.batches(), snippets.initial_values)
+    data = snippets.data_of(case, ROWS)
+    trained = graphs.train(
+        *(estimator, data.features, data.labels, data.batches), snippets.initial_values
+    )
     assert trained.trainable == facts["trainable"]
     np.testing.assert_allclose(trained.losses[0], facts["losses"][0], rtol=1e-6)
     np.testing.assert_allclose(trained.losses, facts["losses"], rtol=1e-4, atol=1e-6)
@@ -98,15 +99,15 @@ def test_trainings_agree_with_tensorflow(name: str, tmp_path: Path) -> None:
             err_msg=key,
         )
     if name in EVALUATED:
-        check_evaluation(estimator, labels, trained.final, facts["metrics"])
-        check_predictions(estimator, trained.final, facts["predictions"])
+        check_evaluation(estimator, data, trained.final, facts["metrics"])
+        check_predictions(estimator, data, trained.final, facts["predictions"])
 
 
 def check_evaluation(
-    estimator: Any, labels: Any, values: graphs.Values, expected: dict[str, float]
+    estimator: Any, data: snippets.Data, values: graphs.Values, expected: dict[str, float]
 ) -> None:
     found, _ = graphs.evaluate(
-        *(estimator, taken(FEATURES, TEST), taken(labels, TEST)),
+        *(estimator, taken(data.features, data.test), taken(data.labels, data.test)),
         *(snippets.EVAL_BATCH_SIZE, values),
     )
     assert set(found) == set(expected)
@@ -114,9 +115,11 @@ def check_evaluation(
         np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-5, err_msg=key)
 
 
-def check_predictions(estimator: Any, values: graphs.Values, facts: dict[str, Any]) -> None:
-    rows = TEST[: snippets.PREDICT_ROWS]
-    predictions = graphs.predict(estimator, taken(FEATURES, rows), values)
+def check_predictions(
+    estimator: Any, data: snippets.Data, values: graphs.Values, facts: dict[str, Any]
+) -> None:
+    rows = data.test[: snippets.PREDICT_ROWS]
+    predictions = graphs.predict(estimator, taken(data.features, rows), values)
     found = {
         "|".join(key) if isinstance(key, tuple) else key: value
         for key, value in predictions.items()
@@ -125,7 +128,8 @@ def check_predictions(estimator: Any, values: graphs.Values, facts: dict[str, An
     for key, expected in facts.items():
         assert list(found[key].shape) == expected["shape"], key
         if expected["dtype"] == "bytes":
-            assert [[each.decode() for each in row] for row in found[key]] == expected["values"]
+            texts = [[each.decode() for each in row.ravel()] for row in found[key]]
+            assert texts == expected["values"]
             continue
         assert str(found[key].dtype) == expected["dtype"], key
         values_here = found[key].reshape(len(rows), -1)

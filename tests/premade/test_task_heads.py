@@ -10,7 +10,7 @@ import pytest
 from estimatorkit.core import registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.ops import array, filling
+from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.variables import Variable, global_variables_initializer, local_variables
@@ -20,6 +20,7 @@ from estimatorkit.estimator.export_outputs import (
     RegressionOutput,
 )
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.layers import metrics
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead
@@ -310,3 +311,58 @@ def test_the_first_of_several_heads_is_served_by_default() -> None:
 def test_neither_training_nor_evaluation_exports() -> None:
     spec = RegressionHead().create_estimator_spec({}, ModeKeys.EVAL, ONE, ONE)
     assert not spec.export_outputs
+
+
+# -- heads of one's own
+
+
+class AbsoluteHead(Head):
+    """A user's head, with TensorFlow's methods only."""
+
+    name = "absolute"
+    logits_dimension = 1
+    loss_reduction = "weighted_sum_over_batch_size"
+
+    def predictions(self, logits: Any, keys: Any = None) -> Any:
+        return {"value": logits}
+
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: Any = None,
+        regularization_losses: Any = None,
+    ) -> Any:
+        return reduce.reduce_mean(elementwise.abs(labels - logits))
+
+    def update_metrics(
+        self,
+        eval_metrics: Any,
+        features: Any,
+        logits: Any,
+        labels: Any,
+        regularization_losses: Any = None,
+    ) -> Any:
+        return {**eval_metrics, "error": metrics.mean(elementwise.abs(labels - logits))}
+
+
+def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
+    labels = np.zeros([3, 1], np.float32)
+    head = AbsoluteHead()
+    both = MultiHead([head, RegressionHead(name="b")])
+    logits = joining.concat([ONE, ONE], 1)
+    own = head.create_estimator_spec({}, ModeKeys.EVAL, array.identity(ONE), labels)
+    merged = both.create_estimator_spec({}, ModeKeys.EVAL, logits, {"absolute": labels, "b": ONE})
+    served = head.create_estimator_spec({}, ModeKeys.PREDICT, array.identity(ONE))
+    found = run([own.loss, own.eval_metric_ops["error"][1], merged.loss])
+    np.testing.assert_allclose(found, [np.abs(ONE).mean()] * 3, rtol=1e-6)
+    assert {"error", "loss/absolute"} <= set(merged.eval_metric_ops)
+    assert set(served.export_outputs) == {"serving_default", "predict"}
+
+    class Lossless(AbsoluteHead):
+        loss = Head.loss
+        update_metrics = Head.update_metrics
+
+    with pytest.raises(NotImplementedError, match="Lossless does not say what its loss is"):
+        Lossless().create_estimator_spec({}, ModeKeys.EVAL, array.identity(ONE), labels)
