@@ -31,6 +31,10 @@ JSON_PREFIX = "estimatorkit-json:"
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
+_MOST_REPEATED = 1 << 27
+"""Elements; a file of a few bytes must not take more memory than that."""
+
+
 class FunctionName(NamedTuple):
     """Stands for a function of the graph's library (see `graphdef_functions`)."""
 
@@ -225,6 +229,8 @@ def tensor_value(proto: Any) -> NDArray[Any]:
         flat = _listed(proto, dtype)
     if flat.size > count or (flat.size == 0 and count and dtype.kind == "r"):
         raise ValueError(f"a tensor of shape {shape} holds {flat.size} values.")
+    if count > max(flat.size, _MOST_REPEATED):
+        raise ValueError(f"a tensor of shape {shape} lists {flat.size} values only.")
     if flat.size < count:  # nothing listed means zeros
         last = flat[-1:] if flat.size else np.array([b"" if dtype.kind == "s" else 0], flat.dtype)
         flat = np.concatenate([flat, np.repeat(last, count - flat.size)])

@@ -288,7 +288,7 @@ def check_graph(path: Path, graph_def: Any) -> None:
                 node.op[:200],
             )
         for key, attr in node.attr.items():
-            if attr.WhichOneof("value") != "s":
+            if attr.WhichOneof("value") in ("tensor", None):
                 continue
             try:
                 texts = list(_texts(attr_values.decode(attr)))

@@ -341,6 +341,20 @@ def test_attributes_are_data(model: Path) -> None:
         (model / "serving" / "graph-0.pb").write_bytes(original)
 
 
+def test_constants_larger_than_what_they_list_take_no_memory(model: Path) -> None:
+    graph = _graph(model)
+    node = graph.node.add(name="large", op="Const")
+    tensor = node.attr["value"].tensor
+    tensor.CopyFrom(attr_values.tensor_proto(np.zeros(1, np.float32)))
+    tensor.tensor_shape.dim[0].size = 1 << 40
+    _put_graph(model, graph)
+    _refused(model, "lists 1 values only")
+    listed = next(each for each in graph.node if each.op == "VocabularyIds").attr["source"].list
+    listed.s.append(b"WriteFile")
+    _put_graph(model, graph)
+    _refused(model, "names 'WriteFile'")
+
+
 def test_programs_that_call_python_are_refused(model: Path) -> None:
     shape = jax.ShapeDtypeStruct((2,), np.float32)
     target = "xla_ffi_python_cpu_callback"
