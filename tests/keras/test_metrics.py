@@ -238,6 +238,28 @@ def test_metrics_of_an_estimator_spec() -> None:
     np.testing.assert_allclose([found["accuracy"], found["area"]], [2 / 3, 1.0], rtol=1e-6)
 
 
+def test_a_metric_made_outside_a_model_function_serves_every_evaluation(tmp_path: Path) -> None:
+    accuracy = metrics.BinaryAccuracy(threshold=0.5)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        guesses = tf.expand_dims(features["x"], -1) * tf.get_variable("w", [], initializer=tf.ones)
+        loss = losses.MeanSquaredError()(labels, guesses)
+        accuracy.update_state(labels, guesses, features["weight"])
+        step = tf.assign_add(tf.train.get_global_step(), 1)
+        return EstimatorSpec(mode, guesses, loss, step, eval_metric_ops={"accuracy": accuracy})
+
+    features = {
+        "x": np.array([0.1, 0.9, 0.8, 0.2, 0.7], np.float32),
+        "weight": np.array([1, 1, 2, 0, 1], np.float32),
+    }
+    labels = np.array([0, 1, 0, 1, 1], np.float32)
+    data = tf.estimator.inputs.numpy_input_fn(features, labels, batch_size=2, shuffle=False)
+    estimator = tf.estimator.Estimator(model_fn, str(tmp_path))
+    estimator.train(data, steps=1)
+    found = [estimator.evaluate(data, steps=steps)["accuracy"] for steps in (None, 1, None)]
+    np.testing.assert_allclose(found, [0.6, 1.0, 0.6], rtol=1e-6)
+
+
 def test_vectors_count_by_example_whatever_the_batches() -> None:
     labels = np.array([0.0, 1.0, 2.0, 3.0, 4.0], np.float32)
     guesses, weights = (
