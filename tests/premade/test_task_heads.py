@@ -13,13 +13,19 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
-from estimatorkit.core.variables import Variable, global_variables_initializer, local_variables
+from estimatorkit.core.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+    local_variables,
+)
 from estimatorkit.estimator.export_outputs import (
     ClassificationOutput,
     PredictOutput,
     RegressionOutput,
 )
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.keras import optimizers as keras_optimizers
 from estimatorkit.layers import metrics
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
@@ -31,6 +37,7 @@ from estimatorkit.premade.regression_head import (
     RegressionHead,
 )
 from estimatorkit.train.checks import step_checks
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizers import GradientDescentOptimizer
 
 THREE = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0], [-1.0, 0.0, 1.0]], np.float32)
@@ -366,3 +373,27 @@ def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
 
     with pytest.raises(NotImplementedError, match="Lossless does not say what its loss is"):
         Lossless().create_estimator_spec({}, ModeKeys.EVAL, array.identity(ONE), labels)
+
+
+@pytest.mark.parametrize("kind", ["keras", "train", "function"])
+def test_every_optimizer_counts_the_global_step_once(kind: str) -> None:
+    scale = Variable(np.float32(1.0), name="scale")
+    given: dict[str, Any] = {
+        "keras": {"optimizer": keras_optimizers.Adam(0.1)},
+        "train": {"optimizer": GradientDescentOptimizer(0.1)},
+        "function": {
+            "train_op_fn": lambda loss: GradientDescentOptimizer(0.1).minimize(
+                loss, global_step=get_or_create_global_step()
+            )
+        },
+    }[kind]
+    head = RegressionHead()
+    labels = np.zeros([3, 1], np.float32)
+    spec = head.create_estimator_spec({}, ModeKeys.TRAIN, ONE * scale, labels, **given)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(3)]
+        assert session.run(get_or_create_global_step()) == 3
+    assert losses[0] > losses[1] > losses[2]
+    counters = [each.op.name for each in global_variables() if each.dtype.is_integer]
+    assert counters == ["global_step"]
