@@ -22,6 +22,7 @@ _PLACES = {
     "mixed_precision": "estimatorkit.keras.mixed_precision",
     "optimizers": "estimatorkit.keras.optimizers",
     "models": "estimatorkit.keras.models",
+    "preprocessing": "estimatorkit.keras.preprocessing",
     **names("estimatorkit.keras.model", "Model"),
     **names("estimatorkit.keras.sequential", "Sequential"),
     **names("estimatorkit.keras.input_layer", "Input"),
