@@ -1,3 +1,3 @@
-"""Premade estimators: DNN, Linear and Baseline classifiers and regressors, and the heads they
-share.
+"""Premade estimators: deep, linear, wide and deep, recurrent and baseline models, k-means, and the
+heads that make classifiers and regressors of logits.
 """
