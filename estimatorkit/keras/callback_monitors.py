@@ -105,7 +105,7 @@ class EarlyStopping(Callback):
         self.best: Any = self._monitor.worst
         self.best_epoch = 0
         self.best_weights: Any = None
-        self._last_epoch = 0
+        self._last_epoch = 0  # whose weights the model has
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Forgets the training before."""
@@ -132,11 +132,9 @@ class EarlyStopping(Callback):
         if self.wait >= self.patience and epoch > 0:
             self.stopped_epoch = epoch
             self.model.stop_training = True
+            self._restore()
 
-    def on_train_end(self, logs: Logs = None) -> None:
-        """Restores the best weights."""
-        if self.stopped_epoch > 0 and self.verbose > 0:
-            print(f"Epoch {self.stopped_epoch + 1}: early stopping")
+    def _restore(self) -> None:
         if self.best_weights is not None and self._last_epoch != self.best_epoch:
             if self.verbose > 0:
                 print(
@@ -144,6 +142,13 @@ class EarlyStopping(Callback):
                     f"{self.best_epoch + 1}."
                 )
             self.model.set_weights(self.best_weights)
+            self._last_epoch = self.best_epoch
+
+    def on_train_end(self, logs: Logs = None) -> None:
+        """Restores the best weights where the training has ended for another reason."""
+        if self.stopped_epoch > 0 and self.verbose > 0:
+            print(f"Epoch {self.stopped_epoch + 1}: early stopping")
+        self._restore()
 
 
 class ReduceLROnPlateau(Callback):

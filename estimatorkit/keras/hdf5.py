@@ -20,7 +20,7 @@ from estimatorkit.core.durable import os_errors, sync_file, temporary_beside
 from estimatorkit.core.errors import explain
 from estimatorkit.keras import model_config
 from estimatorkit.keras.saving import Contents, compile_config
-from estimatorkit.keras.weights import TOP_LEVEL, StoredLayer, weighted_layers
+from estimatorkit.keras.weights import TOP_LEVEL, StoredLayer, keras_order, weighted_layers
 from estimatorkit.layers.sessions import values_of
 
 _ATTRIBUTE_BYTES = 64512  # what an HDF5 object's header takes; longer lists are cut in parts
@@ -92,7 +92,7 @@ def _put_weights(group: Any, model: Any) -> None:
     group.attrs["backend"] = "estimatorkit"
     group.attrs["keras_version"] = _VERSION
     for layer in layers:
-        variables = layer.weights if id(layer) in with_weights else []
+        variables = keras_order(layer) if id(layer) in with_weights else []
         values = values_of(variables)
         _put(group.create_group(layer.name), _named(variables, values))
     own = [layer for layer in with_weights.values() if layer.name == TOP_LEVEL]

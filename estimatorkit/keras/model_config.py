@@ -476,7 +476,11 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
     Raises:
         ValueError: the text describes none.
     """
-    return made(json.loads(json_string), custom_objects, "model")
+    try:
+        description = json.loads(json_string)
+    except RecursionError as error:
+        raise ValueError("The JSON of a model is nested too deeply.") from error
+    return made(description, custom_objects, "model")
 
 
 def to_yaml(model: Any, **kwargs: Any) -> str:

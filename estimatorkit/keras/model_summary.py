@@ -15,6 +15,7 @@ import numpy as np
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.keras.layer_order import layers_by_depth
+from estimatorkit.keras.model import Model
 from estimatorkit.keras.sequential import Sequential
 from estimatorkit.layers.call_record import LayerCall, record_of
 
@@ -103,7 +104,7 @@ class _Table:
         yield rule
 
     def _layer(self, layer: Any, level: int, last: bool, expand: bool) -> Iterator[str]:
-        fields = [f"{layer.name} ({type(layer).__name__})", self._shape(layer), _count(layer)]
+        fields = [f"{layer.name} ({_kind(layer)})", self._shape(layer), _count(layer)]
         if self._connected:
             fields.append(str(self._connections(layer)))
         if self._shows_trainable:
@@ -153,6 +154,11 @@ class _Table:
             if id(call) in self._steps:
                 found += [_place(tensor) for tensor in call.input_tensors]
         return found
+
+
+def _kind(layer: Any) -> str:
+    """The name of a layer's class; that of a functional model is Keras's."""
+    return "Functional" if type(layer) is Model else type(layer).__name__
 
 
 def _place(tensor: Any) -> str:
@@ -269,9 +275,7 @@ def model_to_dot(
     """
 
     def label(layer: Any) -> str:
-        parts = [f"{layer.name}: {type(layer).__name__}" if show_layer_names else ""]
-        if not show_layer_names:
-            parts = [type(layer).__name__]
+        parts = [f"{layer.name}: {_kind(layer)}" if show_layer_names else _kind(layer)]
         if show_layer_activations and hasattr(layer, "activation"):
             parts.append(getattr(layer.activation, "__name__", "none"))
         if show_dtype:
@@ -283,8 +287,8 @@ def model_to_dot(
         return "\\n".join(parts)
 
     lines = ["digraph model {", f"  rankdir={_quoted(rankdir)}; dpi={int(dpi)};"]
-    lines.append("  node [shape=record];")
-    _draw(model, lines, label, expand_nested, "  ", layer_range)
+    lines.append("  node [shape=box];")
+    _draw(model, lines, label, expand_nested, "", layer_range)
     return "\n".join([*lines, "}", ""])
 
 
@@ -293,18 +297,24 @@ def _draw(
     lines: list[str],
     label: Callable[[Any], str],
     expand: bool,
-    indent: str,
+    path: str,
     layer_range: Sequence[str] | None = None,
 ) -> None:
+    """Adds the lines of a model that is itself at a path of names."""
+    indent = "  " * (path.count("/") + 1)
+
+    def node(layer: Any) -> str:
+        return _quoted(path + layer.name)
+
     layers = _within(_layers_of(model), layer_range)
     shown = {id(layer) for layer in layers}
     for layer in layers:
         if expand and hasattr(layer, "layers"):
-            lines.append(f"{indent}subgraph {_quoted(f'cluster_{layer.name}')} {{")
+            lines.append(f"{indent}subgraph {_quoted(f'cluster_{path}{layer.name}')} {{")
             lines.append(f"{indent}  label={_quoted(layer.name)};")
-            _draw(layer, lines, label, expand, indent + "  ")
+            _draw(layer, lines, label, expand, f"{path}{layer.name}/")
             lines.append(f"{indent}}}")
-        lines.append(f"{indent}{_node(layer)} [label={_quoted(label(layer))}];")
+        lines.append(f"{indent}{node(layer)} [label={_quoted(label(layer))}];")
     network = model._network
     steps = [] if network is None else network.steps
     edges: dict[str, None] = {}
@@ -314,12 +324,8 @@ def _draw(
         for tensor in step.input_tensors:
             call = record_of(tensor.graph).calls.get(tensor)
             if call is not None and id(call.layer) in shown:
-                edges[f"{indent}{_node(call.layer)} -> {_node(step.layer)};"] = None
+                edges[f"{indent}{node(call.layer)} -> {node(step.layer)};"] = None
     lines += edges
-
-
-def _node(layer: Any) -> str:
-    return _quoted(f"{layer.name} {id(layer)}")
 
 
 def _quoted(text: str) -> str:

@@ -14,7 +14,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from estimatorkit.keras.weights import (
     of_tensorflow,
     weighted_layers,
 )
+from estimatorkit.layers.serialization import get_registered_object
 from estimatorkit.layers.sessions import values_of
 
 _log = logging.getLogger("estimatorkit")
@@ -61,7 +62,6 @@ class Contents:
     model: Any = None
     compiled: Any = None
     epoch: int | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """All arrays by name."""
@@ -313,12 +313,20 @@ def _parsed(folder: Path) -> Contents:
                 hint="restore it by train.Saver",
             )
         )
-    layers = [
-        StoredLayer(name, [(key, tensors[f"layers/{name}/{key}"]) for key in keys])
-        for name, keys in state["layers"]
-    ]
-    optimizer = [tensors[f"optimizer/{number}"] for number in range(state["optimizer_weights"])]
-    return Contents(layers, optimizer, state["model"], state["compiled"], state["epoch"])
+    try:
+        layers = [
+            StoredLayer(name, [(key, tensors[f"layers/{name}/{key}"]) for key in keys])
+            for name, keys in state["layers"]
+        ]
+        optimizer = [tensors[f"optimizer/{n}"] for n in range(state["optimizer_weights"])]
+        return Contents(layers, optimizer, state["model"], state["compiled"], state["epoch"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            explain(
+                f"{os.fspath(folder)!r} is not laid out as a saved model",
+                received=f"{type(error).__name__}: {error}",
+            )
+        ) from error
 
 
 def load_weights(
@@ -508,9 +516,12 @@ def compile_from_config(
 
 
 def _metric(metrics: Any, value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
-    if isinstance(value, str) and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
+    """A metric; names stay names, by which logs are called."""
+    named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
+    if named and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
         return value  # which one depends on the outputs
-    return metrics.deserialize(value, custom_objects)
+    found = metrics.deserialize(value, custom_objects)
+    return value if named else found
 
 
 def _each(function: Callable[[Any], Any], value: Any) -> Any:

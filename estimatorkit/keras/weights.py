@@ -105,6 +105,13 @@ def weighted_layers(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     return found
 
 
+def keras_order(layer: Any) -> list[Any]:
+    """A layer's variables in the order of Keras's files: those that are trained first."""
+    if isinstance(layer, _OwnVariables):
+        return layer.weights
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
 def check_built(model: Any, what: str) -> None:
     """Refuses a model that has no variables yet.
 
@@ -178,7 +185,7 @@ def _matched(
     if not stored.ordered and set(values) == set(named):
         found = [(variable, values[name]) for name, variable in named.items()]
     else:
-        variables = layer.weights if stored.ordered else list(named.values())
+        variables = keras_order(layer) if stored.ordered else list(named.values())
         found = list(zip(variables, [value for _, value in stored.weights], strict=True))
     for variable, value in found:
         if not variable.shape.is_compatible_with(value.shape):
@@ -202,38 +209,41 @@ def of_tensorflow(model: Any, tensors: Mapping[str, NDArray[Any]]) -> list[Store
         for key, value in tensors.items()
         if (match := _ATTRIBUTE.fullmatch(key)) and "/.OPTIMIZER_SLOT/" not in key
     }
+    found = _values_of_objects(model, objects) if objects else {}
     layers = []
-    for number, (layer, named) in enumerate(weighted_layers(model)):
-        prefix = "" if layer.name == TOP_LEVEL else f"layer_with_weights-{number}/"
-        inside = {
-            key[len(prefix) :]: each for key, each in objects.items() if key.startswith(prefix)
-        }
-        weights = [
-            (name, _stored_value(layer, name, variable, tensors, inside))
-            for name, variable in named.items()
-        ]
+    for layer, named in weighted_layers(model):
+        weights = []
+        for name, variable in named.items():
+            value = found.get(id(variable), tensors.get(variable.op.name))
+            if value is None:
+                raise ValueError(
+                    explain(
+                        f"the checkpoint has no value for {variable.op.name} of layer "
+                        f"{layer.name!r}",
+                        received=sorted(objects or tensors)[:12],
+                    )
+                )
+            weights.append((name, value))
         layers.append(StoredLayer(layer.name, weights))
     return layers
 
 
-def _stored_value(
-    layer: Any,
-    name: str,
-    variable: Any,
-    tensors: Mapping[str, NDArray[Any]],
-    inside: Mapping[str, NDArray[Any]],
-) -> NDArray[Any]:
-    if variable.op.name in tensors:
-        return tensors[variable.op.name]
-    last = name.rsplit("/", 1)[-1]
-    found = [key for key in inside if key == name or key.rsplit("/", 1)[-1] == last]
-    exact = [key for key in found if key == name] or found
-    if len(exact) == 1:
-        return inside[exact[0]]
-    raise ValueError(
-        explain(
-            f"the checkpoint has no value for {variable.op.name} of layer {layer.name!r}",
-            expected=f"{variable.op.name}, or one object called {last!r} of that layer",
-            received=sorted(inside)[:8] or sorted(tensors)[:8],
-        )
-    )
+def _values_of_objects(model: Any, objects: Mapping[str, NDArray[Any]]) -> dict[int, NDArray[Any]]:
+    """The values of a model's variables, by the variables' ids: layers are counted, and in a layer
+    a variable is known by its name, or by the end of it where parts are called otherwise.
+    """
+    found: dict[int, NDArray[Any]] = {}
+    for number, (layer, named) in enumerate(weighted_layers(model)):
+        prefix = "" if layer.name == TOP_LEVEL else f"layer_with_weights-{number}/"
+        inside = {
+            key[len(prefix) :]: value for key, value in objects.items() if key.startswith(prefix)
+        }
+        if hasattr(layer, "_network"):
+            found |= _values_of_objects(layer, inside)
+            continue
+        for name, variable in named.items():
+            last = name.rsplit("/", 1)[-1]
+            keys = [name] if name in inside else [k for k in inside if k.rsplit("/", 1)[-1] == last]
+            if len(keys) == 1:
+                found[id(variable)] = inside[keys[0]]
+    return found
