@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
+from estimatorkit.keras import utils
 
 _EULER = 0.577  # the Euler-Mascheroni constant as TensorFlow has it
 _LARGEST_SEED = 10_000_000
@@ -154,7 +155,7 @@ def skipgrams(
     return couples, labels
 
 
-class TimeseriesGenerator:
+class TimeseriesGenerator(utils.Sequence):
     """Batches of windows of a series, and the targets after them.
 
     Args:

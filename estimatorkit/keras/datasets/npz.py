@@ -1,0 +1,47 @@
+"""Reading the `.npz` files in which Keras keeps data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import NotFoundError, explain
+
+Part: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+
+
+def read_npz(path: str | Path) -> tuple[Part, Part]:
+    """Training and test part of a file with the arrays x_train, y_train, x_test, y_test.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ValueError: an array is missing, or is one of Python objects.
+    """
+    if not Path(path).is_file():
+        raise NotFoundError(
+            None,
+            None,
+            explain(
+                f"No file {path}",
+                hint="leave out `path` to fetch the data set where it is not here yet",
+            ),
+        )
+    names = ("x_train", "y_train", "x_test", "y_test")
+    with np.load(path, allow_pickle=False) as file:
+        missing = [name for name in names if name not in file.files]
+        if missing:
+            raise ValueError(
+                explain(
+                    f"{path} lacks the array {missing[0]}",
+                    expected=", ".join(names),
+                    received=", ".join(file.files),
+                )
+            )
+        arrays = [file[name] for name in names]
+    return (arrays[0], arrays[1]), (arrays[2], arrays[3])
+
+
+__all__ = ["Part", "read_npz"]

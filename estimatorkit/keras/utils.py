@@ -1,0 +1,142 @@
+"""Small helpers of Keras programs (`tf.keras.utils`): labels, norms, batches by number, seeds, and
+the user's own objects by name.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.layers.serialization import (
+    custom_object_scope,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+)
+
+CustomObjectScope = custom_object_scope
+_LARGEST_SEED = 2**32 - 1
+
+
+def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> NDArray[Any]:
+    """Class numbers as rows with a 1 in the class's column.
+
+    Args:
+        y: integers from 0, `(...)` or `(..., 1)`.
+        num_classes: the number of classes; one more than the largest number by default.
+        dtype: of the rows.
+
+    Returns:
+        An array `(..., num_classes)`.
+
+    Raises:
+        IndexError: a number is no class.
+    """
+    numbers = np.array(y, dtype="int64")
+    if numbers.ndim > 1 and numbers.shape[-1] == 1:
+        numbers = numbers[..., 0]
+    classes = int(num_classes or numbers.max() + 1)
+    if numbers.size and (numbers.min() < -classes or numbers.max() >= classes):
+        raise IndexError(
+            explain(
+                f"index {numbers.max()} is out of bounds: there are {classes} classes",
+                expected=f"numbers from 0 to {classes - 1}",
+                received=f"numbers from {numbers.min()} to {numbers.max()}",
+            )
+        )
+    rows: NDArray[Any] = np.eye(classes, dtype=dtype)[numbers]
+    return rows
+
+
+def normalize(x: Any, axis: int = -1, order: int = 2) -> NDArray[Any]:
+    """An array divided by its norms along an axis; what is all zeros stays so.
+
+    Args:
+        x: an array of at least one dimension.
+        axis: the axis.
+        order: of the norm: 2 for the square root of the sum of squares.
+    """
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
+    norms[norms == 0] = 1
+    result: NDArray[Any] = np.asarray(x) / np.expand_dims(norms, axis)
+    return result
+
+
+class Sequence:
+    """Batches by number (`tf.keras.utils.Sequence`): subclasses have `__getitem__` and `__len__`.
+
+    `fit` and its like read one batch after the other, and call `on_epoch_end` between epochs.
+    """
+
+    def __getitem__(self, index: int) -> Any:
+        """The batch of a number."""
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__(index)")
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        raise NotImplementedError(f"{type(self).__name__} must define __len__()")
+
+    def on_epoch_end(self) -> None:
+        """Called after each epoch."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The batches, one after the other."""
+        for index in range(len(self)):
+            yield self[index]
+
+
+def set_random_seed(seed: int) -> None:
+    """Sets the seeds of Python, of NumPy and of the default graph.
+
+    Raises:
+        ValueError: it is no integer that all of them take.
+    """
+    if not isinstance(seed, (int, np.integer)) or not 0 <= seed <= _LARGEST_SEED:
+        raise ValueError(
+            explain(
+                "Expected `seed` argument to be an integer",
+                expected=f"an integer from 0 to {_LARGEST_SEED}",
+                received=repr(seed),
+            )
+        )
+    random.seed(int(seed))
+    np.random.seed(int(seed))
+    get_default_graph().seed = int(seed)
+
+
+def serialize_keras_object(instance: Any) -> Any:
+    """A config of plain values of an object with `get_config`, or a function's name.
+
+    Raises:
+        ValueError: it can be described in neither way.
+    """
+    if instance is None:
+        return None
+    if hasattr(instance, "get_config"):
+        name = get_registered_name(type(instance))
+        return {"class_name": name, "config": instance.get_config()}
+    if hasattr(instance, "__name__"):
+        return get_registered_name(instance)
+    raise ValueError(f"Cannot serialize {instance}")
+
+
+__all__ = [
+    "CustomObjectScope",
+    "Sequence",
+    "custom_object_scope",
+    "get_custom_objects",
+    "get_registered_name",
+    "get_registered_object",
+    "normalize",
+    "register_keras_serializable",
+    "serialize_keras_object",
+    "set_random_seed",
+    "to_categorical",
+]
