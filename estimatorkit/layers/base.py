@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,30 +21,28 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import GlorotUniform, Zeros
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.ops import array, elementwise
-from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
+from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable
 from estimatorkit.layers.call_record import (
     LayerCall,
     call_scope,
-    current_call,
     learning_phase,
     record_of,
 )
 from estimatorkit.layers.input_spec import InputSpec, check_inputs
-from estimatorkit.layers.policy import AutoCastVariable, Policy, as_policy, autocast
-from estimatorkit.layers.tracking import Tracker
+from estimatorkit.layers.layer_connections import LayerConnections
+from estimatorkit.layers.layer_losses import LayerLosses
+from estimatorkit.layers.layer_weights import LayerWeights
+from estimatorkit.layers.policy import Policy, as_policy, autocast
 
 _MISSING = object()
 _SHAPE_ARGUMENTS = ("input_shape", "batch_input_shape", "batch_size", "input_dim", "input_length")
 
 
-class Layer(Tracker):
+class Layer(LayerWeights, LayerLosses, LayerConnections):
     """A computation with variables of its own (`tf.keras.layers.Layer`).
 
     Subclasses make variables in `build(input_shape)` by `add_weight`, compute in `call(inputs)`,
@@ -176,294 +174,6 @@ class Layer(Tracker):
     def from_config(cls, config: dict[str, Any]) -> Layer:
         """The layer that `get_config` described."""
         return cls(**config)
-
-    # -- variables
-
-    def add_weight(
-        self,
-        name: str | None = None,
-        shape: Any = (),
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        trainable: bool | None = None,
-        constraint: Any = None,
-        partitioner: Any = None,
-        use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        experimental_autocast: bool = True,
-        collections: Sequence[str] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Makes a variable of the layer.
-
-        Args:
-            name: its name within the layer; 'Variable' by default.
-            shape: its shape, known in all dimensions.
-            dtype: the layer's variable dtype by default.
-            initializer: an object, a function of (shape, dtype), or a name; Glorot uniform for
-                floats and zeros for the rest by default (in `tf.layers` the scope's, first).
-            regularizer: a function of the variable giving a loss, see `losses`.
-            trainable: True by default.
-            constraint: a function that optimizers apply to a new value.
-            experimental_autocast: whether a mixed policy casts it where it is read.
-            collections: see `Variable`.
-            partitioner: for layers of `tf.layers` only.
-            use_resource, synchronization, aggregation, kwargs: accepted for TensorFlow's signature.
-
-        Raises:
-            ValueError: the shape is not known.
-        """
-        from estimatorkit.layers import constraints, initializers, regularizers
-
-        wanted = as_dtype(dtype or self._policy.variable_dtype)
-        static = as_shape(tuple(shape) if isinstance(shape, list) else shape)
-        if not static.is_fully_defined():
-            raise ValueError(
-                explain(
-                    f"Shape of a new variable ({self.name}/{name}) must be fully defined",
-                    received=str(static),
-                    hint="give the inputs known dimensions, all but the batch",
-                )
-            )
-        variable = self._make_variable(
-            name or "Variable",
-            static,
-            wanted,
-            initializers.get(initializer),
-            trainable is None or trainable,
-            regularizers.get(regularizer),
-            constraints.get(constraint),
-            mixed=self._policy.is_mixed and experimental_autocast and wanted.is_floating,
-            collections=collections,
-            partitioner=partitioner,
-        )
-        self._weights.append(variable)
-        if trainable is not None and not trainable:
-            self._frozen.append(variable)
-        return variable
-
-    add_variable = add_weight
-
-    def _make_variable(
-        self,
-        name: str,
-        shape: TensorShape,
-        dtype: Any,
-        initializer: Any,
-        trainable: bool,
-        regularizer: Any,
-        constraint: Any,
-        mixed: bool,
-        collections: Sequence[str] | None,
-        partitioner: Any,
-    ) -> Any:
-        """A new variable under the layer's name; `scoped` layers look theirs up."""
-        if initializer is None:
-            initializer = GlorotUniform() if dtype.is_floating else Zeros()
-        kind = AutoCastVariable if mixed else Variable
-        graph = get_default_graph()
-        scope = graph.get_name_scope()
-        full_name = f"{scope}/{name}" if scope else name
-        if self._names_before:
-            full_name = self._names_before.pop(0)
-        with graph.outermost.name_scope(None):
-            variable = kind(
-                lambda: initializer(shape.as_list(), dtype=dtype),
-                trainable=trainable,
-                name=full_name,
-                dtype=dtype,
-                constraint=constraint,
-                collections=collections,
-            )
-        if regularizer is not None:
-            self._regularized.append((variable, regularizer))
-        return variable
-
-    def _own_weights(self) -> list[Any]:
-        """The variables that were made by `add_weight` or are attributes."""
-        return _unique([*self._weights, *self._attribute_variables()])
-
-    @property
-    def weights(self) -> list[Any]:
-        """The variables, those that can be trained first."""
-        return self.trainable_weights + self.non_trainable_weights
-
-    variables = weights
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """The variables that optimizers change."""
-        if not self._trainable:
-            return []
-        frozen = set(self._frozen)
-        own = [each for each in self._own_weights() if each not in frozen and each.trainable]
-        return _unique(own + [w for each in self._parts() for w in each.trainable_weights])
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """The variables that optimizers leave alone."""
-        frozen = set(self._frozen)
-        own = [
-            each
-            for each in self._own_weights()
-            if each in frozen or not self._trainable or not each.trainable
-        ]
-        if not self._trainable:
-            return _unique(own + [w for each in self._parts() for w in each.weights])
-        return _unique(own + [w for each in self._parts() for w in each.non_trainable_weights])
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """`trainable_weights`."""
-        return self.trainable_weights
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        """`non_trainable_weights`."""
-        return self.non_trainable_weights
-
-    @property
-    def trainable(self) -> bool:
-        """Whether optimizers change its variables; setting it sets that of all its layers."""
-        return self._trainable
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        self._trainable = bool(value)
-        for each in self._parts():
-            each.trainable = value
-
-    def get_weights(self) -> list[Any]:
-        """The variables' values as arrays, in the order of `weights`."""
-        from estimatorkit.layers.sessions import values_of
-
-        return values_of(self.weights)
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets the variables' values.
-
-        Args:
-            weights: arrays in the order and shapes of `weights`.
-
-        Raises:
-            ValueError: there are more or fewer of them, or a shape is another.
-        """
-        from estimatorkit.layers.sessions import set_values
-
-        expected = self.weights
-        if len(expected) != len(weights):
-            raise ValueError(
-                explain(
-                    f'You called `set_weights(weights)` on layer "{self.name}" with a weight list '
-                    f"of length {len(weights)}, but the layer was expecting {len(expected)} "
-                    "weights",
-                    expected=", ".join(f"{each.op.name} {each.shape}" for each in expected),
-                )
-            )
-        for variable, value in zip(expected, weights, strict=True):
-            if not variable.shape.is_compatible_with(np.shape(value)):
-                raise ValueError(
-                    f"Layer weight shape {variable.shape} not compatible with provided weight "
-                    f"shape {np.shape(value)} ({variable.op.name})."
-                )
-        set_values(list(zip(expected, weights, strict=True)))
-
-    def count_params(self) -> int:
-        """The number of elements of all variables.
-
-        Raises:
-            ValueError: the layer is not built.
-        """
-        if not self.built:
-            raise ValueError(
-                f"You tried to call `count_params` on layer {self.name}, but the layer isn't "
-                f"built. You can build it manually via: `{self.name}.build(batch_input_shape)`."
-            )
-        return sum(int(np.prod(each.shape.as_list())) for each in self.weights)
-
-    # -- losses, updates, metrics
-
-    @property
-    def losses(self) -> list[Tensor]:
-        """The losses of the layer and its parts in the default graph: one for each regularized
-        variable, and those that calls have added.
-        """
-        graph = get_default_graph().outermost
-        if self._trainable and graph not in self._regularization:
-            self._regularization[graph] = [
-                regularizer(variable)
-                for variable, regularizer in self._regularized
-                if variable is None or variable.graph is graph
-            ]
-        own = list(self._regularization.get(graph, ())) if self._trainable else []
-        own += [loss for loss in self._made_losses if loss.graph.outermost is graph]
-        return own + [loss for each in self._parts() for loss in each.losses]
-
-    @property
-    def updates(self) -> list[Any]:
-        """Operations that a training step must run: those of moving averages."""
-        graph = get_default_graph().outermost
-        own = [each for each in self._made_updates if each.graph.outermost is graph]
-        return own + [update for each in self._parts() for update in each.updates]
-
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses that `fit` adds to the model's.
-
-        Args:
-            losses: a scalar tensor, a function without arguments giving one, or a list of them.
-            inputs: accepted for TensorFlow's signature.
-        """
-        for loss in flatten(losses):
-            if callable(loss):
-                self._regularized.append((None, functools.partial(_called, loss)))
-                continue
-            tensor = convert_to_tensor(loss)
-            self._made_losses.append(tensor)
-            scope = current_call()
-            if scope is not None:
-                scope.losses.append(tensor)
-
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds operations that a training step must run; they are in UPDATE_OPS too.
-
-        Args:
-            updates: operations or tensors, or functions giving them.
-            inputs: accepted for TensorFlow's signature.
-        """
-        for update in flatten(updates):
-            made = update() if callable(update) else update
-            self._made_updates.append(made)
-            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
-            scope = current_call()
-            if scope is not None:
-                scope.updates.append(made)
-
-    def add_metric(self, value: Any, name: str | None = None, **kwargs: Any) -> None:
-        """Adds a tensor whose mean over the batches is shown by `fit` and `evaluate`.
-
-        Args:
-            value: a tensor.
-            name: what it is called.
-            kwargs: accepted for TensorFlow's signature.
-
-        Raises:
-            ValueError: there is no name.
-        """
-        if name is None:
-            raise ValueError("Please provide a name for your metric like `add_metric(x, name=...)`")
-        scope = current_call()
-        if scope is not None:
-            scope.metrics.append((name, convert_to_tensor(value)))
-
-    def get_updates_for(self, inputs: Any) -> list[Any]:
-        """`updates`; accepted for TensorFlow's signature."""
-        return self.updates
-
-    def get_losses_for(self, inputs: Any) -> list[Any]:
-        """`losses`; accepted for TensorFlow's signature."""
-        return self.losses
 
     # -- calling
 
@@ -680,51 +390,6 @@ class Layer(Tracker):
         """False: calls are graphs."""
         return False
 
-    @property
-    def input(self) -> Any:
-        """The inputs of the only call.
-
-        Raises:
-            AttributeError: the layer was never called, or several times.
-        """
-        call = self._only_call("input")
-        return call.args[0] if call.args else next(iter(call.kwargs.values()))
-
-    @property
-    def output(self) -> Any:
-        """The outputs of the only call; errors as for `input`."""
-        return self._only_call("output").outputs
-
-    @property
-    def input_shape(self) -> Any:
-        """The shape of `input` as a tuple."""
-        return map_structure(lambda tensor: _as_tuple(tensor.shape), self.input)
-
-    @property
-    def output_shape(self) -> Any:
-        """The shape of `output` as a tuple."""
-        return map_structure(lambda tensor: _as_tuple(tensor.shape), self.output)
-
-    def _only_call(self, what: str) -> LayerCall:
-        if not self._calls:
-            raise AttributeError(f"Layer {self.name} has never been called and thus has no {what}.")
-        if len({id(call) for call in self._calls}) > 1 and what:
-            shapes = {str(map_structure(lambda t: t.shape, call.outputs)) for call in self._calls}
-            if len(shapes) > 1:
-                raise AttributeError(
-                    f"The layer {self.name} has multiple calls with different shapes: "
-                    f"the {what} is ill-defined. Use `get_{what}_at(node_index)` instead."
-                )
-        return self._calls[0]
-
-    def get_input_at(self, node_index: int) -> Any:
-        """The inputs of a call, by its number."""
-        return self._calls[node_index].args[0]
-
-    def get_output_at(self, node_index: int) -> Any:
-        """The outputs of a call, by its number."""
-        return self._calls[node_index].outputs
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name!r}>"
 
@@ -783,10 +448,6 @@ def unbuilt(layer: Layer) -> Iterator[None]:
             object.__setattr__(each, "__dict__", state)
 
 
-def _called(loss: Callable[[], Any], _: Any) -> Any:
-    return loss()
-
-
 def _copy(value: Any) -> Any:
     return value.copy() if type(value) in (list, dict) else value
 
@@ -836,14 +497,6 @@ def _as_shapes(shape: Any) -> Any:
     if all(each is None or isinstance(each, (int, np.integer)) for each in shape):
         return TensorShape(shape)
     return [_as_shapes(each) for each in shape]
-
-
-def _as_tuple(shape: TensorShape) -> Any:
-    return None if shape.dims is None else tuple(shape.dims)
-
-
-def _unique(items: Sequence[Any]) -> list[Any]:
-    return list({id(each): each for each in items}.values())
 
 
 __all__ = ["InputSpec", "Layer", "mask_of", "snake_case", "unbuilt"]
