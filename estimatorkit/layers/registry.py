@@ -55,6 +55,7 @@ PLACES: dict[str, str] = {
         "Activation ELU Identity Lambda LeakyReLU Masking PReLU ReLU Softmax ThresholdedReLU",
     ),
     **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
+    **_places("preprocessing", "CategoryEncoding Discretization Hashing Normalization Rescaling"),
     **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
     **_places("recurrent", "RNN"),
     **_places("recurrent_base", "AbstractRNNCell StackedRNNCells"),

@@ -208,6 +208,20 @@ _TABLE: dict[str, list[LayerCase]] = {
         case("Dot", (2, 4, 3), (2, 3, 2), axes=(2, 1)),
         case("Dot", (2, 4, 3), (2, 4), axes=1),
     ],
+    "preprocessing": [
+        case("Rescaling", (2, 3), scale=0.5, offset=-1.0),
+        case("Normalization", (3, 4), mean=[0.1, 0.2, 0.3, 0.4], variance=[0.5, 1.0, 2.0, 0.0]),
+        case("Normalization", _STEPS, axis=None, mean=0.5, variance=4.0, invert=True),
+        case("Normalization", _STEPS, axis=1),
+        case("Discretization", (2, 5), bin_boundaries=[-0.5, 0.0, 0.5]),
+        case("Discretization", (5, 1), bin_boundaries=[-0.5, 0.5], output_mode="one_hot"),
+        case("CategoryEncoding", (2, 3), integers=4, num_tokens=4),
+        case("CategoryEncoding", (5,), integers=4, num_tokens=4, output_mode="one_hot"),
+        case("CategoryEncoding", (2, 3), integers=4, num_tokens=4, output_mode="count"),
+        case("Hashing", (2, 3), integers=100, num_bins=7),
+        case("Hashing", (2, 3), integers=100, num_bins=7, salt=[3, 4], output_mode="multi_hot"),
+        case("Hashing", (2, 3), integers=100, num_bins=7, mask_value=4),
+    ],
     "attention": [
         case("Attention", (2, 3, 4), (2, 5, 4)),
         case("Attention", (2, 3, 4), (2, 5, 2), (2, 5, 4), use_scale=True),
@@ -311,11 +325,14 @@ def observe(
             outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
             for number, weight in enumerate(layer.weights):
                 value = weight_value(weight.name, weight.shape.as_list(), number)
-                assigns.append(tf.assign(weight, value))
+                assigns.append(tf.assign(weight, tf.cast(value, weight.dtype)))
             trained = list(layer.trainable_weights)
             sources = trained + [each for each in tensors if each.dtype.is_floating]
             total = tf.add_n(
-                [tf.reduce_sum(each * wave(_sizes(each, one), 0.5, 1.3)) for each in outputs]
+                [
+                    tf.reduce_sum(tf.cast(each, "float32") * wave(_sizes(each, one), 0.5, 1.3))
+                    for each in outputs
+                ]
             )
             slopes = tf.gradients(total, sources)
             slopes = [None if each is None else tf.convert_to_tensor(each) for each in slopes]

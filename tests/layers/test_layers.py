@@ -264,7 +264,25 @@ def test_losses_of_weights_and_activities_are_the_layers() -> None:
     np.testing.assert_allclose(sorted(losses), sorted([0.5 * 8, 0.01 * (16 * 16) / 4]), rtol=1e-6)
 
 
+def test_normalization_adapts_to_data_in_parts() -> None:
+    rows = np.random.RandomState(0).randn(20, 3).astype(np.float32) * [1.0, 10.0, 100.0] + 5.0
+    whole, parts = layers.Normalization(), layers.Normalization()
+    whole.adapt(rows)
+    parts.adapt(iter([rows[:3], rows[3:15], rows[15:]]))
+    for layer in (whole, parts):
+        mean, variance, count = layer.get_weights()
+        np.testing.assert_allclose(mean, rows.mean(0), rtol=1e-5)
+        np.testing.assert_allclose(variance, rows.var(0), rtol=1e-5)
+        assert count == 20
+    with pytest.raises(ValueError, match="was given a mean"):
+        layers.Normalization(mean=1.0, variance=1.0).adapt(rows)
+
+
 REFUSED: dict[str, tuple[Any, str]] = {
+    "boundaries": (lambda: layers.Discretization(num_bins=3), "needs bin_boundaries"),
+    "mode": (lambda: layers.CategoryEncoding(3, "int"), "Unknown value for `output_mode`"),
+    "sparse": (lambda: layers.Hashing(3, sparse=True), "outputs are dense"),
+    "bins": (lambda: layers.Hashing(0), "non-positive"),
     "padding": (lambda: layers.Conv2D(2, 3, padding="causal"), "padding"),
     "window": (lambda: layers.Conv2D(2, (3, 3, 3)), "kernel_size.*tuple of 2 integers"),
     "strides": (lambda: layers.MaxPooling2D(2, 0), "strides.*tuple of 2 integers"),
