@@ -151,6 +151,7 @@ class CallbackList:
         self.callbacks: list[Any] = [] if callbacks is None else flatten(callbacks)
         self.model: Any = None
         self.params: dict[str, Any] = {}
+        self._last_logs: dict[str, Any] = {}
         if add_progbar and not any(isinstance(each, ProgbarLogger) for each in self.callbacks):
             self.append(ProgbarLogger(count_mode="steps"))
         if add_history and not any(isinstance(each, History) for each in self.callbacks):
@@ -229,7 +230,8 @@ class CallbackList:
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Calls this hook of each, with one dict."""
-        self._call("on_epoch_end", epoch, _dict(logs))
+        self._last_logs = _dict(logs)
+        self._call("on_epoch_end", epoch, self._last_logs)
 
     def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Calls this hook of each."""
@@ -260,8 +262,8 @@ class CallbackList:
         self._call("on_train_begin", _dict(logs))
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Calls this hook of each."""
-        self._call("on_train_end", _dict(logs))
+        """Calls this hook of each, with the logs of the last epoch."""
+        self._call("on_train_end", self._last_logs if logs is None else logs)
 
     def on_test_begin(self, logs: Logs = None) -> None:
         """Calls this hook of each."""

@@ -153,7 +153,8 @@ def read_model(path: Path) -> Contents:
         optimizer: list[NDArray[Any]] = []
         if "training_config" in file.attrs:
             given = json.loads(_text(file.attrs["training_config"]))
-            compiled = {**given, "optimizer": given.pop("optimizer_config")}
+            optimizer_config = given.pop("optimizer_config")
+            compiled = {**given, "optimizer": optimizer_config}
             if "optimizer_weights" in file:
                 group = _group(file, "optimizer_weights")
                 names = _texts(group, "weight_names")
