@@ -147,7 +147,17 @@ MODULES: dict[str, Table] = {
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
         for top in ("", "python.", "contrib.")
-        for name in ("layers", "losses", "metrics")
+        for name in (
+            *("datasets", "datasets.fashion_mnist", "datasets.mnist", "losses", "metrics"),
+            *("preprocessing", "preprocessing.sequence", "preprocessing.text", "utils"),
+        )
+    },
+    **{
+        f"{top}keras.layers": Table(
+            behind=("estimatorkit.keras.layers",),
+            names=names("estimatorkit.layers.recurrent_v1", "GRU", "GRUCell", "LSTM", "LSTMCell"),
+        )
+        for top in ("", "python.", "contrib.")
     },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.layers.{name}",))

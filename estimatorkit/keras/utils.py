@@ -20,6 +20,7 @@ from estimatorkit.layers.serialization import (
     get_registered_object,
     register_keras_serializable,
 )
+from estimatorkit.lazy import listing
 
 CustomObjectScope = custom_object_scope
 _LARGEST_SEED = 2**32 - 1
@@ -140,3 +141,4 @@ __all__ = [
     "set_random_seed",
     "to_categorical",
 ]
+__dir__ = listing(__name__)

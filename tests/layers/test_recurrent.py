@@ -248,3 +248,10 @@ def test_errors() -> None:
     layer(x)
     with pytest.raises(ValueError, match="expected shape="):
         layer(tf.zeros([2, 3, 4]))
+
+
+def test_names_of_compat_v1_have_its_defaults() -> None:
+    assert tf.keras.layers.GRU is recurrent_v1.GRU
+    assert tf.keras.layers.LSTMCell is recurrent_v1.LSTMCell
+    assert tf.keras.layers.Bidirectional is layers.Bidirectional
+    assert tf.keras.layers.CuDNNGRU is layers.CuDNNGRU

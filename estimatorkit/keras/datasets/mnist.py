@@ -6,6 +6,7 @@ from pathlib import Path
 
 from estimatorkit.data.datasets import mnist
 from estimatorkit.keras.datasets.npz import Part, read_npz
+from estimatorkit.lazy import listing
 
 
 def load_data(path: str | Path | None = None) -> tuple[Part, Part]:
@@ -26,3 +27,4 @@ def load_data(path: str | Path | None = None) -> tuple[Part, Part]:
 
 
 __all__ = ["load_data"]
+__dir__ = listing(__name__)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.keras import utils
+from estimatorkit.lazy import listing
 
 _EULER = 0.577  # the Euler-Mascheroni constant as TensorFlow has it
 _LARGEST_SEED = 10_000_000
@@ -244,3 +245,4 @@ class TimeseriesGenerator(utils.Sequence):
 
 
 __all__ = ["TimeseriesGenerator", "make_sampling_table", "pad_sequences", "skipgrams"]
+__dir__ = listing(__name__)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
+from estimatorkit.lazy import listing
 
 FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 _MODES = ("binary", "count", "tfidf", "freq")
@@ -262,3 +263,4 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
 __all__ = [
     *("Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"),
 ]
+__dir__ = listing(__name__)
