@@ -15,6 +15,7 @@ from estimatorkit.core.initializers import (
     VarianceScaling,
     Zeros,
 )
+from estimatorkit.core.initializers import Initializer as Initializer
 from estimatorkit.core.initializers import he_normal as _he_normal
 from estimatorkit.core.initializers import he_uniform as _he_uniform
 from estimatorkit.core.initializers import lecun_normal as _lecun_normal
