@@ -164,7 +164,11 @@ MODULES: dict[str, Table] = {
         for top in ("", "python.", "contrib.")
         for name in ("activations", "constraints", "initializers", "regularizers")
     },
-    "keras.models": Table(),
+    **{
+        f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
+        for top in ("", "python.", "contrib.")
+        for name in ("backend", "callbacks", "models")
+    },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
         for top in ("", "python.", "contrib.")
@@ -199,7 +203,6 @@ MODULES: dict[str, Table] = {
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
     "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
     "python.training.adam": Table(behind=("estimatorkit.train",)),
-    "keras.backend": Table(),
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "contrib.framework": Table(
