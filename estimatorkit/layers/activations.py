@@ -8,6 +8,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.ops import elementwise, nn
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
 
 
 def linear(x: Any) -> Any:
@@ -164,3 +165,4 @@ __all__ = [
     *("deserialize", "elu", "exponential", "gelu", "get", "hard_sigmoid", "linear", "mish"),
     *("relu", "selu", "serialize", "sigmoid", "softmax", "softplus", "softsign", "swish", "tanh"),
 ]
+__dir__ = listing(__name__)

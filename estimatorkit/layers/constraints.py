@@ -9,6 +9,7 @@ from typing import Any
 from estimatorkit.core.ops import array, elementwise, joining, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
 
 _EPSILON = 1e-7
 
@@ -150,3 +151,4 @@ __all__ = [
     *("deserialize", "get", "max_norm", "min_max_norm", "non_neg", "radial_constraint"),
     *("serialize", "unit_norm"),
 ]
+__dir__ = listing(__name__)

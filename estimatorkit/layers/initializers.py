@@ -21,6 +21,7 @@ from estimatorkit.core.initializers import he_uniform as _he_uniform
 from estimatorkit.core.initializers import lecun_normal as _lecun_normal
 from estimatorkit.core.initializers import lecun_uniform as _lecun_uniform
 from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
 
 glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
 he_normal = HeNormal = _he_normal
@@ -82,3 +83,4 @@ __all__ = [
     *("lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal"),
     *("random_uniform", "serialize", "truncated_normal", "uniform", "zeros"),
 ]
+__dir__ = listing(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
 
 
 class Regularizer:
@@ -90,3 +91,4 @@ get, serialize, deserialize = registry.get, registry.serialize, registry.deseria
 __all__ = [
     *("L1", "L1L2", "L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"),
 ]
+__dir__ = listing(__name__)
