@@ -98,7 +98,7 @@ class Estimator:
 
     def _check_not_overridden(self) -> None:
         members = {name for name in vars(Estimator) if not name.startswith("_")}
-        members -= {"model_fn"}
+        members -= {"model_fn", "summary"}
         overridden = sorted(
             name
             for kind in type(self).__mro__
@@ -628,6 +628,23 @@ class Estimator:
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         return spec
+
+    # -- for people
+
+    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+        """Prints what the newest checkpoint holds: layers, shapes, counts, columns, optimizers.
+
+        Args:
+            print_fn: takes each line.
+        """
+        from estimatorkit.estimator import description
+
+        description.summary(self, print_fn)
+
+    def _repr_html_(self) -> str:
+        from estimatorkit.estimator import description
+
+        return description.estimator_html(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model_dir={self.model_dir!r})"

@@ -1,0 +1,39 @@
+"""Tables in HTML, for notebooks and reports; every text in them is escaped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d*)?|\.\d+|inf|nan)(e[-+]?\d+)?( ?%)?")
+
+
+def html_table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], caption: str | None = None
+) -> str:
+    """A table in HTML, everything escaped; what reads as a number is aligned to the right.
+
+    Args:
+        head: the columns' names; empty for none.
+        rows: the cells.
+        caption: what stands above it.
+    """
+    parts = ["<table>"]
+    if caption:
+        parts.append(f"<caption>{escape(caption)}</caption>")
+    if head:
+        cells = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
+        parts.append(f"<thead><tr>{cells}</tr></thead>")
+    parts.append("<tbody>")
+    for row in rows:
+        parts.append("<tr>" + "".join(_cell(str(cell)) for cell in row) + "</tr>")
+    return "\n".join([*parts, "</tbody></table>"])
+
+
+def _cell(text: str) -> str:
+    style = ' style="text-align: right"' if _NUMBER.fullmatch(text) else ""
+    return f"<td{style}>{escape(text)}</td>"
+
+
+__all__ = ["html_table"]

@@ -1,0 +1,602 @@
+"""Estimators in scikit-learn's form: `fit`, `predict`, `score`; for pipelines and searches.
+
+`SKClassifier` and `SKRegressor` wrap any estimator, by name or as a function that makes one;
+`SKDNNClassifier`, `SKLinearRegressor` and the other `SK<name>` are those of the premade ones.
+(This is no module of TensorFlow; `SKCompat` of its early versions was less.)
+
+A fitted wrapper owns a model folder, temporary unless `model_dir` is given, which is removed when
+the wrapper is collected. A copy (`copy.deepcopy`, or by joblib to another process) carries the
+parameters, what was learnt of the table, and the checkpoint's arrays; it writes these into a
+temporary folder of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from estimatorkit import feature_columns as inference
+from estimatorkit._sklearn_base import Classes, Numbers, Parameters, is_frame, probabilities, quiet
+from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.frames import as_columns
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
+
+ARRAY = "x"
+"""The key of the feature that an array is: float32 `(rows, features)`."""
+
+WEIGHT = "sample_weight"
+"""The key of the feature with the weights of rows."""
+
+_CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
+    "BaselineClassifier": baseline.BaselineClassifier,
+    "DNNClassifier": dnn.DNNClassifier,
+    "DNNLinearCombinedClassifier": dnn_linear_combined.DNNLinearCombinedClassifier,
+    "LinearClassifier": linear.LinearClassifier,
+}
+_REGRESSORS: dict[str, Callable[..., Estimator]] = {
+    "BaselineRegressor": baseline.BaselineRegressor,
+    "DNNLinearCombinedRegressor": dnn_linear_combined.DNNLinearCombinedRegressor,
+    "DNNRegressor": dnn.DNNRegressor,
+    "LinearRegressor": linear.LinearRegressor,
+}
+_HIDDEN_UNITS = {"hidden_units": (64, 32), "dnn_hidden_units": (64, 32)}
+_OFFERED = (
+    *("columns", "feature_columns", "linear_feature_columns", "dnn_feature_columns"),
+    *("n_classes", "label_dimension", "label_vocabulary", "weight_column", "model_dir", "config"),
+)
+# All predictions are made in batches of this many rows, the last one filled up: one compilation,
+# and a row's prediction does not depend on how many others there are, to the last bit.
+_ROWS = 256
+
+
+class _Model:
+    """A trained model in its folder; the folder goes with it where it is temporary."""
+
+    def __init__(self, estimator: Estimator, temporary: bool) -> None:
+        self.estimator = estimator
+        self.checkpoint: str | None = None
+        self._predictor: Any = None
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, estimator.model_dir, True)
+
+    def trained(self, checkpoint: str | None) -> None:
+        """Goes on with a checkpoint."""
+        self.checkpoint, self._predictor = checkpoint, None
+
+    def predict(self, features: Mapping[str, NDArray[Any]], key: str) -> NDArray[Any]:
+        """The predictions of one key, `(rows, ...)`."""
+        if self._predictor is None:
+            self._predictor = self.estimator.as_predictor(self.checkpoint, [key])
+        rows = len(next(iter(features.values())))
+        found = []
+        for start in range(0, rows, _ROWS):
+            places = np.minimum(np.arange(start, start + _ROWS), rows - 1)
+            batch = self._predictor.batch({name: each[places] for name, each in features.items()})
+            found.append(batch[key][: rows - start])
+        return np.concatenate(found)
+
+
+class _Wrapper(Parameters):
+    """The base of `SKClassifier` and `SKRegressor`."""
+
+    estimator: Any
+    _known: dict[str, Callable[..., Estimator]]
+    _model: _Model
+
+    def _set(
+        self,
+        feature_columns: Any = None,
+        epochs: int = 30,
+        steps: int | None = None,
+        batch_size: int = 32,
+        validation_fraction: float = 0.0,
+        patience: int | None = None,
+        standardize: bool = True,
+        model_dir: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self.feature_columns = feature_columns
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.standardize = standardize
+        self.model_dir = model_dir
+        self.random_state = random_state
+        self.verbose = verbose
+        for name, value in arguments.items():
+            setattr(self, name, value)
+
+    # -- the estimator inside
+
+    @property
+    def estimator_(self) -> Estimator:
+        """The estimator that was trained."""
+        check_is_fitted(self)
+        return self._model.estimator
+
+    @property
+    def model_dir_(self) -> str:
+        """The folder of the model."""
+        return self.estimator_.model_dir
+
+    def _maker(self) -> Callable[..., Estimator]:
+        if callable(self.estimator):
+            made: Callable[..., Estimator] = self.estimator
+            return made
+        if self.estimator not in self._known:
+            raise ValueError(
+                explain(
+                    f"{type(self).__name__} knows no estimator {self.estimator!r}",
+                    expected=f"one of {sorted(self._known)}, or a function that makes one",
+                    received=repr(self.estimator),
+                    hint=did_you_mean(str(self.estimator), self._known),
+                )
+            )
+        return self._known[self.estimator]
+
+    def _more_parameters(self) -> set[str]:
+        return set(inspect.signature(self._maker()).parameters) - set(_OFFERED)
+
+    def _arguments(self) -> dict[str, Any]:
+        own = {*inspect.signature(_Wrapper._set).parameters, "estimator"}
+        return {name: value for name, value in self.get_params().items() if name not in own}
+
+    def _made(self, model_dir: str, seed: int) -> Estimator:
+        """Makes the estimator for what `fit` saw."""
+        maker = self._maker()
+        taken = inspect.signature(maker).parameters
+        config = RunConfig(
+            model_dir=model_dir,
+            tf_random_seed=seed,
+            save_summary_steps=None,
+            save_checkpoints_steps=2**31,  # the first step and the last are saved
+            keep_checkpoint_max=(self.patience or 0) + 2,
+            log_step_count_steps=100 if self.verbose else None,
+        )
+        linear_only = getattr(maker, "__name__", "").startswith("Linear")
+        offered = {
+            "columns": self.columns_,
+            "feature_columns": self._wide if linear_only else self.columns_,
+            "linear_feature_columns": self._wide,
+            "dnn_feature_columns": self.columns_,
+            "weight_column": WEIGHT,
+            "config": config,
+            **self._label_arguments(),
+        }
+        arguments = {name: value for name, value in _HIDDEN_UNITS.items() if name in taken}
+        arguments |= {name: value for name, value in offered.items() if name in taken}
+        for name, value in self._arguments().items():
+            if name not in taken and not _takes_any(maker):
+                raise ValueError(
+                    explain(
+                        f"{type(self).__name__} got the parameter {name!r}, which neither it nor "
+                        f"{getattr(maker, '__name__', maker)} takes",
+                        expected=f"one of {sorted({*self.get_params(), *taken} - {name})}",
+                        received=f"{name}={value!r}"[:200],
+                        hint=did_you_mean(name, taken),
+                    )
+                )
+            arguments[name] = copy.copy(value)
+        return maker(**arguments)
+
+    def _label_arguments(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    # -- data
+
+    def _learn_columns(self, table: Any) -> None:
+        """Chooses columns for a table, and how it is made features of."""
+        self._inferred: Any = None
+        self._center, self._scale = np.float64(0), np.float64(1)
+        if self.feature_columns is not None:
+            self.columns_ = self._wide = tuple(self.feature_columns)
+        elif is_frame(table):
+            self._inferred = inference.infer(table)
+            self.columns_, self._wide = self._inferred.columns, self._inferred.wide
+        else:
+            self.columns_ = self._wide = (numeric_column(ARRAY, (table.shape[1],)),)
+            if self.standardize:
+                self._center, deviation = table.mean(axis=0), table.std(axis=0)
+                self._scale = np.where(deviation > 0, deviation, 1.0)
+
+    def _features(self, table: Any) -> dict[str, NDArray[Any]]:
+        if self._inferred is not None:
+            table = self._inferred.prepare(table)
+        if not is_frame(table):
+            return {ARRAY: ((table - self._center) / self._scale).astype(np.float32)}
+        columns = as_columns(table)
+        return {str(name): np.asarray(column) for name, column in columns.items()}
+
+    def _fed_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
+        return labels
+
+    def _opened(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+        """Table, labels and weights, checked."""
+        table = self._table(X, reset=reset)
+        labels = self._labels(y, reset=reset, classes=classes)  # type: ignore[attr-defined]
+        if len(labels) != len(table):
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: "
+                f"{[len(table), len(labels)]}"
+            )
+        if sample_weight is not None and "weight_column" not in _parameters(self._maker()):
+            raise ValueError(
+                explain(
+                    "the estimator takes no sample_weight",
+                    expected="a function with the argument weight_column",
+                    received=repr(self.estimator),
+                )
+            )
+        return table, labels, self._weights(sample_weight, labels)
+
+    # -- training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Trains a new model.
+
+        Args:
+            X: an array `(rows, features)` of numbers, or a DataFrame, whose columns may be words,
+                dates and numbers with missing values (see `feature_columns.infer`).
+            y: the labels, `(rows,)`; of regressors also `(rows, labels)`.
+            sample_weight: `(rows,)`, weights of rows in the loss; 1 by default.
+
+        Returns:
+            The wrapper.
+
+        Raises:
+            ValueError: a parameter or the data do not fit.
+            TypeError: `X` is sparse.
+        """
+        self._check_settings()
+        table, labels, weights = self._opened(X, y, sample_weight, reset=True)
+        kept = self._validation(table, labels, weights)
+        table, labels, weights = kept[0]
+        self._begin(table)
+        self._train(table, labels, weights, self.epochs, kept[1])
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
+        """Trains on: one epoch over these rows (or `steps` steps).
+
+        Args:
+            X, y, sample_weight: as for `fit`. Columns are chosen from the first rows that come.
+            classes: all classes that will come; in the first call only.
+
+        Returns:
+            The wrapper.
+        """
+        self._check_settings()
+        first = not hasattr(self, "_model")
+        table, labels, weights = self._opened(X, y, sample_weight, reset=first, classes=classes)
+        if first:
+            self._begin(table)
+        self._train(table, labels, weights, 1, None)
+        return self
+
+    def _check_settings(self) -> None:
+        for name in ("epochs", "batch_size", "steps", "patience"):
+            value = getattr(self, name)
+            optional = name in ("steps", "patience")
+            if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
+                raise ValueError(
+                    explain(f"{name} is no positive int", expected=">= 1", received=repr(value))
+                )
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(
+                explain(
+                    "validation_fraction is no fraction",
+                    expected="0 <= validation_fraction < 1",
+                    received=repr(self.validation_fraction),
+                )
+            )
+        if self.patience is not None and (self.validation_fraction == 0 or self.steps is not None):
+            raise ValueError(
+                explain(
+                    "patience counts epochs without a smaller loss on rows that are set aside",
+                    expected="validation_fraction > 0, and no steps",
+                    received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
+                )
+            )
+
+    def _begin(self, table: Any) -> None:
+        """A new model, in a folder of its own."""
+        self._learn_columns(table)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._model = self._new_model()
+        self.history_: list[dict[str, float]] = []
+
+    def _new_model(self) -> _Model:
+        if self.model_dir is not None:
+            os.makedirs(self.model_dir, exist_ok=True)
+        folder = tempfile.mkdtemp(
+            prefix="estimatorkit-" if self.model_dir is None else "fit-", dir=self.model_dir
+        )
+        return _Model(self._made(folder, self._seed), temporary=self.model_dir is None)
+
+    def _validation(self, *arrays: Any) -> tuple[Any, Any]:
+        if not self.validation_fraction:
+            return arrays, None
+        split = train_test_split(
+            *arrays,
+            test_size=self.validation_fraction,
+            random_state=check_random_state(self.random_state).randint(2**31 - 1),
+            stratify=arrays[1] if isinstance(self, Classes) else None,
+        )
+        return split[::2], split[1::2]
+
+    def _dataset(self, table: Any, labels: NDArray[Any], weights: NDArray[Any]) -> Dataset:
+        features = self._features(table)
+        if "weight_column" in _parameters(self._maker()):
+            features[WEIGHT] = weights
+        return Dataset.from_tensor_slices((features, self._fed_labels(labels)))
+
+    def _train(
+        self,
+        table: Any,
+        labels: NDArray[Any],
+        weights: NDArray[Any],
+        epochs: int,
+        validation: Any,
+    ) -> None:
+        rows, model = len(labels), self._model
+        data = self._dataset(table, labels, weights)
+        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self.batch_size)
+        steps = self.steps or math.ceil(rows * epochs / self.batch_size)
+        with quiet(not self.verbose):
+            if validation is None:
+                model.estimator.train(lambda: shuffled, steps=steps)
+                model.trained(model.estimator.latest_checkpoint())
+            else:
+                held_out = self._dataset(*validation).batch(_ROWS)
+                self._train_and_watch(shuffled, held_out, steps, epochs)
+        self.n_steps_ = int(model.estimator.get_variable_value("global_step"))
+
+    def _train_and_watch(self, data: Dataset, held_out: Dataset, steps: int, epochs: int) -> None:
+        """Trains epoch by epoch; the model of the epoch with the smallest loss stays."""
+        estimator, best = self._model.estimator, math.inf
+        rounds = 1 if self.steps else epochs
+        for number in range(1, rounds + 1):
+            estimator.train(lambda: data, max_steps=math.ceil(steps * number / rounds))
+            metrics = estimator.evaluate(lambda: held_out)
+            self.history_.append({key: float(value) for key, value in metrics.items()})
+            loss = self.history_[-1].get("average_loss", self.history_[-1]["loss"])
+            if loss < best:
+                best, self.best_epoch_ = loss, number
+                self._model.trained(estimator.latest_checkpoint())
+            elif self.patience is not None and number - self.best_epoch_ >= self.patience:
+                break
+            elif self.patience is None:
+                self._model.trained(estimator.latest_checkpoint())
+
+    # -- predicting
+
+    def _predicted(self, X: Any, key: str) -> NDArray[Any]:
+        check_is_fitted(self)
+        features = self._features(self._table(X, reset=False))
+        with quiet(not self.verbose):
+            return self._model.predict(features, key)
+
+    # -- copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        model = state.pop("_model", None)
+        if model is not None:
+            saved = read_checkpoint(model.checkpoint)
+            state["_checkpoint"] = os.path.basename(model.checkpoint), saved.tensors, saved.state
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        saved = state.pop("_checkpoint", None)
+        super().__setstate__(state)
+        if saved is not None:
+            name, tensors, more = saved
+            folder = tempfile.mkdtemp(prefix="estimatorkit-")
+            self._model = _Model(self._made(folder, self._seed), temporary=True)
+            self._model.trained(os.fspath(write_checkpoint(folder, name, tensors, more)))
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _takes_any(function: Callable[..., Any]) -> bool:
+    return any(each.kind is each.VAR_KEYWORD for each in _parameters(function).values())
+
+
+class SKClassifier(Classes, _Wrapper):
+    """An estimator that tells classes apart, in scikit-learn's form.
+
+    Args:
+        estimator: 'DNNClassifier' (default), 'LinearClassifier', 'DNNLinearCombinedClassifier' or
+            'BaselineClassifier'; or a function that makes an estimator. It is called with those of
+            these that it takes: `columns` (or `feature_columns`), `n_classes`, `label_vocabulary`,
+            `weight_column`, `config`, and the `arguments`. Its predictions must have
+            'probabilities', those of regressors 'predictions'.
+        feature_columns: by default those that `feature_columns.infer` proposes for a DataFrame. Of
+            an array there is one feature 'x', float32 `(rows, features)`.
+        epochs: times that each row is seen; 30 by default.
+        steps: steps to train instead.
+        batch_size: rows a step; 32 by default.
+        validation_fraction: of the rows, set aside to measure the loss after each epoch
+            (`history_`); 0 by default.
+        patience: epochs without a smaller such loss after which training ends; the best epoch's
+            model stays. None (default): all epochs, and the last.
+        standardize: whether the columns of an array are brought to mean 0 and deviation 1, where no
+            `feature_columns` are given; True by default.
+        model_dir: here each `fit` keeps its model, in a new folder `fit-...`; None (default): in a
+            temporary folder.
+        random_state: as scikit-learn's. An int: the same model each time, to the bit.
+        verbose: whether to log; False by default.
+        arguments: of the estimator: `hidden_units` ((64, 32) by default), `optimizer`, ...
+
+    Attributes:
+        classes_: the labels, sorted. Words are the model's label_vocabulary.
+        n_features_in_, feature_names_in_: as scikit-learn's.
+        columns_: the feature columns.
+        estimator_, model_dir_: the `Estimator` inside, and its folder.
+        history_: metrics on the rows set aside, by epoch; `best_epoch_` counts from 1.
+        n_steps_: steps that were trained.
+
+    Example:
+        ```python
+        model = SKClassifier("DNNClassifier", hidden_units=(32, 16), random_state=1)
+        print(cross_val_score(model, frame, labels))
+        ```
+    """
+
+    _known = _CLASSIFIERS
+
+    def __init__(self, estimator: Any = "DNNClassifier", **parameters: Any) -> None:
+        self.estimator = estimator
+        self._set(**parameters)
+
+    def _label_arguments(self) -> dict[str, Any]:
+        return {
+            "n_classes": len(self.classes_),
+            "label_vocabulary": self._vocabulary(),
+        }
+
+    def _vocabulary(self) -> list[str] | None:
+        """The classes where they are words and the estimator takes them."""
+        words = all(isinstance(each, str) for each in self.classes_)
+        fits = words and "label_vocabulary" in _parameters(self._maker())
+        return [str(each) for each in self.classes_] if fits else None
+
+    def _fed_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
+        words = self._vocabulary()
+        return (
+            labels if words is None else np.array([each.encode() for each in words], object)[labels]
+        )
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of the classes, in the order of `classes_`.
+
+        Args:
+            X: as for `fit`.
+
+        Returns:
+            float64 `(rows, classes)`.
+        """
+        return probabilities(self._predicted(X, "probabilities"))
+
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of what it can do."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.estimator == "BaselineClassifier"
+        return tags
+
+
+class SKRegressor(Numbers, _Wrapper):
+    """An estimator that predicts numbers, in scikit-learn's form.
+
+    Labels are learnt as they are: put large ones through a `TransformedTargetRegressor`.
+
+    Args:
+        estimator: 'DNNRegressor' (default), 'LinearRegressor', 'DNNLinearCombinedRegressor' or
+            'BaselineRegressor'; or a function that makes an estimator (`label_dimension` instead of
+            `n_classes`).
+        parameters: see `SKClassifier`.
+    """
+
+    _known = _REGRESSORS
+
+    def __init__(self, estimator: Any = "DNNRegressor", **parameters: Any) -> None:
+        self.estimator = estimator
+        self._set(**parameters)
+
+    def _label_arguments(self) -> dict[str, Any]:
+        return {"label_dimension": math.prod(self._label_shape)}
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions, float64 `(rows,)`, or `(rows, labels)` where the labels were such.
+
+        Args:
+            X: as for `fit`.
+        """
+        found = np.asarray(self._predicted(X, "predictions"), np.float64)
+        return found.reshape(len(found), *self._label_shape)
+
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of what it can do."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self.estimator == "BaselineRegressor"
+        return tags
+
+
+def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
+    """`base` for one estimator, with that one's arguments in its signature."""
+
+    def __init__(self: Any, **parameters: Any) -> None:
+        self._set(**(_defaults | parameters))
+
+    own = [
+        each.replace(kind=each.KEYWORD_ONLY, default=_HIDDEN_UNITS.get(each.name, each.default))
+        for each in inspect.signature(maker).parameters.values()
+        if each.name not in _OFFERED
+    ]
+    settings = [
+        each.replace(kind=each.KEYWORD_ONLY)
+        for each in inspect.signature(_Wrapper._set).parameters.values()
+        if each.name not in ("self", "arguments")
+    ]
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    vars(__init__)["__signature__"] = inspect.Signature([first, *own, *settings])
+    _defaults = {each.name: each.default for each in own}
+    doc = f"`{base.__name__}` of `estimator.{name}`; the arguments are of both."
+    members = {"__init__": __init__, "estimator": name, "__doc__": doc, "__module__": __name__}
+    return type(f"SK{name}", (base,), members)
+
+
+SKBaselineClassifier: type[SKClassifier] = _named(
+    "BaselineClassifier", SKClassifier, baseline.BaselineClassifier
+)
+SKDNNClassifier: type[SKClassifier] = _named("DNNClassifier", SKClassifier, dnn.DNNClassifier)
+SKDNNLinearCombinedClassifier: type[SKClassifier] = _named(
+    "DNNLinearCombinedClassifier", SKClassifier, dnn_linear_combined.DNNLinearCombinedClassifier
+)
+SKLinearClassifier: type[SKClassifier] = _named(
+    "LinearClassifier", SKClassifier, linear.LinearClassifier
+)
+SKBaselineRegressor: type[SKRegressor] = _named(
+    "BaselineRegressor", SKRegressor, baseline.BaselineRegressor
+)
+SKDNNRegressor: type[SKRegressor] = _named("DNNRegressor", SKRegressor, dnn.DNNRegressor)
+SKDNNLinearCombinedRegressor: type[SKRegressor] = _named(
+    "DNNLinearCombinedRegressor", SKRegressor, dnn_linear_combined.DNNLinearCombinedRegressor
+)
+SKLinearRegressor: type[SKRegressor] = _named(
+    "LinearRegressor", SKRegressor, linear.LinearRegressor
+)
+
+__all__: Sequence[str] = [
+    *("SKClassifier", "SKRegressor"),
+    *("SKBaselineClassifier", "SKBaselineRegressor", "SKDNNClassifier", "SKDNNRegressor"),
+    *("SKDNNLinearCombinedClassifier", "SKDNNLinearCombinedRegressor"),
+    *("SKLinearClassifier", "SKLinearRegressor"),
+]
