@@ -23,6 +23,7 @@ _PLACES = {
     "optimizers": "estimatorkit.keras.optimizers",
     "models": "estimatorkit.keras.models",
     "datasets": "estimatorkit.keras.datasets",
+    "estimator": "estimatorkit.keras.estimator",
     "preprocessing": "estimatorkit.keras.preprocessing",
     "utils": "estimatorkit.keras.utils",
     **names("estimatorkit.keras.model", "Model"),

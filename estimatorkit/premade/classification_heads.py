@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.dtypes import float32, int32, string
+from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
 from estimatorkit.core.tensor import Tensor
@@ -296,7 +296,9 @@ class MultiClassHead(_ClassificationHead):
         return ("logits", "probabilities", *_CLASS_KEYS)
 
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
-        return self._class_ids(labels, logits, floats_allowed=False)
+        ids = self._class_ids(labels, logits, floats_allowed=False)
+        # Pictures' labels often come as bytes, which the cross-entropy does not take.
+        return ids if ids.dtype in (int32, int64) else elementwise.cast(ids, int64)
 
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
         loss = nn.sparse_softmax_cross_entropy_with_logits(

@@ -403,7 +403,8 @@ class LoggingTensorHook(SessionRunHook):
     """Logs tensors every so many steps or seconds.
 
     Args:
-        tensors: tensors or names, a dict or a list.
+        tensors: tensors or names, a dict or a list. The name of an operation, without ":0", means
+            its output.
         every_n_iter: steps between lines; the first step has one.
         every_n_secs: seconds between lines.
         at_end: log at the end too.
@@ -446,7 +447,12 @@ class LoggingTensorHook(SessionRunHook):
     def begin(self) -> None:
         """Looks the tensors up."""
         graph = get_default_graph()
-        self._fetches = {key: graph.as_graph_element(each) for key, each in self._tensors.items()}
+        self._fetches = {
+            key: graph.as_graph_element(
+                f"{each}:0" if isinstance(each, str) and ":" not in each else each
+            )
+            for key, each in self._tensors.items()
+        }
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Starts to count."""

@@ -139,6 +139,15 @@ def test_binary_labels_may_be_integers_bools_or_floats(labels: Any) -> None:
     check_steps()
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32])
+def test_labels_of_several_classes_may_be_any_integers(dtype: Any) -> None:
+    """MNIST's are bytes; TensorFlow's cross-entropy refuses them."""
+    logits = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]], np.float32)
+    losses = [run(MultiClassHead(3).loss(np.array([2, 1], of), logits)) for of in (dtype, np.int64)]
+    assert losses[0] == losses[1]
+    check_steps()
+
+
 def test_regression_loss_and_metrics_with_a_weight_for_each_label() -> None:
     logits = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
     labels = np.array([[0, 2], [5, 1]])

@@ -392,7 +392,7 @@ class TestLoggingTensorHook:
     def test_logs_the_first_step_and_then_every_so_many(self, tmp_path: Path, caplog: Any) -> None:
         """The lines of TensorFlow 2.15's hook."""
         recorder = Recorder()
-        hook = LoggingTensorHook({"value": "value:0", "again": "value:0"}, every_n_iter=100)
+        hook = LoggingTensorHook({"value": "value:0", "again": "value"}, every_n_iter=100)
         counting.train(tmp_path, [hook, recorder], 250)
         assert self.values(caplog) == [
             "value = 0.0, again = 0.0",
