@@ -124,7 +124,7 @@ def dnn_part(
             rate = LEARNING_RATE
         return get_optimizer_by_name(optimizer, rate, version=version)
 
-    return Part(logits, chosen_optimizer, "dnn")
+    return Part(logits, chosen_optimizer, "dnn", columns)
 
 
 def _checked_units(hidden_units: Any) -> tuple[int, ...]:

@@ -69,7 +69,7 @@ def linear_part(
             return get_optimizer_by_name("Ftrl", rate, version=version)
         return get_optimizer_by_name(optimizer, learning_rate, version=version)
 
-    return Part(logits, chosen_optimizer, "linear")
+    return Part(logits, chosen_optimizer, "linear", columns)
 
 
 def learning_rate_for(columns: Any, most: float) -> float:

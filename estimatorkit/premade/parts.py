@@ -22,6 +22,7 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
+from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.premade.head import Head
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer
@@ -39,11 +40,13 @@ class Part:
         optimizer: makes what trains the variables that `logits` makes.
         scope: what version 1's names of an optimizer's own variables begin with, where the part is
             the only one.
+        columns: the feature columns that it reads.
     """
 
     logits: Callable[[Any, str, int], Tensor]
     optimizer: Callable[[], Optimizer]
     scope: str = ""
+    columns: Sequence[FeatureColumn] = ()
 
 
 class Premade(Estimator):
@@ -53,6 +56,9 @@ class Premade(Estimator):
         head: what the model is for.
         parts: the terms of its logits.
         model_dir, config, warm_start_from: see `Estimator`.
+
+    Attributes:
+        parts: the terms of its logits.
 
     Raises:
         ValueError: the head is none.
@@ -77,6 +83,7 @@ class Premade(Estimator):
                     received=f"{head!r} of type {type(head).__name__}",
                 )
             )
+        self.parts = tuple(parts)
         super().__init__(
             model_fn=_model_fn(head, parts, self._version),
             model_dir=model_dir,

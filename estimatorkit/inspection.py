@@ -1,0 +1,477 @@
+"""What a trained model has learnt, as DataFrames of pandas.
+
+`permutation_importance` asks how much worse a model gets when a feature's values are shuffled among
+the rows; `linear_weights` lists the weights of linear models, and of the linear part of wide and
+deep ones, with names that people know. `predict_table` predicts a whole table. (This is no module
+of TensorFlow.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.checkpoint import read_checkpoint
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import string
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.session import Session
+from estimatorkit.data.frames import as_columns
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.layers.feature_column import CategoricalColumn
+from estimatorkit.layers.feature_column.categorical import IdentityColumn
+from estimatorkit.layers.feature_column.crossed import CrossedColumn
+from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.layers import as_scope
+from estimatorkit.layers.feature_column.numeric import BucketizedColumn
+from estimatorkit.layers.feature_column.vocabulary import VocabularyListColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    *("METRICS", "label_ids", "linear_weights", "permutation_importance", "predict_table"),
+]
+
+_ROWS = 8192
+"""Rows of a call, about; all calls have the same shape, so that there is one compilation."""
+
+_MAX_CROSSES = 200_000
+"""Combinations of a cross that are hashed to name its buckets."""
+
+Score = Callable[[NDArray[Any], Mapping[str, NDArray[Any]]], float]
+
+
+# -- predictions and metrics
+
+
+class _Caller:
+    """Predicts blocks of rows, all of one shape.
+
+    A row's prediction depends in its last bits on its place in the block, so that whoever compares
+    two predictions makes both at the same place.
+    """
+
+    def __init__(self, estimator: Estimator, checkpoint_path: str | None = None) -> None:
+        self._predictor = estimator.as_predictor(checkpoint_path)
+
+    def __call__(
+        self, features: Any, places: Mapping[str, NDArray[Any]], rows: int
+    ) -> dict[str, NDArray[Any]]:
+        """The predictions of some rows.
+
+        Args:
+            features: arrays by key.
+            places: the rows, by key, `(calls * rows,)`.
+            rows: of a call.
+        """
+        count = len(next(iter(places.values())))
+        parts = []
+        for start in range(0, count, rows):
+            here = slice(start, start + rows)
+            parts.append(
+                self._predictor.batch(
+                    {key: each[places[key][here]] for key, each in features.items()}
+                )
+            )
+        return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def predict_table(
+    estimator: Estimator, features: Any, checkpoint_path: str | None = None
+) -> dict[str, NDArray[Any]]:
+    """Predicts a table.
+
+    Args:
+        estimator: a trained estimator whose predictions are a dict.
+        features: arrays by key, `(rows, ...)`, or a DataFrame.
+        checkpoint_path: the checkpoint; the newest by default.
+
+    Returns:
+        Predictions by key, `(rows, ...)`.
+
+    Raises:
+        ValueError: there is no trained model, or the features do not fit it.
+    """
+    table, count = _opened(features)
+    rows = min(count, _ROWS)
+    places = np.minimum(np.arange(math.ceil(count / rows) * rows), count - 1)
+    found = _Caller(estimator, checkpoint_path)(table, dict.fromkeys(table, places), rows)
+    return {key: each[:count] for key, each in found.items()}
+
+
+def _opened(features: Any) -> tuple[dict[str, NDArray[Any]], int]:
+    columns = as_columns(features)
+    if not isinstance(columns, Mapping):
+        raise ValueError(
+            explain(
+                "features are no table",
+                expected="arrays by key, or a DataFrame",
+                received=type(features).__name__,
+            )
+        )
+    table = {str(key): np.asarray(value) for key, value in columns.items()}
+    counts = {key: len(value) for key, value in table.items()}
+    if len(set(counts.values())) != 1 or not next(iter(counts.values())):
+        raise ValueError(
+            explain(
+                "features differ in their number of rows, or have none",
+                expected="one number of rows, at least 1",
+                received=counts,
+            )
+        )
+    return table, next(iter(counts.values()))
+
+
+def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """The class of each label as a number, int64 `(rows,)`.
+
+    Args:
+        labels: numbers, or words of the model's vocabulary.
+        predictions: those of a classifier.
+
+    Raises:
+        ValueError: a label is no class.
+    """
+    given = np.asarray(labels).reshape(-1)
+    if given.dtype.kind in "iubf":
+        return given.astype(np.int64)
+    names = class_names(predictions)
+    places = {name: place for place, name in enumerate(names)}
+    texts = [each.decode() if isinstance(each, bytes) else str(each) for each in given]
+    unknown = sorted(set(texts) - set(places))
+    if unknown:
+        raise ValueError(
+            explain("labels are no classes of the model", expected=names, received=unknown[:5])
+        )
+    return np.array([places[text] for text in texts], np.int64)
+
+
+def class_names(predictions: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The names of a classifier's classes."""
+    known = predictions.get("all_classes")
+    if known is None:
+        return [str(number) for number in range(predictions["probabilities"].shape[-1])]
+    return [each.decode() if isinstance(each, bytes) else str(each) for each in known[0]]
+
+
+def _accuracy(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    found = predictions["class_ids"].reshape(-1)
+    return float(np.mean(found == label_ids(labels, predictions)))
+
+
+def _auc(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    shares, ids = predictions["probabilities"], label_ids(labels, predictions)
+    if shares.shape[-1] == 2:
+        return float(roc_auc_score(ids, shares[:, 1]))
+    one_hot = np.eye(shares.shape[-1])[ids]
+    return float(roc_auc_score(one_hot, shares, average="macro"))
+
+
+def _log_loss(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    shares = np.asarray(predictions["probabilities"], np.float64)
+    chosen = shares[np.arange(len(shares)), label_ids(labels, predictions)]
+    return -float(np.mean(np.log(np.maximum(chosen, 1e-12))))
+
+
+def _errors(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    found = np.asarray(predictions["predictions"], np.float64)
+    return found - np.asarray(labels, np.float64).reshape(found.shape)
+
+
+def _rmse(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    return math.sqrt(np.mean(_errors(labels, predictions) ** 2))
+
+
+def _mae(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    return float(np.mean(np.abs(_errors(labels, predictions))))
+
+
+def _r2(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> float:
+    errors = _errors(labels, predictions)
+    numbers = np.asarray(labels, np.float64).reshape(errors.shape)
+    spread = np.sum((numbers - numbers.mean(axis=0)) ** 2)
+    return float(1 - np.sum(errors**2) / spread) if spread else math.nan
+
+
+METRICS: dict[str, tuple[Score, bool]] = {
+    "accuracy": (_accuracy, True),
+    "auc": (_auc, True),
+    "log_loss": (_log_loss, False),
+    "mae": (_mae, False),
+    "r2": (_r2, True),
+    "rmse": (_rmse, False),
+}
+"""By name: the function of (labels, predictions by key), and whether more is better."""
+
+
+# -- permutation importance
+
+
+def permutation_importance(
+    estimator: Estimator,
+    features: Any,
+    labels: Any,
+    metric: str | Score | None = None,
+    repeats: int = 5,
+    seed: int = 0,
+    keys: Sequence[str] | None = None,
+    checkpoint_path: str | None = None,
+) -> pd.DataFrame:
+    """How much a model's metric suffers when the values of one feature are shuffled.
+
+    A feature that does not change predictions has importance 0, exactly. Breiman 2001, "Random
+    Forests"; as `sklearn.inspection.permutation_importance`.
+
+    Args:
+        estimator: a trained classifier or regressor.
+        features: arrays by key, `(rows, ...)`, or a DataFrame; best of rows not trained on.
+        labels: `(rows,)`: as the model's `input_fn` gives them.
+        metric: one of `METRICS`, or a function of labels and predictions by key of which more is
+            better. By default 'accuracy' for classifiers, 'r2' for others.
+        repeats: shuffles of each feature.
+        seed: of the shuffles; the same gives the same numbers.
+        keys: the features; all by default.
+        checkpoint_path: the checkpoint; the newest by default.
+
+    Returns:
+        By feature, the most important first: `importance` (mean over the repeats), `deviation`, and
+        `repeat_0`, ...
+
+    Raises:
+        ValueError: an argument does not fit.
+    """
+    import pandas as pd
+
+    table, count = _opened(features)
+    truth = np.asarray(as_columns(labels))
+    chosen = list(table) if keys is None else list(keys)
+    for key in chosen:
+        if key not in table:
+            raise ValueError(
+                explain(
+                    f"there is no feature {key!r}",
+                    expected=f"of {sorted(table)}",
+                    received=repr(key),
+                    hint=did_you_mean(key, table),
+                )
+            )
+    if repeats < 1 or len(truth) != count:
+        raise ValueError(
+            explain(
+                "repeats or labels do not fit",
+                expected=f"repeats >= 1, {count} labels",
+                received=f"repeats={repeats}, {len(truth)} labels",
+            )
+        )
+    random = np.random.default_rng(seed)
+    orders = [random.permutation(count) for _ in range(repeats)]
+    tasks = list(itertools.product(chosen, range(repeats)))
+    # A block is several copies of the table; the unchanged copies at the same places come first.
+    copies = max(1, min(_ROWS // count, len(tasks)))
+    rows = min(copies * count, _ROWS)
+    padded = math.ceil(copies * count / rows) * rows
+    straight = np.resize(np.tile(np.arange(count), copies), padded)
+    call = _Caller(estimator, checkpoint_path)
+    base = call(table, dict.fromkeys(table, straight), rows)
+    score, better = _score(metric, base)
+
+    def scores(found: Mapping[str, NDArray[Any]]) -> list[float]:
+        parts = (slice(start, start + count) for start in range(0, copies * count, count))
+        return [score(truth, {key: each[part] for key, each in found.items()}) for part in parts]
+
+    before = scores(base)
+    losses = np.zeros((len(chosen), repeats))
+    for start in range(0, len(tasks), copies):
+        block = tasks[start : start + copies]
+        places = dict.fromkeys(table, straight)
+        for copy, (key, repeat) in enumerate(block):
+            if places[key] is straight:
+                places[key] = straight.copy()
+            places[key][copy * count : (copy + 1) * count] = orders[repeat]
+        after = scores(call(table, places, rows))
+        for copy, (key, repeat) in enumerate(block):
+            loss = before[copy] - after[copy]
+            losses[chosen.index(key), repeat] = loss if better or loss == 0 else -loss
+    frame = pd.DataFrame(
+        {
+            "importance": losses.mean(axis=1),
+            "deviation": losses.std(axis=1),
+            **{f"repeat_{number}": losses[:, number] for number in range(repeats)},
+        },
+        index=pd.Index(chosen, name="feature"),
+    )
+    return frame.sort_values("importance", ascending=False, kind="stable")
+
+
+def _score(
+    metric: str | Score | None, predictions: Mapping[str, NDArray[Any]]
+) -> tuple[Score, bool]:
+    if callable(metric):
+        return metric, True
+    name = metric or ("accuracy" if "probabilities" in predictions else "r2")
+    if name not in METRICS:
+        raise ValueError(
+            explain(
+                f"there is no metric {name!r}",
+                expected=f"one of {sorted(METRICS)}, or a function",
+                received=repr(name),
+                hint=did_you_mean(name, METRICS),
+            )
+        )
+    return METRICS[name]
+
+
+# -- linear weights
+
+
+def linear_weights(
+    estimator: Estimator,
+    class_names: Sequence[str] | None = None,
+    checkpoint_path: str | None = None,
+) -> pd.DataFrame:
+    """The weights of a linear model, or of the linear part of a wide and deep one.
+
+    Args:
+        estimator: a trained premade estimator with a linear part.
+        class_names: of a model of more than two classes; numbers by default.
+        checkpoint_path: the checkpoint; the newest by default.
+
+    Returns:
+        A row a weight, the columns in the model's order: `column`; `value`: the word, number,
+        range, or combination of these that the weight is for ('' for the only number of a numeric
+        column, and for the bias; several, joined by ' | ', where they share a bucket of a cross);
+        `class`, where there are several; `weight`.
+
+    Raises:
+        ValueError: the model has no linear part, or there is no trained model.
+    """
+    import pandas as pd
+
+    columns = next(
+        (part.columns for part in getattr(estimator, "parts", ()) if _is_linear(part)), None
+    )
+    if columns is None:
+        raise ValueError(
+            explain(
+                "the model has no linear part",
+                expected="a LinearClassifier, LinearRegressor, or DNNLinearCombined one with "
+                "linear_feature_columns",
+                received=repr(estimator),
+            )
+        )
+    path = estimator._checkpoint_or_error(checkpoint_path)
+    prefix = "linear/linear_model/"
+    tensors = read_checkpoint(path).tensors
+    parts = []
+    for column in sorted(columns, key=lambda column: column.name):
+        weights = tensors[f"{prefix}{as_scope(column.scope_name)}/weights"]
+        parts.append((column.name, value_names(column, len(weights)), weights))
+    parts.append(("bias", [""], tensors[f"{prefix}bias_weights"][None]))
+    frames = []
+    for name, values, weights in parts:
+        units = weights.shape[1]
+        names = list(class_names or range(units))
+        frame = {"column": name, "value": np.repeat(np.array(values, object), units)}
+        if units > 1:
+            frame["class"] = np.tile(np.array(names, object), len(values))
+        frames.append(pd.DataFrame({**frame, "weight": weights.reshape(-1)}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _is_linear(part: Any) -> bool:
+    return bool(part.scope == "linear" and part.columns)
+
+
+def value_names(column: Any, count: int) -> list[str]:
+    """What the weights of a column are for.
+
+    Args:
+        column: a feature column.
+        count: how many weights it has.
+    """
+    if isinstance(column, CrossedColumn):
+        return _crossed_names(column)
+    known = _known_values(column)
+    if known is not None:
+        names = [name for name, _ in known]
+        return names + [f"other {number}" for number in range(count - len(names))]
+    if isinstance(column, BucketizedColumn):
+        numbers = column.source_column.shape[0]
+        return [f"[{place}] {text}" for place in range(numbers) for text in _ranges(column)]
+    if isinstance(column, CategoricalColumn):
+        return [f"bucket {number}" for number in range(count)]
+    return [""] if count == 1 else [f"[{number}]" for number in range(count)]
+
+
+def _ranges(column: BucketizedColumn) -> list[str]:
+    ends = [f"{each:.6g}" for each in column.boundaries]
+    inner = [f"{low} to {high}" for low, high in itertools.pairwise(ends)]
+    return [f"below {ends[0]}", *inner, f"from {ends[-1]}"]
+
+
+def _known_values(column: Any) -> list[tuple[str, Any]] | None:
+    """The names of a column's ids in their order, each with a raw value that has this id."""
+    if isinstance(column, VocabularyListColumn):
+        texts = [
+            each.decode() if isinstance(each, bytes) else str(each)
+            for each in column.vocabulary_list
+        ]
+        return list(zip(texts, column.vocabulary_list, strict=True))
+    if isinstance(column, IdentityColumn):
+        return [(str(number), number) for number in range(column.num_buckets)]
+    if isinstance(column, BucketizedColumn) and column.source_column.shape == (1,):
+        low = math.nextafter(column.boundaries[0], -math.inf) - 1.0
+        return list(zip(_ranges(column), (low, *column.boundaries), strict=True))
+    return None
+
+
+def _crossed_names(column: CrossedColumn) -> list[str]:
+    """The combinations of each bucket, where all values are known."""
+    found: list[list[str]] = [[] for _ in range(column.hash_bucket_size)]
+    known = [_known_values(leaf) for leaf in column.leaves]
+    raw_keys = [_raw_key(leaf) for leaf in column.leaves]
+    size = math.prod(len(values) for values in known if values is not None)
+    clear = all(values is not None for values in known) and len(set(raw_keys)) == len(raw_keys)
+    if clear and size <= _MAX_CROSSES:
+        combinations = list(itertools.product(*(values for values in known if values is not None)))
+        for number, id_ in enumerate(_ids(column, raw_keys, combinations)):
+            found[id_].append(" & ".join(name for name, _ in combinations[number]))
+    return [
+        " | ".join(names[:3]) + (f" | {len(names) - 3} more" if len(names) > 3 else "")
+        if names
+        else f"bucket {bucket}" + (" (never met)" if clear and size <= _MAX_CROSSES else "")
+        for bucket, names in enumerate(found)
+    ]
+
+
+def _raw_key(leaf: Any) -> str:
+    if isinstance(leaf, str):
+        return leaf
+    return str(leaf.source_column.key if isinstance(leaf, BucketizedColumn) else leaf.key)
+
+
+def _ids(column: CrossedColumn, keys: Sequence[str], combinations: Sequence[Any]) -> NDArray[Any]:
+    """The buckets of combinations of raw values."""
+    features = {}
+    with Graph().as_default() as graph:
+        for place, (key, leaf) in enumerate(zip(keys, column.leaves, strict=True)):
+            values = [[combination[place][1]] for combination in combinations]
+            dtype = getattr(leaf, "dtype", None)
+            if isinstance(leaf, BucketizedColumn):
+                features[key] = constant(np.array(values, np.float32))
+            elif dtype is string:
+                features[key] = constant(np.array(values, object), string)
+            else:
+                features[key] = constant(np.array(values, np.int64))
+        ids = column.transform(Features(features)).ids
+        with Session(graph=graph) as session:
+            return np.asarray(session.run(ids)).reshape(-1)
