@@ -79,9 +79,7 @@ class Invocation:
 
     def again(self, command: str, *arguments: str) -> str:
         """Returns the line that runs another command on the same experiment, to be copied."""
-        words = [*_program(), command, self.config]
-        for text in self.overrides:
-            words += ["--set", text]
+        words = [*_program(), command, self.config, *self.overrides]
         if self.model_dir is not None:
             words += ["--model-dir", self.model_dir]
         return shlex.join([*words, *arguments])
@@ -104,15 +102,16 @@ def _remember_traceback(ctx: click.Context, _: click.Parameter, value: bool) -> 
 
 
 def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds CONFIG, --set, --model-dir and --traceback to a command, as an `Invocation`."""
+    """Adds CONFIG, KEY=VALUE, --set and so on to a command, as an `Invocation`."""
 
     @click.argument("config", metavar="CONFIG")
+    @click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
     @click.option(
         "--set",
         "overrides",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Change a value of the configuration, such as train.steps=200 (repeatable).",
+        help="The same as KEY=VALUE alone: change a value, as in train.steps=200 (repeatable).",
     )
     @click.option("--model-dir", metavar="FOLDER", help="Keep the model here instead.")
     @click.option(
@@ -125,9 +124,13 @@ def _on_experiment(function: Callable[..., None]) -> Callable[..., None]:
     )
     @functools.wraps(function)
     def command(
-        config: str, overrides: tuple[str, ...], model_dir: str | None, **options: Any
+        config: str,
+        changes: tuple[str, ...],
+        overrides: tuple[str, ...],
+        model_dir: str | None,
+        **options: Any,
     ) -> None:
-        function(Invocation(config, overrides, model_dir), **options)
+        function(Invocation(config, (*changes, *overrides), model_dir), **options)
 
     return command
 
@@ -140,22 +143,25 @@ def cli() -> None:
     \b
     Start with:
       estimatorkit run configs/iris_dnn.yaml
+      estimatorkit run configs/iris_dnn.yaml train.steps=200
     """
 
 
 @cli.command()
 @_on_experiment
 def run(invocation: Invocation) -> None:
-    """Train, evaluate, and predict three samples."""
+    """Train, evaluate, export, and predict three samples."""
     experiment = invocation.load()
-    _train(experiment)
-    _evaluate(experiment)
+    _show_metrics(experiment, _train(experiment))
     samples = _predict_samples(experiment)
     folder = shlex.quote(experiment.model_dir)
     click.echo(f"\nThe model is in {experiment.model_dir} (checkpoints, TensorBoard events).")
     click.echo("Next:")
-    click.echo(f"  {invocation.again('predict', '--input', str(samples))}")
+    if samples is not None:
+        click.echo(f"  {invocation.again('predict', '--input', str(samples))}")
     click.echo(f"  {invocation.again('show')}")
+    for each in experiment.export:
+        click.echo(f"  {shlex.join([*_program(), 'serve'])} {folder}/export/{each.name}")
     click.echo(f"  tensorboard --logdir {folder}")
     if experiment.train.steps is not None:
         click.echo(
@@ -167,7 +173,7 @@ def run(invocation: Invocation) -> None:
 @cli.command()
 @_on_experiment
 def train(invocation: Invocation) -> None:
-    """Train, going on from the newest checkpoint."""
+    """Train, going on from the newest checkpoint, and export."""
     experiment = invocation.load()
     _train(experiment)
     click.echo(f"The model is in {experiment.model_dir}.")
@@ -178,7 +184,10 @@ def train(invocation: Invocation) -> None:
 @_on_experiment
 def evaluate(invocation: Invocation) -> None:
     """Measure the newest checkpoint on the evaluation data."""
-    _evaluate(invocation.load())
+    from estimatorkit.experiment import runner
+
+    experiment = invocation.load()
+    _show_metrics(experiment, runner.evaluate(experiment))
 
 
 @cli.command()
@@ -200,10 +209,10 @@ def evaluate(invocation: Invocation) -> None:
 def predict(invocation: Invocation, source: Path, output: Path | None) -> None:
     """Predict the examples of a CSV file."""
     experiment = invocation.load()
-    from estimatorkit.experiment import report, runner
+    from estimatorkit.experiment import examples, report, runner, tables
 
-    table = runner.read_csv(source)
-    unused = runner.unused_columns(experiment, table)
+    table = tables.read_csv(source)
+    unused = examples.unused_columns(experiment, table)
     predictions = runner.predict(experiment, table, str(source))
     if unused:
         click.echo(f"note: {source}: columns not used: {', '.join(unused)}", err=True)
@@ -269,41 +278,50 @@ def serve(directory: Path, port: int, host: str, name: str | None, max_request_m
         store.close()
 
 
-def _train(experiment: Experiment) -> None:
-    from estimatorkit.experiment import runner
+def _train(experiment: Experiment) -> dict[str, dict[str, float]]:
+    from estimatorkit.experiment import runner, tables
 
     settings = experiment.train
     length = f"{settings.steps} steps" if settings.steps else f"up to step {settings.max_steps}"
-    source = runner.source_name(experiment.data.train)
+    if settings.epochs is not None:
+        length = f"{settings.epochs:g} epochs"
+    source = tables.source_name(experiment.data.train)
     click.echo(
-        f"Training {experiment.name} on {source}: {length} of {settings.batch_size} examples"
+        f"Training {experiment.name} on {source}: {length}, batches of {settings.batch_size}"
     )
-    runner.train(experiment)
+    return runner.train(experiment)
 
 
-def _evaluate(experiment: Experiment) -> None:
-    from estimatorkit.experiment import report, runner
+def _show_metrics(experiment: Experiment, metrics: dict[str, dict[str, float]]) -> None:
+    from estimatorkit.experiment import report, tables
 
-    metrics = runner.evaluate(experiment)
-    click.echo(f"Evaluation on {runner.source_name(experiment.data.evaluate)}:")
-    for line in report.metrics_lines(metrics):
-        click.echo(line)
+    for name, values in metrics.items():
+        click.echo(f"Evaluation on {tables.evaluation_source(experiment, name)}:")
+        for line in report.metrics_lines(values):
+            click.echo(line)
 
 
-def _predict_samples(experiment: Experiment) -> Path:
-    """Predicts the first examples of the evaluation data, and keeps them as a file."""
-    from estimatorkit.experiment import report, runner
+def _predict_samples(experiment: Experiment) -> Path | None:
+    """Predicts the first examples of the evaluation data, and keeps them as a file.
 
-    source = experiment.data.evaluate
-    origin = runner.source_name(source)
-    table = {name: column[:SAMPLES] for name, column in runner.read_source(source).items()}
-    labels = runner.label_names(experiment, runner.labels_of(experiment, table, origin))
-    for prediction, label in zip(runner.predict(experiment, table, origin), labels, strict=True):
+    Returns:
+        The file; None where the examples are no lines of numbers and words.
+    """
+    from estimatorkit.experiment import examples, report, runner, tables
+
+    table, origin = tables.evaluation_table(experiment)
+    table = {name: column[:SAMPLES] for name, column in table.items()}
+    labels = examples.labels_of(experiment, table, origin)
+    expected = [None] * SAMPLES if labels is None else examples.label_names(experiment, labels)
+    for prediction, label in zip(
+        runner.predict(experiment, table, origin), expected, strict=labels is not None
+    ):
         click.echo(report.sentence(prediction, label))
+    if any(column.ndim > 1 for column in table.values()):
+        return None
     path = Path(experiment.model_dir) / "samples.csv"
-    report.write_table(
-        path, {name: table[name] for name in table if name not in experiment.data.label}
-    )
+    hidden = experiment.data.label or ()
+    report.write_table(path, {name: table[name] for name in table if name not in hidden})
     return path
 
 

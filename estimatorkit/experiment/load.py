@@ -247,7 +247,7 @@ def _models(loc: Iterable[str | int]) -> list[type[BaseModel]]:
         if fields:
             models = [model for field in fields for model in _models_in(field.annotation)]
         elif isinstance(part, str):
-            models = [model for model in models if _type(model) == part] or models
+            models = [each for each in models if part in (_type(each), each.__name__)] or models
     return models
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from estimatorkit.experiment.runner import Prediction, Table
+from estimatorkit.experiment.runner import Prediction
+from estimatorkit.experiment.tables import Table
 
 INTEGERS = ("global_step",)
 
@@ -32,12 +33,15 @@ def value_text(value: str | tuple[float, ...]) -> str:
     return f'"{value}"' if isinstance(value, str) else ", ".join(number(part) for part in value)
 
 
-def sentence(prediction: Prediction, expected: str | tuple[float, ...]) -> str:
-    """Returns `Prediction is "Setosa" (99.6%), expected "Setosa"`."""
-    sure = ""
-    if isinstance(prediction.value, str):
-        sure = f" ({prediction.probabilities[prediction.value]:.1%})"
-    return f"Prediction is {value_text(prediction.value)}{sure}, expected {value_text(expected)}"
+def sentence(prediction: Prediction, expected: str | tuple[float, ...] | None) -> str:
+    """Returns `Prediction is "Setosa" (99.6%), expected "Setosa"`; None: nothing is expected."""
+    sure = f" ({_probability(prediction)})" if prediction.probabilities else ""
+    told = "" if expected is None else f", expected {value_text(expected)}"
+    return f"Prediction is {value_text(prediction.value)}{sure}{told}"
+
+
+def _probability(prediction: Prediction) -> str:
+    return f"{prediction.probabilities[str(prediction.value)]:.1%}"
 
 
 def table_lines(predictions: Sequence[Prediction]) -> list[str]:
@@ -45,8 +49,8 @@ def table_lines(predictions: Sequence[Prediction]) -> list[str]:
     rows = [["example", "prediction", *(["probability"] if _with_classes(predictions) else [])]]
     for index, prediction in enumerate(predictions, start=1):
         row = [str(index), value_text(prediction.value).strip('"')]
-        if isinstance(prediction.value, str):
-            row.append(f"{prediction.probabilities[prediction.value]:.1%}")
+        if prediction.probabilities:
+            row.append(_probability(prediction))
         rows.append(row)
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
@@ -57,7 +61,7 @@ def table_lines(predictions: Sequence[Prediction]) -> list[str]:
 
 
 def _with_classes(predictions: Sequence[Prediction]) -> bool:
-    return bool(predictions) and isinstance(predictions[0].value, str)
+    return bool(predictions) and bool(predictions[0].probabilities)
 
 
 def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> None:
@@ -68,17 +72,17 @@ def write_predictions(stream: IO[str], predictions: Sequence[Prediction]) -> Non
     """
     writer = csv.writer(stream, lineterminator="\n")
     first = predictions[0]
-    if isinstance(first.value, str):
+    if first.probabilities:
         names = [f"probability_{name}" for name in first.probabilities]
         writer.writerow(["prediction", "probability", *names])
-    elif len(first.value) == 1:
+    elif isinstance(first.value, str) or len(first.value) == 1:
         writer.writerow(["prediction"])
     else:
         writer.writerow([f"prediction_{index}" for index in range(len(first.value))])
     for prediction in predictions:
         if isinstance(prediction.value, str):
             shares = prediction.probabilities
-            cells = [shares[prediction.value], *shares.values()]
+            cells = [shares[prediction.value], *shares.values()] if shares else []
             writer.writerow([prediction.value, *(f"{cell:.6g}" for cell in cells)])
         else:
             writer.writerow([f"{part:.6g}" for part in prediction.value])
@@ -89,4 +93,7 @@ def write_table(path: Path, table: Table) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)
-        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+        rows = zip(*(column.tolist() for column in table.values()), strict=True)
+        writer.writerows(
+            [each.decode() if isinstance(each, bytes) else each for each in row] for row in rows
+        )

@@ -1,351 +1,105 @@
 """What an experiment is: frozen pydantic models, one a section of the YAML file.
 
-`Experiment` is the root. Unknown keys are refused, scalars are strict (no text for numbers), lists
-become tuples, and every default is TensorFlow's unless the field's description says otherwise. A
-model holds values only: `load` makes one from a file, `runner` acts on it, and
-`model_dump(mode="json")` is the YAML that loads to the same value.
+`Experiment` is the root; feature columns are in `columns`, data in `sources`, estimators and
+optimizers in `estimators`. Unknown keys are refused, scalars are strict (no text for numbers),
+lists become tuples, and every default is TensorFlow's unless the field's description says
+otherwise. A model holds values only: `load` makes one from a file, `build` and `tables` make from
+it what `runner` runs, and `model_dump(mode="json")` is the YAML that loads to the same value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    SerializerFunctionWrapHandler,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-    model_validator,
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from estimatorkit.experiment.columns import Feature, Read, all_reads, kinds_that
+from estimatorkit.experiment.estimators import Classifier, Estimator, Regressor, Supervised
+from estimatorkit.experiment.sections import (
+    Count,
+    Model,
+    NotNegative,
+    Positive,
+    Switch,
+    Text,
+    Texts,
+    Whole,
+    Word,
+    wrong,
 )
-from pydantic_core import PydanticCustomError
+from estimatorkit.experiment.sources import Data
 
-Text = Annotated[str, Field(min_length=1)]
-Whole = Annotated[int, Field(strict=True)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
-NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
-Switch = Annotated[bool, Field(strict=True)]
-LearningRate = Annotated[Positive, Field(description="the step size, a number > 0")]
+Features = tuple[Feature, ...]
+Mode = Annotated[Literal["auto", "min", "max"], Field(description="whether lower is better")]
+
+# -- features
 
 
-class Model(BaseModel):
-    """The base of every section: frozen, and an unknown key is an error."""
+class Infer(Model):
+    """Feature columns that are proposed from the training data (`feature_columns.infer`)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def _wrong(
-    problem: str, *, expected: str, at: tuple[str, ...] = (), hint: str | None = None
-) -> PydanticCustomError:
-    """An error over several keys, in the parts that `load` words; `at`: a path below the model."""
-    parts = {"problem": problem, "expected": expected, "at": at, "hint": hint}
-    return PydanticCustomError("experiment", "{at} {problem}", parts)
-
-
-def _scalar_or_type(value: Any) -> str | None:
-    """Tells a union's short form (a word) from its long form (a mapping with `type`)."""
-    if isinstance(value, dict):
-        kind = value.get("type")
-        return kind if isinstance(kind, str) else None
-    return getattr(value, "type", "a name")
+    without: Annotated[
+        tuple[Text, ...],
+        Field(description="columns of the data to leave out; label and weight are"),
+    ] = ()
+    max_vocabulary: Annotated[
+        Count, Field(description="words of a vocabulary; more are hashed")
+    ] = 100
+    embedding_from: Annotated[
+        Count, Field(description="distinct values from which the network gets an embedding")
+    ] = 30
+    buckets: Annotated[
+        int, Field(strict=True, ge=0, description="ranges of numbers for linear models")
+    ] = 10
 
 
-# --------------------------------------------------------------------------------------------- data
+def _infer_of(value: Any) -> Any:
+    """`infer: true` is `infer: {}`, and `false` is none."""
+    return ({} if value else None) if isinstance(value, bool) else value
 
 
-class CsvSource(Model):
-    """A CSV file whose first line names its columns."""
-
-    csv: Annotated[Path, Field(description="the file; relative to the folder of the YAML file")]
-
-    @field_validator("csv")
-    @classmethod
-    def _absolute(cls, path: Path, info: ValidationInfo) -> Path:
-        folder = (info.context or {}).get("folder")
-        return (folder / path.expanduser()).resolve() if folder else path
+# -- phases
 
 
-Source = Annotated[
-    Annotated[Literal["iris_training", "iris_test"], Tag("bundled")]
-    | Annotated[CsvSource, Tag("file")],
-    Discriminator(lambda value: "file" if isinstance(value, dict | CsvSource) else "bundled"),
-]
+class StepCounter(Model):
+    """Logs the number of steps a second (`StepCounterHook`)."""
 
-Labels = Annotated[
-    tuple[Text, ...],
-    BeforeValidator(
-        lambda value: (value,) if isinstance(value, str) else value,
-        json_schema_input_type=str | tuple[str, ...],
-    ),
-    Field(min_length=1),
-]
+    factory: ClassVar[str] = "StepCounterHook"
+    type: Literal["step_counter"] = "step_counter"
+    every_n_steps: Count = 100
 
 
-class Data(Model):
-    """Where the examples come from."""
+class LogTensors(Model):
+    """Logs tensors by name (`LoggingTensorHook`)."""
 
-    train: Annotated[
-        Source, Field(description="a bundled split, or {csv: file}: the training examples")
-    ]
-    evaluate: Annotated[Source, Field(description="the examples that measure the model")]
-    label: Annotated[Labels, Field(description="the column to predict (or a list of columns)")]
-    class_names: Annotated[
-        tuple[Text, ...] | None, Field(description="what to print for class 0, 1, ...")
+    factory: ClassVar[str] = "LoggingTensorHook"
+    type: Literal["log_tensors"] = "log_tensors"
+    tensors: Annotated[Texts, Field(description="names in the graph, such as global_step:0")]
+    every_n_iter: Count = 100
+
+
+class Profiler(Model):
+    """Writes where time goes, for Chrome's tracing page, into model_dir (`ProfilerHook`)."""
+
+    factory: ClassVar[str] = "ProfilerHook"
+    type: Literal["profiler"] = "profiler"
+    save_steps: Count = 1000
+
+
+Hook = Annotated[StepCounter | LogTensors | Profiler, Field(discriminator="type")]
+
+
+class EarlyStopping(Model):
+    """Ends the training where a metric does not improve (`estimator.EarlyStopping`)."""
+
+    metric: Text = "loss"
+    mode: Mode = "auto"
+    patience: Annotated[Count, Field(description="evaluations without improvement that end it")] = 3
+    min_delta: NotNegative = 0.0
+    restore_best: Switch = True
+    evaluation: Annotated[
+        Word | None, Field(description="a name of data.also_evaluate; null: of data.evaluate")
     ] = None
-
-
-# ----------------------------------------------------------------------------------------- features
-
-
-class NumericArguments(Model):
-    """Arguments of `estimatorkit.feature_column.numeric_column`."""
-
-    key: Annotated[Text, Field(description="the column in the data")]
-    default: Annotated[
-        Number | None,
-        Field(description="the value where the data has none; null: that is an error"),
-    ] = None
-    dtype: Literal["float32", "float64", "int32", "int64"] = "float32"
-
-
-def _short(key: str) -> Callable[[Any], Any]:
-    return lambda value: {key: value} if isinstance(value, str) else value
-
-
-class Feature(Model):
-    """A feature column: one key, its kind, with the column's name or its arguments."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
-
-    numeric: (
-        Annotated[
-            NumericArguments,
-            BeforeValidator(_short("key"), json_schema_input_type=str | NumericArguments),
-        ]
-        | None
-    ) = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        if len(self._given()) != 1:
-            kinds = ", ".join(type(self).model_fields)
-            raise _wrong("names no kind of column", expected=f"one of {kinds}")
-        return self
-
-    def _given(self) -> dict[str, Model]:
-        return {kind: value for kind, value in self if value is not None}
-
-    @property
-    def kind(self) -> str:
-        """The kind of the column: the key that is given."""
-        return next(iter(self._given()))
-
-    @property
-    def arguments(self) -> Any:
-        """The arguments of the column's kind."""
-        return self._given()[self.kind]
-
-    @model_serializer(mode="wrap")
-    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {kind: value for kind, value in handler(self).items() if value is not None}
-
-
-# --------------------------------------------------------------------------------------- optimizers
-
-
-class SGD(Model):
-    """Plain gradient descent."""
-
-    type: Literal["SGD"] = "SGD"
-    learning_rate: LearningRate
-
-
-class Momentum(Model):
-    """Gradient descent with momentum."""
-
-    type: Literal["Momentum"] = "Momentum"
-    learning_rate: LearningRate
-    momentum: Annotated[NotNegative, Field(description="share of the last step kept, such as 0.9")]
-    use_nesterov: Switch = False
-
-
-class Adagrad(Model):
-    """Adagrad (Duchi et al. 2011)."""
-
-    type: Literal["Adagrad"] = "Adagrad"
-    learning_rate: LearningRate
-    initial_accumulator_value: NotNegative = 0.1
-
-
-class Adam(Model):
-    """Adam (Kingma and Ba 2015)."""
-
-    type: Literal["Adam"] = "Adam"
-    learning_rate: Positive = 0.001
-    beta1: NotNegative = 0.9
-    beta2: NotNegative = 0.999
-    epsilon: Positive = 1e-8
-
-
-class RMSProp(Model):
-    """RMSProp (Tieleman and Hinton 2012)."""
-
-    type: Literal["RMSProp"] = "RMSProp"
-    learning_rate: LearningRate
-    decay: NotNegative = 0.9
-    momentum: NotNegative = 0.0
-    epsilon: Positive = 1e-10
-    centered: Switch = False
-
-
-class Ftrl(Model):
-    """FTRL-Proximal (McMahan et al. 2013)."""
-
-    type: Literal["Ftrl"] = "Ftrl"
-    learning_rate: LearningRate
-    learning_rate_power: Annotated[float, Field(strict=True, allow_inf_nan=False, le=0)] = -0.5
-    initial_accumulator_value: NotNegative = 0.1
-    l1_regularization_strength: NotNegative = 0.0
-    l2_regularization_strength: NotNegative = 0.0
-    l2_shrinkage_regularization_strength: NotNegative = 0.0
-
-
-Optimizer = Annotated[
-    Annotated[Literal["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"], Tag("a name")]
-    | Annotated[SGD, Tag("SGD")]
-    | Annotated[Momentum, Tag("Momentum")]
-    | Annotated[Adagrad, Tag("Adagrad")]
-    | Annotated[Adam, Tag("Adam")]
-    | Annotated[RMSProp, Tag("RMSProp")]
-    | Annotated[Ftrl, Tag("Ftrl")],
-    Discriminator(_scalar_or_type),
-    Field(description="a name, with the estimator's own learning rate; or {type: Adam, ...}"),
-]
-
-# --------------------------------------------------------------------------------------- estimators
-
-
-class EstimatorArguments(Model):
-    """What all premade estimators take."""
-
-    type: str
-    weight_column: Annotated[
-        Text | None, Field(description="the column with each example's weight")
-    ] = None
-    loss_reduction: Annotated[
-        Literal["sum_over_batch_size", "sum"], Field(description="how a batch's losses are joined")
-    ] = "sum_over_batch_size"
-
-
-class Classifier(EstimatorArguments):
-    """What classifiers take."""
-
-    n_classes: Annotated[int, Field(strict=True, ge=2)] = 2
-    label_vocabulary: Annotated[
-        tuple[Text, ...] | None,
-        Field(description="the labels in class order, where labels are text"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _vocabulary_fits(self) -> Self:
-        if self.label_vocabulary is not None and len(self.label_vocabulary) != self.n_classes:
-            raise _wrong(
-                f"has {len(self.label_vocabulary)} labels",
-                at=("label_vocabulary",),
-                expected=f"{self.n_classes} labels, as many as n_classes",
-            )
-        return self
-
-
-class Regressor(EstimatorArguments):
-    """What regressors take."""
-
-    label_dimension: Annotated[Count, Field(description="numbers to predict an example")] = 1
-
-
-class Network(EstimatorArguments):
-    """What fully connected networks take."""
-
-    hidden_units: Annotated[
-        tuple[Count, ...], Field(min_length=1, description="units of each hidden layer")
-    ]
-    optimizer: Optimizer = "Adagrad"
-    activation: Annotated[
-        Literal["relu", "relu6", "elu", "selu", "leaky_relu", "tanh", "sigmoid", "softplus"],
-        Field(description="the hidden layers' activation (the argument activation_fn)"),
-    ] = "relu"
-    dropout: Annotated[
-        float | None,
-        Field(strict=True, ge=0, lt=1, description="probability to drop a hidden unit"),
-    ] = None
-    batch_norm: Switch = False
-
-
-class Linear(EstimatorArguments):
-    """What linear models take."""
-
-    optimizer: Optimizer = "Ftrl"
-    sparse_combiner: Literal["sum", "mean", "sqrtn"] = "sum"
-
-
-class DNNClassifier(Classifier, Network):
-    """A fully connected network that tells classes apart."""
-
-    type: Literal["DNNClassifier"] = "DNNClassifier"
-
-
-class DNNRegressor(Regressor, Network):
-    """A fully connected network that predicts numbers."""
-
-    type: Literal["DNNRegressor"] = "DNNRegressor"
-
-
-class LinearClassifier(Classifier, Linear):
-    """A linear model that tells classes apart."""
-
-    type: Literal["LinearClassifier"] = "LinearClassifier"
-
-
-class LinearRegressor(Regressor, Linear):
-    """A linear model that predicts numbers."""
-
-    type: Literal["LinearRegressor"] = "LinearRegressor"
-
-
-class BaselineClassifier(Classifier):
-    """Ignores the features and learns how frequent each class is."""
-
-    type: Literal["BaselineClassifier"] = "BaselineClassifier"
-    optimizer: Optimizer = "Ftrl"
-
-
-class BaselineRegressor(Regressor):
-    """Ignores the features and learns the label's mean."""
-
-    type: Literal["BaselineRegressor"] = "BaselineRegressor"
-    optimizer: Optimizer = "Ftrl"
-
-
-Estimator = Annotated[
-    DNNClassifier
-    | DNNRegressor
-    | LinearClassifier
-    | LinearRegressor
-    | BaselineClassifier
-    | BaselineRegressor,
-    Field(discriminator="type"),
-]
-
-# ------------------------------------------------------------------------------------------- phases
 
 
 class Train(Model):
@@ -356,20 +110,25 @@ class Train(Model):
         None
     )
     max_steps: Annotated[Count | None, Field(description="steps in all, over every run")] = None
+    epochs: Annotated[
+        Positive | None, Field(description="passes over the data in all, over every run")
+    ] = None
     shuffle_buffer: Annotated[
         Count | None, Field(description="examples to shuffle among; null keeps the file's order")
     ] = 1000
+    early_stopping: EarlyStopping | None = None
+    hooks: tuple[Hook, ...] = ()
 
     @model_validator(mode="after")
     def _one_end(self) -> Self:
-        if (self.steps is None) == (self.max_steps is None):
-            neither = self.steps is None
-            raise _wrong(
-                "gives neither steps nor max_steps"
-                if neither
-                else "gives both steps and max_steps",
+        given = [name for name in ("steps", "max_steps", "epochs") if getattr(self, name)]
+        if len(given) != 1:
+            raise wrong(
+                f"gives {'both ' if len(given) == 2 else ''}{' and '.join(given)}"
+                if given
+                else "gives neither steps nor max_steps nor epochs",
                 expected="steps: 1000 (1000 more at every run) or max_steps: 1000 (1000 in all)",
-                hint=None if neither else "null takes one away, as in --set train.steps=null.",
+                hint="null takes one away, as in --set train.steps=null." if given else None,
             )
         return self
 
@@ -379,12 +138,63 @@ class Evaluate(Model):
 
     batch_size: Count = 32
     steps: Annotated[Count | None, Field(description="batches; null takes every example")] = None
+    throttle_secs: Annotated[
+        NotNegative,
+        Field(description="seconds between evaluations at checkpoints; the last one always is"),
+    ] = 600.0
 
 
 class Predict(Model):
     """How to predict."""
 
     batch_size: Count = 32
+
+
+class _Export(Model):
+    name: Annotated[Word, Field(description="the folder in model_dir/export")]
+    inputs: Annotated[
+        Literal["features", "examples"],
+        Field(description="what clients send: features as they are, or serialized Examples"),
+    ] = "features"
+
+
+class ExportFinal(_Export):
+    """Exports the model at the end (`FinalExporter`)."""
+
+    factory: ClassVar[str] = "FinalExporter"
+    type: Literal["final"] = "final"
+    name: Word = "final"
+
+
+class ExportLatest(_Export):
+    """Exports every evaluated model (`LatestExporter`)."""
+
+    factory: ClassVar[str] = "LatestExporter"
+    type: Literal["latest"] = "latest"
+    name: Word = "latest"
+    exports_to_keep: Count | None = 5
+
+
+class ExportBest(_Export):
+    """Exports a model that is better than all before it (`BestExporter`)."""
+
+    factory: ClassVar[str] = "BestExporter"
+    type: Literal["best"] = "best"
+    name: Word = "best"
+    metric: Text = "loss"
+    mode: Mode = "auto"
+    exports_to_keep: Count | None = 5
+
+
+Export = Annotated[
+    Annotated[
+        Annotated[ExportFinal, Tag("final")]
+        | Annotated[ExportLatest, Tag("latest")]
+        | Annotated[ExportBest, Tag("best")],
+        Discriminator("type"),
+    ],
+    BeforeValidator(lambda value: {"type": value} if isinstance(value, str) else value),
+]
 
 
 class Run(Model):
@@ -410,7 +220,7 @@ class Run(Model):
     @model_validator(mode="after")
     def _one_rhythm(self) -> Self:
         if self.save_checkpoints_steps is not None and self.save_checkpoints_secs is not None:
-            raise _wrong(
+            raise wrong(
                 "gives both save_checkpoints_steps and save_checkpoints_secs",
                 expected="one of them; the other may be left out or null",
             )
@@ -420,9 +230,7 @@ class Run(Model):
 class Experiment(Model):
     """One experiment: the data, the features, the estimator, and how it is trained and measured."""
 
-    name: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="a name for the experiment")
-    ]
+    name: Annotated[Word, Field(description="a name for the experiment")]
     model_dir: Annotated[
         Text, Field(description="where the model is kept; runs/<name> unless given")
     ] = ""
@@ -431,12 +239,26 @@ class Experiment(Model):
     ] = None
     data: Annotated[Data, Field(description="train, evaluate and label: where the examples are")]
     features: Annotated[
-        tuple[Feature, ...], Field(description="the feature columns; none for a Baseline estimator")
+        Features, Field(description="the feature columns; none for a Baseline estimator")
     ] = ()
+    linear_features: Annotated[
+        Features, Field(description="the linear model's columns (DNNLinearCombined...)")
+    ] = ()
+    dnn_features: Annotated[
+        Features, Field(description="the network's columns (DNNLinearCombined...)")
+    ] = ()
+    infer: Annotated[
+        Infer | None,
+        BeforeValidator(_infer_of, json_schema_input_type=bool | Infer | None),
+        Field(description="true: columns from the training data, beside those that are listed"),
+    ] = None
     estimator: Annotated[Estimator, Field(description="the model: type and its arguments")]
-    train: Annotated[Train, Field(description="how long to train: steps or max_steps")]
+    train: Annotated[Train, Field(description="how long to train: steps or max_steps or epochs")]
     evaluate: Evaluate = Evaluate()
     predict: Predict = Predict()
+    export: Annotated[
+        tuple[Export, ...], Field(description="final, latest, or {type: best, metric: auc}, ...")
+    ] = ()
     run: Run = Run()
 
     @model_validator(mode="before")
@@ -448,42 +270,113 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        estimator, label, names = self.estimator, self.data.label, self.data.class_names
-        if not self.features and not isinstance(estimator, BaselineClassifier | BaselineRegressor):
-            raise _wrong(
-                f"is empty, and {estimator.type} needs features",
-                at=("features",),
-                expected="at least one feature column, for example - numeric: SepalLength",
-            )
-        labels = estimator.label_dimension if isinstance(estimator, Regressor) else 1
+        self._check_columns()
+        self._check_reads()
+        self._check_labels()
+        self._check_names()
+        return self
+
+    def _check_columns(self) -> None:
+        taken = self.estimator.columns
+        for key in ("features", "linear_features", "dnn_features"):
+            features: Features = getattr(self, key)
+            if features and taken and key not in taken:
+                raise wrong(
+                    f"is given, but {self.estimator.type} does not take it",
+                    at=(key,),
+                    expected=f"its columns in {' and '.join(taken)}",
+                )
+            if key in taken and not features and self.infer is None:
+                raise wrong(
+                    f"is empty, and {self.estimator.type} needs features",
+                    at=(key,) if key in self.model_fields_set else (),
+                    expected=f"at least one feature column, {key}: [numeric: SepalLength]",
+                    hint="infer: true proposes columns from the training data.",
+                )
+            wanted = "gives_numbers" if taken.get(key, ("", False))[1] else None
+            for place, feature in enumerate(features):
+                if wanted and not feature.arguments.gives_numbers:
+                    raise wrong(
+                        f"is a column of ids ({feature.kind}), which a network cannot take",
+                        at=(key, place),
+                        expected=f"a column of numbers: {kinds_that('gives_numbers')}",
+                        hint=f"indicator: {{{feature.kind}: ...}}, or an embedding of it.",
+                    )
+
+    def _check_reads(self) -> None:
+        try:
+            self.reads  # noqa: B018
+        except ValueError as error:
+            raise wrong(
+                f"reads {str(error)!r} as text and as numbers",
+                at=(next(key for key in self.estimator.columns or ("features",)),),
+                expected="one of them: a column of the data has one type",
+            ) from None
+
+    def _check_labels(self) -> None:
+        estimator, label, names = self.estimator, self.data.label or (), self.data.class_names
+        labels = 1 if isinstance(estimator, Supervised) else 0
+        labels = estimator.label_dimension if isinstance(estimator, Regressor) else labels
         if len(label) != labels:
-            raise _wrong(
+            raise wrong(
                 f"names {len(label)} column(s)",
                 at=("data", "label"),
                 expected=f"{labels} for this {estimator.type} (label_dimension of a regressor)",
             )
         for column in label:
-            if column in self.feature_keys:
-                raise _wrong(
+            if column in self.reads:
+                raise wrong(
                     f"names {column!r}, which is a feature too",
                     at=("data", "label"),
                     expected="a column that is not among the features",
                 )
         if names is not None and not isinstance(estimator, Classifier):
-            raise _wrong(
+            raise wrong(
                 f"is given, but {estimator.type} has no classes",
                 at=("data", "class_names"),
                 expected="no class_names, or a classifier",
             )
         if isinstance(estimator, Classifier) and names and len(names) != estimator.n_classes:
-            raise _wrong(
+            raise wrong(
                 f"has {len(names)} names",
                 at=("data", "class_names"),
                 expected=f"{estimator.n_classes} names, as many as estimator.n_classes",
             )
-        return self
+
+    def _check_names(self) -> None:
+        stopping, more = self.train.early_stopping, list(self.data.also_evaluate or ())
+        if stopping is not None and stopping.evaluation not in (None, *more):
+            raise wrong(
+                f"is {stopping.evaluation!r}, which is none of data.also_evaluate",
+                at=("train", "early_stopping", "evaluation"),
+                expected=f"one of {', '.join(more)}" if more else "null",
+            )
+        names = [each.name for each in self.export]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise wrong(
+                    f"has the name {name!r} of another one",
+                    at=("export", place),
+                    expected="a name of its own: each is a folder of model_dir/export",
+                )
+        if "eval" in more:
+            raise wrong(
+                "names one 'eval', as data.evaluate is called",
+                at=("data", "also_evaluate"),
+                expected="another name",
+            )
+
+    @property
+    def reads(self) -> dict[str, Read]:
+        """The columns of the data that the listed features read, in their order, as what."""
+        return all_reads((*self.features, *self.linear_features, *self.dnn_features))
 
     @property
     def feature_keys(self) -> tuple[str, ...]:
-        """The columns of the data that the features read, in their order."""
-        return tuple(dict.fromkeys(feature.arguments.key for feature in self.features))
+        """The names of these columns."""
+        return tuple(self.reads)
+
+    @property
+    def weight_column(self) -> str | None:
+        """The column with each example's weight."""
+        return getattr(self.estimator, "weight_column", None)

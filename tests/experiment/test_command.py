@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.experiment import command, runner
+from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.version import __version__
@@ -113,7 +114,7 @@ def test_schema_describes_what_editors_complete() -> None:
         (ValueError("bad rank"), 1, "ValueError: bad rank"),
         (TypeError("not a number"), 1, "TypeError: not a number"),
         (PermissionError(13, "Permission denied", "runs"), 1, "PermissionError: [Errno 13]"),
-        (runner.DataError("x.csv: no column 'A'."), 1, "error: x.csv: no column 'A'."),
+        (DataError("x.csv: no column 'A'."), 1, "error: x.csv: no column 'A'."),
         (KeyboardInterrupt(), 130, "Interrupted."),
     ],
 )
@@ -140,7 +141,7 @@ def test_the_commands_to_copy_repeat_what_was_asked(monkeypatch: pytest.MonkeyPa
     asked = command.Invocation("configs/my iris.yaml", ("train.steps=2",), "runs/x")
     assert asked.again("predict", "--input", "a.csv") == (
         "python -m estimatorkit predict 'configs/my iris.yaml'"
-        " --set train.steps=2 --model-dir runs/x --input a.csv"
+        " train.steps=2 --model-dir runs/x --input a.csv"
     )
 
 

@@ -82,7 +82,7 @@ def test_run_trains_evaluates_predicts_and_says_what_is_next() -> None:
     assert [line.split()[1] for line in again.splitlines()[1:]] == [kind for kind, _ in predictions]
 
     shown = succeed("show", IRIS, "--set", "train.steps=400")
-    assert Path("runs/iris-dnn/experiment.yaml").read_text() == shown
+    assert Path("runs/iris-dnn/config.yaml").read_text() == shown
 
 
 def test_steps_add_up_and_max_steps_do_not() -> None:

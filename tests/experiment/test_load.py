@@ -11,8 +11,10 @@ from pydantic import ValidationError
 
 from estimatorkit.experiment import document
 from estimatorkit.experiment.errors import ConfigurationError
+from estimatorkit.experiment.estimators import Adagrad
 from estimatorkit.experiment.load import dump_experiment, load_experiment
-from estimatorkit.experiment.schema import Adagrad, CsvSource, Experiment
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.sources import CsvSource
 
 BASE = """\
 name: iris
@@ -83,7 +85,7 @@ def test_csv_paths_are_relative_to_the_yaml_file(
     path.write_text(BASE.replace("iris_training", "{csv: ../data/train.csv}"))
     monkeypatch.chdir(tmp_path)
     train = load_experiment("configs/experiment.yaml").data.train
-    assert train == CsvSource(csv=tmp_path / "data" / "train.csv")
+    assert train == CsvSource(csv=(str(tmp_path / "configs" / "../data/train.csv"),))
 
 
 def test_plain_scalars_follow_yaml_1_2(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from estimatorkit.experiment.errors import ConfigurationError
 from estimatorkit.experiment.load import load_experiment
+from estimatorkit.experiment.sources import DataSetName
 
 GOOD = """\
 name: iris
@@ -26,14 +28,23 @@ train:
   steps: 100
 """
 
-KEYS = "name, model_dir, seed, data, features, estimator, train, evaluate, predict, run"
+KEYS = (
+    "name, model_dir, seed, data, features, linear_features, dnn_features, infer, estimator, "
+    "train, evaluate, predict, export, run"
+)
+KINDS = (
+    "numeric, bucketized, vocabulary_list, vocabulary_file, identity, hash_bucket, crossed, "
+    "weighted, indicator, embedding, shared_embeddings"
+)
+TRAIN_KEYS = "batch_size, steps, max_steps, epochs, shuffle_buffer, early_stopping, hooks"
 TYPES = (
     "DNNClassifier, DNNRegressor, LinearClassifier, LinearRegressor, "
-    "BaselineClassifier, BaselineRegressor"
+    "DNNLinearCombinedClassifier, DNNLinearCombinedRegressor, "
+    "BaselineClassifier, BaselineRegressor, KMeans"
 )
 DNN_KEYS = (
     "type, weight_column, loss_reduction, hidden_units, optimizer, activation, dropout, "
-    "batch_norm, n_classes, label_vocabulary"
+    "batch_norm, warm_start_from, n_classes, label_vocabulary"
 )
 
 
@@ -116,23 +127,23 @@ bad.yaml:11:22: estimator.hidden_units.1 has a wrong value.
     ),
     "list for a mapping": (
         ("train:\n  steps: 100", "train: [steps, 100]"),
-        """\
+        f"""\
 bad.yaml:13:8: train has a wrong value.
-  expected: a mapping with batch_size, steps, max_steps, shuffle_buffer
+  expected: a mapping with {TRAIN_KEYS}
   received: [steps, 100] (a list)""",
     ),
     "text for a feature": (
         ("- numeric: SepalLength", "- SepalLength"),
-        """\
+        f"""\
 bad.yaml:7:5: features.0 has a wrong value.
-  expected: a mapping with numeric
+  expected: a mapping with {KINDS}
   received: 'SepalLength' (text)""",
     ),
     "unknown kind of feature": (
         ("- numeric: SepalLength", "- numerik: SepalLength"),
-        """\
+        f"""\
 bad.yaml:7:5: unknown key features.0.numerik.
-  expected: one of numeric
+  expected: one of {KINDS}
   received: numerik
   hint:     did you mean 'numeric'?""",
     ),
@@ -140,7 +151,7 @@ bad.yaml:7:5: unknown key features.0.numerik.
         ("default: 1.5", "defualt: 1.5"),
         """\
 bad.yaml:8:33: unknown key features.1.numeric.defualt.
-  expected: one of key, default, dtype
+  expected: one of key, default, dtype, shape, normalizer
   received: defualt
   hint:     did you mean 'default'?""",
     ),
@@ -154,7 +165,7 @@ bad.yaml:10:3: the key estimator.hidden_units is missing.
         ("train:\n  steps: 100\n", ""),
         """\
 bad.yaml:1:1: the key train is missing.
-  expected: how long to train: steps or max_steps""",
+  expected: how long to train: steps or max_steps or epochs""",
     ),
     "unknown estimator type": (
         ("DNNClassifier", "DNNClasifier"),
@@ -172,9 +183,9 @@ bad.yaml:10:3: the key estimator.type is missing.
     ),
     "unknown bundled data": (
         ("iris_training", "iris_train"),
-        """\
+        f"""\
 bad.yaml:3:10: data.train has a wrong value.
-  expected: one of iris_training, iris_test
+  expected: one of {", ".join(get_args(DataSetName))}
   received: 'iris_train' (text)
   hint:     did you mean 'iris_training'?""",
     ),
@@ -182,7 +193,7 @@ bad.yaml:3:10: data.train has a wrong value.
         ("n_classes: 3", "n_classes: 3\n  optimizer: {type: Adagrd, learning_rate: 0.1}"),
         """\
 bad.yaml:13:21: estimator.optimizer.type has a wrong value.
-  expected: one of SGD, Momentum, Adagrad, Adam, RMSProp, Ftrl
+  expected: one of SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl
   received: 'Adagrd' (text)
   hint:     did you mean 'Adagrad'?""",
     ),
@@ -211,7 +222,7 @@ bad.yaml:14:3: train gives both steps and max_steps.
     "neither steps nor max_steps": (
         ("steps: 100", "batch_size: 8"),
         """\
-bad.yaml:14:3: train gives neither steps nor max_steps.
+bad.yaml:14:3: train gives neither steps nor max_steps nor epochs.
   expected: steps: 1000 (1000 more at every run) or max_steps: 1000 (1000 in all)""",
     ),
     "checkpoints by steps and by seconds": (
@@ -248,7 +259,99 @@ bad.yaml:5:10: data.label names 2 column(s).
         ("  - numeric: SepalLength\n  - numeric: {key: PetalLength, default: 1.5}\n", "  []\n"),
         """\
 bad.yaml:7:3: features is empty, and DNNClassifier needs features.
-  expected: at least one feature column, for example - numeric: SepalLength""",
+  expected: at least one feature column, features: [numeric: SepalLength]
+  hint:     infer: true proposes columns from the training data.""",
+    ),
+    "ids for a network": (
+        ("numeric: SepalLength", "hash_bucket: {key: Kind, hash_bucket_size: 10}"),
+        """\
+bad.yaml:7:5: features.0 is a column of ids (hash_bucket), which a network cannot take.
+  expected: a column of numbers: numeric, bucketized, indicator, embedding, shared_embeddings
+  hint:     indicator: {hash_bucket: ...}, or an embedding of it.""",
+    ),
+    "numbers for an indicator": (
+        ("numeric: SepalLength", "indicator: {numeric: SepalLength}"),
+        """\
+bad.yaml:7:16: features.0.indicator is a column of numbers (numeric).
+  expected: a column of ids: bucketized, vocabulary_list, vocabulary_file, identity, \
+hash_bucket, crossed, weighted""",
+    ),
+    "two kinds in one item": (
+        ("numeric: SepalLength", "{numeric: A, bucketized: {column: A, boundaries: [1]}}"),
+        """\
+bad.yaml:7:5: features.0 names several kinds of columns: numeric, bucketized.
+  expected: one kind; several columns are several items of the list""",
+    ),
+    "a misspelt key deep inside": (
+        (
+            "numeric: SepalLength",
+            "embedding: {column: {vocabulary_list: {key: A, wrods: [a, b]}}, dimension: 2}",
+        ),
+        """\
+bad.yaml:7:52: unknown key features.0.embedding.column.vocabulary_list.wrods.
+  expected: one of key, num_oov_buckets, words, default_value
+  received: wrods
+  hint:     did you mean 'words'?""",
+    ),
+    "boundaries that fall": (
+        ("numeric: SepalLength", "bucketized: {column: A, boundaries: [3, 2]}"),
+        """\
+bad.yaml:7:41: features.0.bucketized.boundaries do not rise.
+  expected: rising numbers, each once""",
+    ),
+    "unknown normalizer": (
+        ("default: 1.5", "normalizer: sqrt"),
+        """\
+bad.yaml:8:45: features.1.numeric.normalizer has a wrong value.
+  expected: one of log1p
+  received: 'sqrt' (text)""",
+    ),
+    "a normalizer is never code": (
+        ("default: 1.5", "normalizer: {type: lambda, code: x}"),
+        """\
+bad.yaml:8:52: features.1.numeric.normalizer.type has a wrong value.
+  expected: one of standardize, scale, clip
+  received: 'lambda' (text)""",
+    ),
+    "words and numbers of one column": (
+        ("numeric: SepalLength", "indicator: {vocabulary_list: {key: PetalLength, words: [a]}}"),
+        """\
+bad.yaml:7:3: features reads 'PetalLength' as text and as numbers.
+  expected: one of them: a column of the data has one type""",
+    ),
+    "columns for another estimator": (
+        ("train:\n", "dnn_features: [numeric: A]\ntrain:\n"),
+        """\
+bad.yaml:13:15: dnn_features is given, but DNNClassifier does not take it.
+  expected: its columns in features""",
+    ),
+    "no data to measure with": (
+        ("  evaluate: iris_test\n", ""),
+        """\
+bad.yaml:3:3: data gives neither evaluate nor holdout.
+  expected: evaluate: {csv: test.csv}, or holdout: 0.3 to keep a part of train""",
+    ),
+    "an unknown kind of source": (
+        ("train: iris_training", "train: {cvs: a.csv}"),
+        """\
+bad.yaml:3:11: unknown key data.train.cvs.
+  expected: one of csv, columns, header, delimiter, skip_initial_space, na_values, defaults, \
+on_bad_rows, rows
+  received: cvs
+  hint:     did you mean 'csv'?""",
+    ),
+    "two exports of one name": (
+        ("train:\n", "export: [best, {type: best, metric: auc}]\ntrain:\n"),
+        """\
+bad.yaml:13:16: export.1 has the name 'best' of another one.
+  expected: a name of its own: each is a folder of model_dir/export""",
+    ),
+    "an unknown hook": (
+        ("steps: 100", "steps: 100\n  hooks: [{type: os.system}]"),
+        """\
+bad.yaml:15:18: train.hooks.0.type has a wrong value.
+  expected: one of step_counter, log_tensors, profiler
+  received: 'os.system' (text)""",
     ),
     "name that leaves the folder": (
         ("name: iris", "name: ../iris"),
@@ -422,9 +525,9 @@ def test_message_about_the_file(case: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 OVERRIDES = {
-    "train.stepz=5": """\
+    "train.stepz=5": f"""\
 --set train.stepz=5: unknown key train.stepz.
-  expected: one of batch_size, steps, max_steps, shuffle_buffer
+  expected: one of {TRAIN_KEYS}
   received: stepz
   hint:     did you mean 'steps'?""",
     "trian.steps=5": f"""\

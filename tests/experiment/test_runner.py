@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimatorkit.experiment import report, runner
+from estimatorkit.experiment import examples, report, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
-from estimatorkit.experiment.runner import Prediction, Table
+from estimatorkit.experiment.runner import Prediction
 from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.tables import Table
 
 TEXT = """\
 name: flowers
@@ -34,22 +35,22 @@ def table(**columns: list[object]) -> Table:
 
 
 def test_features_are_taken_in_order_as_their_dtype(tmp_path: Path) -> None:
-    features = runner.features_of(experiment(tmp_path), table(Width=[3.0, np.nan]), "x.csv")
+    features = examples.features_of(experiment(tmp_path), table(Width=[3.0, np.nan]), "x.csv")
     assert list(features) == ["Length", "Width"]
     assert [column.dtype for column in features.values()] == [np.float32, np.float32]
     np.testing.assert_array_equal(features["Width"], [3.0, 1.5])
 
 
 def test_numbers_that_were_read_as_text_are_numbers(tmp_path: Path) -> None:
-    features = runner.features_of(experiment(tmp_path), table(Width=[b"2.5", b""]), "x.csv")
+    features = examples.features_of(experiment(tmp_path), table(Width=[b"2.5", b""]), "x.csv")
     np.testing.assert_array_equal(features["Width"], [2.5, 1.5])
 
 
 def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path) -> None:
     weighted = experiment(tmp_path, "estimator.weight_column=W")
     data = table(W=[1, 2])
-    assert list(runner.features_of(weighted, data, "x.csv")) == ["Length", "Width", "W"]
-    assert list(runner.features_of(weighted, table(), "x.csv", weighted=False)) == [
+    assert list(examples.features_of(weighted, data, "x.csv")) == ["Length", "Width", "W"]
+    assert list(examples.features_of(weighted, table(), "x.csv", weighted=False)) == [
         "Length",
         "Width",
     ]
@@ -57,27 +58,27 @@ def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path)
 
 def test_a_baseline_without_features_sees_every_other_column(tmp_path: Path) -> None:
     baseline = experiment(tmp_path, "estimator={type: BaselineClassifier}", "features=[]")
-    assert list(runner.features_of(baseline, table(), "x.csv")) == ["Length", "Width"]
+    assert list(examples.features_of(baseline, table(), "x.csv")) == ["Length", "Width"]
 
 
 def test_labels_of_a_regressor(tmp_path: Path) -> None:
     one = experiment(tmp_path, "estimator={type: LinearRegressor}")
-    assert runner.labels_of(one, table(), "x.csv").shape == (2,)
+    assert examples.labels_of(one, table(), "x.csv").shape == (2,)
     two = experiment(
         tmp_path, "estimator={type: LinearRegressor, label_dimension: 2}", "data.label=[Kind, Age]"
     )
-    labels = runner.labels_of(two, table(Age=[5, 6]), "x.csv")
+    labels = examples.labels_of(two, table(Age=[5, 6]), "x.csv")
     np.testing.assert_array_equal(labels, [[0, 5], [1, 6]])
-    assert runner.label_names(two, labels) == [(0.0, 5.0), (1.0, 6.0)]
+    assert examples.label_names(two, labels) == [(0.0, 5.0), (1.0, 6.0)]
 
 
 def test_labels_that_are_text_are_named_by_the_vocabulary(tmp_path: Path) -> None:
     kinds = experiment(
         tmp_path, "estimator.label_vocabulary=[no, yes]", "data.class_names=[Nay, Yea]"
     )
-    labels = runner.labels_of(kinds, table(Kind=[b"yes", b"no"]), "x.csv")
+    labels = examples.labels_of(kinds, table(Kind=[b"yes", b"no"]), "x.csv")
     assert labels.tolist() == ["yes", "no"]
-    assert runner.label_names(kinds, labels) == ["Yea", "Nay"]
+    assert examples.label_names(kinds, labels) == ["Yea", "Nay"]
 
 
 BAD = {
@@ -154,7 +155,7 @@ def test_message_about_data(case: str, tmp_path: Path) -> None:
         if values is None:
             del data[name]
     with pytest.raises(DataError) as caught:
-        runner.examples_of(flowers, data, "x.csv")
+        examples.examples_of(flowers, data, "x.csv")
     assert str(caught.value) == expected
 
 
@@ -162,7 +163,7 @@ def test_missing_csv_names_those_nearby(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     Path("train.csv").write_text("A\n1\n")
     with pytest.raises(DataError, match=r"trian\.csv: no such file(.|\n)*mean 'train\.csv'\?"):
-        runner.read_csv(Path("trian.csv"))
+        tables.read_csv(Path("trian.csv"))
 
 
 SURE = Prediction("Setosa", {"Setosa": 0.9964, "Virginica": 0.0036})

@@ -1,0 +1,512 @@
+"""Feature columns as data: one class a kind, with the arguments of the function that makes it.
+
+`Feature` is the table of the kinds: each of its fields is one, and a YAML item has exactly one key.
+A class says which function of `estimatorkit.feature_column` makes the column (`build` calls it),
+which columns of the data are read and as what (`reads`), and what comes of it: `gives_ids` where a
+linear model, a cross, an indicator or an embedding can take it, `gives_numbers` where a network
+can. Normalizers are names of a fixed table: a configuration holds data, never code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
+
+from estimatorkit.experiment.sections import (
+    Count,
+    FileName,
+    Model,
+    Number,
+    Positive,
+    Switch,
+    Text,
+    Whole,
+    name_or_type,
+    short,
+    wrong,
+)
+
+NumberType = Literal["float32", "float64", "int32", "int64"]
+Combiner = Literal["mean", "sqrtn", "sum"]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column of the data that features read.
+
+    Attributes:
+        key: its name.
+        dtype: 'float32' and so on, 'string', or 'any': text or integers, as the data have them.
+        default: what stands for a missing number; None: that is an error.
+    """
+
+    key: str
+    dtype: str
+    default: float | None = None
+
+
+class ColumnArguments(Model):
+    """The base of all kinds."""
+
+    factory: ClassVar[str]
+    renamed: ClassVar[dict[str, str]] = {}
+    gives_ids: ClassVar[bool] = False
+    gives_numbers: ClassVar[bool] = False
+
+    def reads(self) -> Iterator[Read]:
+        """The columns of the data that it reads."""
+        raise NotImplementedError
+
+
+# -- normalizers
+
+
+class Standardize(Model):
+    """(x - mean) / deviation."""
+
+    type: Literal["standardize"] = "standardize"
+    mean: Number
+    deviation: Positive
+
+
+class Scale(Model):
+    """(x - low) / (high - low): from [low, high] to [0, 1]."""
+
+    type: Literal["scale"] = "scale"
+    low: Number = 0.0
+    high: Number = 1.0
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.high <= self.low:
+            raise wrong(f"is not above low, {self.low}", at=("high",), expected="low < high")
+        return self
+
+
+class Clip(Model):
+    """x, at least low and at most high."""
+
+    type: Literal["clip"] = "clip"
+    low: Number
+    high: Number
+
+
+Normalizer = Annotated[
+    Annotated[Literal["log1p"], Tag("a name")]
+    | Annotated[Standardize, Tag("standardize")]
+    | Annotated[Scale, Tag("scale")]
+    | Annotated[Clip, Tag("clip")],
+    Discriminator(name_or_type),
+]
+
+# -- numbers
+
+
+class Numeric(ColumnArguments):
+    """Numbers as they are, or normalized (`numeric_column`)."""
+
+    factory = "numeric_column"
+    renamed = {"default": "default_value", "normalizer": "normalizer_fn"}  # noqa: RUF012
+    gives_numbers = True
+
+    key: Annotated[Text, Field(description="the column in the data")]
+    default: Annotated[
+        Number | None,
+        Field(description="the value where the data has none; null: that is an error"),
+    ] = None
+    dtype: NumberType = "float32"
+    shape: Annotated[
+        tuple[Count, ...], Field(min_length=1, description="of one example, such as [28, 28]")
+    ] = (1,)
+    normalizer: Annotated[
+        Normalizer | None,
+        Field(description="log1p, or {type: standardize, mean: 38.6, deviation: 13.7}, ..."),
+    ] = None
+
+    def reads(self) -> Iterator[Read]:
+        """The column of numbers."""
+        yield Read(self.key, self.dtype, self.default)
+
+
+NumericOrKey = Annotated[
+    Numeric, BeforeValidator(short("key"), json_schema_input_type=str | Numeric)
+]
+
+
+class Bucketized(ColumnArguments):
+    """Ranges of numbers (`bucketized_column`)."""
+
+    factory = "bucketized_column"
+    renamed = {"column": "source_column"}  # noqa: RUF012
+    gives_ids = True
+    gives_numbers = True
+
+    column: Annotated[
+        NumericOrKey, Field(description="the column in the data, or arguments as of numeric")
+    ]
+    boundaries: Annotated[
+        tuple[Number, ...], Field(min_length=1, description="rising numbers: where ranges begin")
+    ]
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if list(self.boundaries) != sorted(set(self.boundaries)):
+            raise wrong("do not rise", at=("boundaries",), expected="rising numbers, each once")
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """The column of numbers."""
+        yield from self.column.reads()
+
+
+# -- ids
+
+
+class _Vocabulary(ColumnArguments):
+    """What both kinds of vocabularies take."""
+
+    gives_ids = True
+
+    key: Annotated[Text, Field(description="the column in the data")]
+    num_oov_buckets: Annotated[
+        int, Field(strict=True, ge=0, description="hash buckets for other words")
+    ] = 0
+
+
+def _words_are(value: Any) -> str:
+    items = value if isinstance(value, list | tuple) else ()
+    integers = bool(items) and all(type(each) is int for each in items)
+    return "integers" if integers else "text"
+
+
+class VocabularyList(_Vocabulary):
+    """Words by their place in a list (`categorical_column_with_vocabulary_list`)."""
+
+    factory = "categorical_column_with_vocabulary_list"
+    renamed = {"words": "vocabulary_list"}  # noqa: RUF012
+
+    words: Annotated[
+        Annotated[tuple[Text, ...], Tag("text")] | Annotated[tuple[Whole, ...], Tag("integers")],
+        Discriminator(_words_are),
+        Field(description="the words, or integers, each once"),
+    ]
+    default_value: Annotated[
+        int, Field(strict=True, ge=-1, description="the id of other words; -1 leaves them out")
+    ] = -1
+
+    def reads(self) -> Iterator[Read]:
+        """The column of words."""
+        words = isinstance(self.words[0], str)
+        yield Read(self.key, "string") if words else Read(self.key, "int64", -1)
+
+
+class VocabularyFile(_Vocabulary):
+    """Words by their line in a file (`categorical_column_with_vocabulary_file`)."""
+
+    factory = "categorical_column_with_vocabulary_file"
+    renamed = {"file": "vocabulary_file", "size": "vocabulary_size"}  # noqa: RUF012
+
+    file: Annotated[FileName, Field(description="a word a line; relative to the YAML file")]
+    size: Annotated[Count | None, Field(description="how many lines are read; null: all")] = None
+
+    def reads(self) -> Iterator[Read]:
+        """The column of words."""
+        yield Read(self.key, "string")
+
+
+class Identity(ColumnArguments):
+    """Integers that are ids already (`categorical_column_with_identity`)."""
+
+    factory = "categorical_column_with_identity"
+    gives_ids = True
+
+    key: Annotated[Text, Field(description="the column in the data")]
+    num_buckets: Annotated[Count, Field(description="ids are from 0 to num_buckets - 1")]
+    default_value: Annotated[
+        int | None, Field(strict=True, ge=0, description="the id of others; null: an error")
+    ] = None
+
+    def reads(self) -> Iterator[Read]:
+        """The column of ids; a missing one is -1, which counts for nothing."""
+        yield Read(self.key, "int64", -1)
+
+
+class HashBucket(ColumnArguments):
+    """Words or integers by their hash (`categorical_column_with_hash_bucket`)."""
+
+    factory = "categorical_column_with_hash_bucket"
+    gives_ids = True
+
+    key: Annotated[Text, Field(description="the column in the data")]
+    hash_bucket_size: Annotated[Count, Field(description="how many buckets")]
+    dtype: Literal["string", "int32", "int64"] = "string"
+
+    def reads(self) -> Iterator[Read]:
+        """The column of words or integers."""
+        yield Read(self.key, self.dtype, None if self.dtype == "string" else -1)
+
+
+KeyOrColumn = Annotated[
+    Annotated[Text, Tag("a column in the data")] | Annotated["Feature", Tag("a column of ids")],
+    Discriminator(
+        lambda value: (
+            "a column of ids" if isinstance(value, dict | Feature) else "a column in the data"
+        )
+    ),
+]
+
+
+class Crossed(ColumnArguments):
+    """Combinations of values, by their hash (`crossed_column`)."""
+
+    factory = "crossed_column"
+    gives_ids = True
+
+    keys: Annotated[
+        tuple[KeyOrColumn, ...],
+        Field(min_length=2, description="columns in the data, or columns of ids (not hash_bucket)"),
+    ]
+    hash_bucket_size: Annotated[Count, Field(description="how many buckets")]
+    hash_key: Annotated[int | None, Field(strict=True, description="what the hash begins with")] = (
+        None
+    )
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        for place, each in enumerate(self.keys):
+            if not isinstance(each, str):
+                _check_ids(each, ("keys", place))
+                if each.kind == "hash_bucket":
+                    raise wrong(
+                        "is a hash_bucket, whose values would be hashed twice",
+                        at=("keys", place),
+                        expected=f"the name of the column, {each.arguments.key!r}",
+                    )
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """The columns of the data, and those of the columns of ids."""
+        for each in self.keys:
+            if isinstance(each, str):
+                yield Read(each, "any", -1)
+            else:
+                yield from each.arguments.reads()
+
+
+class Weighted(ColumnArguments):
+    """Ids with weights from another column of the data (`weighted_categorical_column`)."""
+
+    factory = "weighted_categorical_column"
+    renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
+    gives_ids = True
+
+    column: Annotated[Feature, Field(description="a column of ids")]
+    weight: Annotated[Text, Field(description="the column in the data with the weights")]
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        _check_ids(self.column, ("column",))
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """Those of the ids, and the weights."""
+        yield from self.column.arguments.reads()
+        yield Read(self.weight, "float32")
+
+
+# -- ids made dense
+
+
+class Indicator(ColumnArguments):
+    """Ids as a vector of zeros and ones (`indicator_column`)."""
+
+    factory = "indicator_column"
+    renamed = {"column": "categorical_column"}  # noqa: RUF012
+    gives_numbers = True
+
+    column: Annotated[Feature, Field(description="a column of ids")]
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        _check_ids(self.column, ("column",))
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """Those of the ids."""
+        yield from self.column.arguments.reads()
+
+
+class _Embedding(ColumnArguments):
+    """What both kinds of embeddings take."""
+
+    gives_numbers = True
+
+    dimension: Annotated[Count, Field(description="the length of the vectors")]
+    combiner: Annotated[Combiner, Field(description="how several of an example become one")] = (
+        "mean"
+    )
+    max_norm: Annotated[Positive | None, Field(description="the longest that a vector may be")] = (
+        None
+    )
+    trainable: Switch = True
+
+
+class Embedding(_Embedding):
+    """A vector that is learned for each id (`embedding_column`)."""
+
+    factory = "embedding_column"
+    renamed = {"column": "categorical_column"}  # noqa: RUF012
+
+    column: Annotated[Feature, Field(description="a column of ids")]
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        _check_ids(self.column, ("column",))
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """Those of the ids."""
+        yield from self.column.arguments.reads()
+
+
+class SharedEmbeddings(_Embedding):
+    """Embeddings of several columns that share one table (`shared_embeddings`)."""
+
+    factory = "shared_embeddings"
+    renamed = {"columns": "categorical_columns"}  # noqa: RUF012
+
+    columns: Annotated[
+        tuple[Feature, ...], Field(min_length=2, description="columns of ids of one vocabulary")
+    ]
+
+    @model_validator(mode="after")
+    def _of_ids(self) -> Self:
+        for place, each in enumerate(self.columns):
+            _check_ids(each, ("columns", place))
+        return self
+
+    def reads(self) -> Iterator[Read]:
+        """Those of the columns of ids."""
+        for each in self.columns:
+            yield from each.arguments.reads()
+
+
+# -- the table
+
+
+def _column_of_ids(value: Any) -> Any:
+    """Lets `indicator: {hash_bucket: ...}` stand for `indicator: {column: {hash_bucket: ...}}`."""
+    long = isinstance(value, dict) and "column" not in value
+    return {"column": value} if long or isinstance(value, Feature) else value
+
+
+class Feature(Model):
+    """A feature column: one key, its kind, with its arguments."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    numeric: NumericOrKey | None = None
+    bucketized: Bucketized | None = None
+    vocabulary_list: VocabularyList | None = None
+    vocabulary_file: VocabularyFile | None = None
+    identity: Identity | None = None
+    hash_bucket: HashBucket | None = None
+    crossed: Crossed | None = None
+    weighted: Weighted | None = None
+    indicator: Annotated[Indicator, BeforeValidator(_column_of_ids)] | None = None
+    embedding: Embedding | None = None
+    shared_embeddings: SharedEmbeddings | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        given, kinds = list(self._given()), ", ".join(type(self).model_fields)
+        if not given:
+            raise wrong("names no kind of column", expected=f"one of {kinds}")
+        if len(given) > 1:
+            raise wrong(
+                f"names several kinds of columns: {', '.join(given)}",
+                expected="one kind; several columns are several items of the list",
+            )
+        return self
+
+    def _given(self) -> dict[str, ColumnArguments]:
+        return {kind: value for kind, value in self if value is not None}
+
+    @property
+    def kind(self) -> str:
+        """The kind of the column: the key that is given."""
+        return next(iter(self._given()))
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments of the column's kind."""
+        return self._given()[self.kind]
+
+    @model_serializer(mode="wrap")
+    def _only_the_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {kind: value for kind, value in handler(self).items() if value is not None}
+
+
+def _arguments_in(annotation: Any) -> Iterator[type[ColumnArguments]]:
+    if isinstance(annotation, type) and issubclass(annotation, ColumnArguments):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _arguments_in(argument)
+
+
+for _class in (Crossed, Weighted, Indicator, Embedding, SharedEmbeddings, Feature):
+    _class.model_rebuild()
+
+KINDS = {
+    name: next(_arguments_in(field.annotation)) for name, field in Feature.model_fields.items()
+}
+
+
+def kinds_that(gives: Literal["gives_ids", "gives_numbers"]) -> str:
+    """The names of the kinds that give ids, or numbers."""
+    return ", ".join(kind for kind, each in KINDS.items() if getattr(each, gives))
+
+
+def _check_ids(feature: Feature, at: tuple[str | int, ...]) -> None:
+    if not feature.arguments.gives_ids:
+        raise wrong(
+            f"is a column of numbers ({feature.kind})",
+            at=at,
+            expected=f"a column of ids: {kinds_that('gives_ids')}",
+        )
+
+
+def all_reads(features: tuple[Feature, ...]) -> dict[str, Read]:
+    """The columns of the data that features read, in their order.
+
+    Raises:
+        ValueError: one is read as text and as numbers; the message is its name.
+    """
+    found: dict[str, Read] = {}
+    for feature in features:
+        for read in feature.arguments.reads():
+            found[read.key] = _joined(found.get(read.key, read), read)
+    return found
+
+
+def _joined(one: Read, other: Read) -> Read:
+    """One column that is read twice: integers stay integers, for ids are made of them."""
+    if one.dtype == "any" or other.dtype == "any":
+        return other if one.dtype == "any" else one
+    if (one.dtype == "string") != (other.dtype == "string"):
+        raise ValueError(one.key)
+    if one.dtype.startswith("int"):
+        return one
+    return Read(other.key, other.dtype, one.default) if other.dtype.startswith("int") else one

@@ -1,0 +1,326 @@
+"""Optimizers and premade estimators as data: one class each, with its arguments.
+
+A key is the argument's name, but for `activation` (`activation_fn`). `ESTIMATORS` is the table; the
+feature columns, `model_dir` and `config` come from the other sections (`build` joins them).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from estimatorkit.experiment.sections import (
+    Count,
+    Model,
+    NotNegative,
+    Positive,
+    Switch,
+    Text,
+    name_or_type,
+    wrong,
+)
+
+LearningRate = Annotated[Positive, Field(description="the step size, a number > 0")]
+
+# -- optimizers
+
+
+class SGD(Model):
+    """Plain gradient descent."""
+
+    factory: ClassVar[str] = "GradientDescentOptimizer"
+    type: Literal["SGD"] = "SGD"
+    learning_rate: LearningRate
+
+
+class Momentum(Model):
+    """Gradient descent with momentum."""
+
+    factory: ClassVar[str] = "MomentumOptimizer"
+    type: Literal["Momentum"] = "Momentum"
+    learning_rate: LearningRate
+    momentum: Annotated[NotNegative, Field(description="share of the last step kept, such as 0.9")]
+    use_nesterov: Switch = False
+
+
+class Adagrad(Model):
+    """Adagrad (Duchi et al. 2011)."""
+
+    factory: ClassVar[str] = "AdagradOptimizer"
+    type: Literal["Adagrad"] = "Adagrad"
+    learning_rate: LearningRate
+    initial_accumulator_value: NotNegative = 0.1
+
+
+class ProximalAdagrad(Model):
+    """Adagrad with penalties on the weights (Duchi and Singer 2009)."""
+
+    factory: ClassVar[str] = "ProximalAdagradOptimizer"
+    type: Literal["ProximalAdagrad"] = "ProximalAdagrad"
+    learning_rate: LearningRate
+    initial_accumulator_value: Positive = 0.1
+    l1_regularization_strength: NotNegative = 0.0
+    l2_regularization_strength: NotNegative = 0.0
+
+
+class Adadelta(Model):
+    """Adadelta (Zeiler 2012)."""
+
+    factory: ClassVar[str] = "AdadeltaOptimizer"
+    type: Literal["Adadelta"] = "Adadelta"
+    learning_rate: Positive = 0.001
+    rho: NotNegative = 0.95
+    epsilon: Positive = 1e-8
+
+
+class Adam(Model):
+    """Adam (Kingma and Ba 2015)."""
+
+    factory: ClassVar[str] = "AdamOptimizer"
+    type: Literal["Adam"] = "Adam"
+    learning_rate: Positive = 0.001
+    beta1: NotNegative = 0.9
+    beta2: NotNegative = 0.999
+    epsilon: Positive = 1e-8
+
+
+class RMSProp(Model):
+    """RMSProp (Tieleman and Hinton 2012)."""
+
+    factory: ClassVar[str] = "RMSPropOptimizer"
+    type: Literal["RMSProp"] = "RMSProp"
+    learning_rate: LearningRate
+    decay: NotNegative = 0.9
+    momentum: NotNegative = 0.0
+    epsilon: Positive = 1e-10
+    centered: Switch = False
+
+
+class Ftrl(Model):
+    """FTRL-Proximal (McMahan et al. 2013)."""
+
+    factory: ClassVar[str] = "FtrlOptimizer"
+    type: Literal["Ftrl"] = "Ftrl"
+    learning_rate: LearningRate
+    learning_rate_power: Annotated[float, Field(strict=True, allow_inf_nan=False, le=0)] = -0.5
+    initial_accumulator_value: NotNegative = 0.1
+    l1_regularization_strength: NotNegative = 0.0
+    l2_regularization_strength: NotNegative = 0.0
+    l2_shrinkage_regularization_strength: NotNegative = 0.0
+
+
+Optimizer = Annotated[
+    Annotated[Literal["Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"], Tag("a name")]
+    | Annotated[SGD, Tag("SGD")]
+    | Annotated[Momentum, Tag("Momentum")]
+    | Annotated[Adagrad, Tag("Adagrad")]
+    | Annotated[ProximalAdagrad, Tag("ProximalAdagrad")]
+    | Annotated[Adadelta, Tag("Adadelta")]
+    | Annotated[Adam, Tag("Adam")]
+    | Annotated[RMSProp, Tag("RMSProp")]
+    | Annotated[Ftrl, Tag("Ftrl")],
+    Discriminator(name_or_type),
+    Field(description="a name, with the estimator's own learning rate; or {type: Adam, ...}"),
+]
+OPTIMIZERS = (SGD, Momentum, Adagrad, ProximalAdagrad, Adadelta, Adam, RMSProp, Ftrl)
+
+# -- what families of estimators take
+
+Activation = Annotated[
+    Literal["relu", "relu6", "elu", "selu", "leaky_relu", "tanh", "sigmoid", "softplus"],
+    Field(description="the hidden layers' activation (the argument activation_fn)"),
+]
+Combiner = Literal["sum", "mean", "sqrtn"]
+HiddenUnits = Annotated[
+    tuple[Count, ...], Field(min_length=1, description="units of each hidden layer")
+]
+Dropout = Annotated[
+    float | None, Field(strict=True, ge=0, lt=1, description="probability to drop a hidden unit")
+]
+
+
+class WarmStart(Model):
+    """Where first values come from (`WarmStartSettings`)."""
+
+    ckpt_to_initialize_from: Annotated[Text, Field(description="a checkpoint, or its folder")]
+    vars_to_warm_start: Annotated[
+        Text, Field(description="a regular expression of variables' names")
+    ] = ".*"
+
+
+WarmStartFrom = Annotated[
+    Annotated[Text, Tag("a folder")] | Annotated[WarmStart, Tag("settings")],
+    Discriminator(lambda value: "settings" if isinstance(value, dict | WarmStart) else "a folder"),
+    Field(description="a model_dir or checkpoint whose values are the first ones"),
+]
+
+
+class EstimatorArguments(Model):
+    """The base of all; `columns`: by key of the experiment, the argument that takes them, and
+    whether they must be columns of numbers."""
+
+    columns: ClassVar[dict[str, tuple[str, bool]]] = {}
+    type: str
+
+
+class Supervised(EstimatorArguments):
+    """What all estimators with labels take."""
+
+    weight_column: Annotated[
+        Text | None, Field(description="the column with each example's weight")
+    ] = None
+    loss_reduction: Annotated[
+        Literal["sum_over_batch_size", "sum"], Field(description="how a batch's losses are joined")
+    ] = "sum_over_batch_size"
+
+
+class Classifier(Supervised):
+    """What classifiers take."""
+
+    n_classes: Annotated[int, Field(strict=True, ge=2)] = 2
+    label_vocabulary: Annotated[
+        tuple[Text, ...] | None,
+        Field(description="the labels in class order, where labels are text"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _vocabulary_fits(self) -> Self:
+        if self.label_vocabulary is not None and len(self.label_vocabulary) != self.n_classes:
+            raise wrong(
+                f"has {len(self.label_vocabulary)} labels",
+                at=("label_vocabulary",),
+                expected=f"{self.n_classes} labels, as many as n_classes",
+            )
+        return self
+
+
+class Regressor(Supervised):
+    """What regressors take."""
+
+    label_dimension: Annotated[Count, Field(description="numbers to predict an example")] = 1
+
+
+class Network(Supervised):
+    """What fully connected networks take."""
+
+    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+
+    hidden_units: HiddenUnits
+    optimizer: Optimizer = "Adagrad"
+    activation: Activation = "relu"
+    dropout: Dropout = None
+    batch_norm: Switch = False
+    warm_start_from: WarmStartFrom | None = None
+
+
+class Linear(Supervised):
+    """What linear models take."""
+
+    columns = {"features": ("feature_columns", False)}  # noqa: RUF012
+
+    optimizer: Optimizer = "Ftrl"
+    sparse_combiner: Combiner = "sum"
+    warm_start_from: WarmStartFrom | None = None
+
+
+class Combined(Supervised):
+    """What a linear model beside a network takes."""
+
+    columns = {  # noqa: RUF012
+        "linear_features": ("linear_feature_columns", False),
+        "dnn_features": ("dnn_feature_columns", True),
+    }
+
+    linear_optimizer: Optimizer = "Ftrl"
+    linear_sparse_combiner: Combiner = "sum"
+    dnn_hidden_units: HiddenUnits
+    dnn_optimizer: Optimizer = "Adagrad"
+    dnn_activation: Activation = "relu"
+    dnn_dropout: Dropout = None
+    batch_norm: Switch = False
+    warm_start_from: WarmStartFrom | None = None
+
+
+class Baseline(Supervised):
+    """What models that ignore the features take."""
+
+    optimizer: Optimizer = "Ftrl"
+
+
+# -- estimators
+
+
+class DNNClassifier(Classifier, Network):
+    """A fully connected network that tells classes apart."""
+
+    type: Literal["DNNClassifier"] = "DNNClassifier"
+
+
+class DNNRegressor(Regressor, Network):
+    """A fully connected network that predicts numbers."""
+
+    type: Literal["DNNRegressor"] = "DNNRegressor"
+
+
+class LinearClassifier(Classifier, Linear):
+    """A linear model that tells classes apart."""
+
+    type: Literal["LinearClassifier"] = "LinearClassifier"
+
+
+class LinearRegressor(Regressor, Linear):
+    """A linear model that predicts numbers."""
+
+    type: Literal["LinearRegressor"] = "LinearRegressor"
+
+
+class DNNLinearCombinedClassifier(Classifier, Combined):
+    """A linear model and a network, wide and deep, that tell classes apart."""
+
+    type: Literal["DNNLinearCombinedClassifier"] = "DNNLinearCombinedClassifier"
+
+
+class DNNLinearCombinedRegressor(Regressor, Combined):
+    """A linear model and a network, wide and deep, that predict numbers."""
+
+    type: Literal["DNNLinearCombinedRegressor"] = "DNNLinearCombinedRegressor"
+
+
+class BaselineClassifier(Classifier, Baseline):
+    """Ignores the features and learns how frequent each class is."""
+
+    type: Literal["BaselineClassifier"] = "BaselineClassifier"
+
+
+class BaselineRegressor(Regressor, Baseline):
+    """Ignores the features and learns the label's mean."""
+
+    type: Literal["BaselineRegressor"] = "BaselineRegressor"
+
+
+class KMeans(EstimatorArguments):
+    """Puts examples into clusters of near ones; there are no labels."""
+
+    columns = {"features": ("feature_columns", True)}  # noqa: RUF012
+
+    type: Literal["KMeans"] = "KMeans"
+    num_clusters: Count
+    initial_clusters: Literal["random", "kmeans_plus_plus"] = "random"
+    distance_metric: Literal["squared_euclidean", "cosine"] = "squared_euclidean"
+    use_mini_batch: Switch = True
+    mini_batch_steps_per_iteration: Count = 1
+
+
+Estimator = Annotated[
+    DNNClassifier
+    | DNNRegressor
+    | LinearClassifier
+    | LinearRegressor
+    | DNNLinearCombinedClassifier
+    | DNNLinearCombinedRegressor
+    | BaselineClassifier
+    | BaselineRegressor
+    | KMeans,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,264 @@
+"""Examples: the features and labels that an experiment takes out of a table, in their types.
+
+Numbers become the dtype that the columns read, missing ones their default; words become bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment.columns import Read
+from estimatorkit.experiment.document import suggestion
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.tables import Table, missing, require, training_table
+from estimatorkit.feature_columns import InferredColumns, infer
+
+
+def inferred_columns(experiment: Experiment) -> InferredColumns | None:
+    """The columns that are proposed from the training data, where the experiment asks for them.
+
+    They depend on these data only: the same come when the model is evaluated or used.
+    """
+    return _inferred(experiment.model_dump_json()) if experiment.infer is not None else None
+
+
+@functools.lru_cache(maxsize=2)
+def _inferred(text: str) -> InferredColumns:
+    experiment = Experiment.model_validate_json(text)
+    settings = experiment.infer
+    assert settings is not None  # noqa: S101 (it was asked for)
+    frame = _to_infer_from(experiment, training_table(experiment))
+    return infer(frame, **{key: value for key, value in settings if key != "without"})
+
+
+def _to_infer_from(experiment: Experiment, table: Table) -> dict[str, Any]:
+    """The columns of a table that no feature, label or weight is read from, as pandas has them."""
+    without = experiment.infer.without if experiment.infer else ()
+    known = {*used_columns(experiment), *(experiment.data.label or ()), *without}
+    return {
+        name: [_word(value) for value in column] if column.dtype.kind == "O" else column
+        for name, column in table.items()
+        if name not in known and column.ndim == 1
+    }
+
+
+def _word(value: Any) -> Any:
+    return text(value) or None if isinstance(value, str | bytes) else value
+
+
+def text(value: object) -> str:
+    """A word that may be bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def used_columns(experiment: Experiment) -> tuple[str, ...]:
+    """The columns that listed features and the weight are read from, in their order."""
+    weight = experiment.weight_column
+    return tuple(dict.fromkeys((*experiment.feature_keys, *([weight] if weight else []))))
+
+
+def unused_columns(experiment: Experiment, table: Table) -> list[str]:
+    """The columns of a table that neither features nor labels are read from."""
+    used = {*used_columns(experiment), *(experiment.data.label or ())}
+    inferred = inferred_columns(experiment)
+    if inferred is not None:
+        used |= {str(each.name) for each in inferred.findings}
+    ignored = isinstance(experiment.estimator, Baseline)
+    return [] if ignored else [name for name in table if name not in used]
+
+
+def features_of(
+    experiment: Experiment, table: Table, origin: str, *, weighted: bool = True
+) -> Table:
+    """Takes the features (and the weight, where `weighted`) out of a table.
+
+    Args:
+        experiment: names them.
+        table: the rows.
+        origin: what to call the table.
+        weighted: whether there are weights.
+
+    Raises:
+        DataError: a column is missing, holds text, or lacks a value without a default.
+    """
+    weight = experiment.weight_column if weighted else None
+    names = [*experiment.feature_keys, *([weight] if weight else [])]
+    require(table, names, origin, lambda table: unused_columns(experiment, table))
+    features = {key: column_of(table[key], read, origin) for key, read in experiment.reads.items()}
+    if isinstance(experiment.estimator, Baseline) and not features:
+        labels = experiment.data.label or ()
+        features = {name: table[name] for name in table if name not in labels}
+    inferred = inferred_columns(experiment)
+    if inferred is not None:
+        try:
+            prepared = inferred.prepare(_to_infer_from(experiment, table))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{origin}: {error}") from error
+        for name in prepared.columns:
+            if name not in features:
+                features[name] = np.asarray(prepared[name])
+    if weight is not None:
+        features[weight] = column_of(table[weight], Read(weight, "float32"), origin)
+    return features
+
+
+def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
+    """A column as what is read of it.
+
+    Raises:
+        DataError: it holds text where numbers are read, or lacks a value without a default.
+    """
+    dtype = read.dtype
+    if dtype == "any":
+        dtype = "string" if column.dtype.kind in "OUS" else "int64"
+    if dtype == "string":
+        return np.array([text(value).encode() for value in column], dtype=object)
+    if column.dtype.kind in "OUS":
+        column = _numbers_in(column, read.key, origin)
+    absent = missing(column)
+    if absent.any():
+        if read.default is None:
+            raise DataError(
+                explain(
+                    f"{origin}: the column {read.key!r} lacks {int(absent.sum())} of "
+                    f"{len(column)} values",
+                    expected="a number in every row",
+                    received=f"nothing in example {int(absent.argmax()) + 1}",
+                    hint=f"give a default: - numeric: {{key: {read.key}, default: 0}}",
+                )
+            )
+        column = np.where(np.isnan(column), read.default, column)
+    if dtype.startswith("int") and column.dtype.kind == "f":
+        broken = column != np.floor(column)
+        if broken.any():
+            raise DataError(
+                explain(
+                    f"{origin}: the column {read.key!r} is read as ids",
+                    expected="an integer in every row",
+                    received=f"{column[broken][0]} in example {int(broken.argmax()) + 1}",
+                )
+            )
+    return column.astype(dtype)
+
+
+def _numbers_in(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
+    """Numbers that were read as text; NaN for what is empty."""
+    for row, value in enumerate(column, start=1):
+        if value and not _is_number(value):
+            raise DataError(
+                explain(
+                    f"{origin}: the column {name!r} holds text",
+                    expected="a number in every row",
+                    received=f"{text(value)!r} in example {row}",
+                )
+            )
+    return np.array([float(value) if value else np.nan for value in column])
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def labels_of(experiment: Experiment, table: Table, origin: str) -> NDArray[Any] | None:
+    """Takes the labels out of a table: classes, or float32 `(examples,)` or `(examples, labels)`.
+
+    Returns:
+        The labels; None for an estimator without.
+
+    Raises:
+        DataError: a label is missing, is not a class, or is text without a `label_vocabulary`.
+    """
+    estimator, names = experiment.estimator, experiment.data.label or ()
+    if not isinstance(estimator, Supervised):
+        return None
+    require(table, names, origin, lambda table: unused_columns(experiment, table))
+    if isinstance(estimator, Classifier):
+        return _classes(estimator, table[names[0]], f"{origin}: the label {names[0]!r}")
+    columns = [_label(table[name], name, origin) for name in names]
+    return np.stack(columns, axis=1) if len(columns) > 1 else columns[0]
+
+
+def _label(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
+    absent = missing(column)
+    if absent.any():
+        raise DataError(
+            explain(
+                f"{origin}: the label {name!r} lacks {int(absent.sum())} of {len(column)} values",
+                expected="a number in every row",
+                received=f"nothing in example {int(absent.argmax()) + 1}",
+                hint="data.missing_labels: skip leaves these rows out.",
+            )
+        )
+    return column_of(column, Read(name, "float32"), origin)
+
+
+def _classes(estimator: Classifier, column: NDArray[Any], where: str) -> NDArray[Any]:
+    if estimator.label_vocabulary is not None:
+        found = [text(value) for value in column]
+        unknown = sorted(set(found) - set(estimator.label_vocabulary))
+        if unknown:
+            raise DataError(
+                explain(
+                    f"{where} is not in label_vocabulary",
+                    expected=f"one of {', '.join(estimator.label_vocabulary)}",
+                    received=", ".join(unknown[:5]),
+                    hint=suggestion(unknown[0], estimator.label_vocabulary),
+                )
+            )
+        return np.array(found, dtype=object)
+    if column.dtype.kind in "OUS":
+        classes = sorted({text(value) for value in column})
+        raise DataError(
+            explain(
+                f"{where} is text",
+                expected=f"a class number from 0 to {estimator.n_classes - 1}",
+                received=", ".join(classes[:5]),
+                hint=f"name the classes: estimator.label_vocabulary: [{', '.join(classes[:10])}]",
+            )
+        )
+    wrong = ~np.isin(column, np.arange(estimator.n_classes))
+    if wrong.any():
+        raise DataError(
+            explain(
+                f"{where} is not a class",
+                expected=f"a class number from 0 to {estimator.n_classes - 1} (n_classes - 1)",
+                received=f"{column[wrong][0]} in example {int(wrong.argmax()) + 1}",
+            )
+        )
+    return column.astype(np.int64)
+
+
+def examples_of(experiment: Experiment, table: Table, origin: str) -> Any:
+    """Features and labels, or the features alone (see `features_of` and `labels_of`)."""
+    features = features_of(experiment, table, origin)
+    labels = labels_of(experiment, table, origin)
+    return features if labels is None else (features, labels)
+
+
+def class_names(experiment: Experiment) -> tuple[str, ...]:
+    """What to print for class 0, 1, ...; empty for a regressor."""
+    estimator = experiment.estimator
+    if not isinstance(estimator, Classifier):
+        return ()
+    numbers = tuple(str(number) for number in range(estimator.n_classes))
+    return experiment.data.class_names or estimator.label_vocabulary or numbers
+
+
+def label_names(experiment: Experiment, labels: NDArray[Any]) -> list[str | tuple[float, ...]]:
+    """Labels as `Prediction.value` words them."""
+    if isinstance(experiment.estimator, Regressor):
+        return [tuple(float(number) for number in np.atleast_1d(label)) for label in labels]
+    vocabulary = getattr(experiment.estimator, "label_vocabulary", None)
+    names = class_names(experiment)
+    return [names[vocabulary.index(label) if vocabulary else int(label)] for label in labels]

@@ -1,0 +1,73 @@
+"""What the sections of an experiment share: the base class, kinds of values, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+Text = Annotated[str, Field(min_length=1)]
+Whole = Annotated[int, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
+NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
+Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Switch = Annotated[bool, Field(strict=True)]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+def _as_list(value: Any) -> Any:
+    return (value,) if isinstance(value, str | Path) else value
+
+
+Texts = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_as_list, json_schema_input_type=str | tuple[str, ...]),
+    Field(min_length=1),
+]
+
+
+def _beside_the_file(path: Any, info: ValidationInfo) -> Any:
+    folder = (info.context or {}).get("folder")
+    if not folder or not isinstance(path, str) or not path or "://" in path:
+        return path
+    return str(Path(folder) / Path(path).expanduser())
+
+
+FileName = Annotated[Text, BeforeValidator(_beside_the_file, json_schema_input_type=str)]
+FileNames = Annotated[
+    tuple[FileName, ...],
+    BeforeValidator(_as_list, json_schema_input_type=str | tuple[str, ...]),
+    Field(min_length=1),
+]
+
+
+class Model(BaseModel):
+    """The base of every section: frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def wrong(
+    problem: str, *, expected: str, at: tuple[str | int, ...] = (), hint: str | None = None
+) -> PydanticCustomError:
+    """An error over several keys, in the parts that `load` words; `at`: a path below the model."""
+    parts = {"problem": problem, "expected": expected, "at": at, "hint": hint}
+    return PydanticCustomError("experiment", "{at} {problem}", parts)
+
+
+def short(key: str) -> Callable[[Any], Any]:
+    """The validator of a section whose short form is text: the value of one key."""
+    return lambda value: {key: value} if isinstance(value, str) else value
+
+
+def name_or_type(value: Any) -> str | None:
+    """Tells a union's short form (a word) from its long form (a mapping with `type`)."""
+    if isinstance(value, dict):
+        kind = value.get("type")
+        return kind if isinstance(kind, str) else None
+    return getattr(value, "type", "a name")

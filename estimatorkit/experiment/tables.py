@@ -1,0 +1,352 @@
+"""Tables: what sources hold, and what of it is features and labels.
+
+A table is a dict of columns, one NumPy array a column (float, integer, or objects that are text),
+all of one length. `read_source` reads one by the table `READERS`; `Rows` takes the features and
+labels that an experiment names out of it, and says which column or row is wrong where it cannot be
+used.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import estimatorkit as ek
+from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.data.datasets.splits import split_indices
+from estimatorkit.experiment import sources
+from estimatorkit.experiment.document import suggestion
+from estimatorkit.experiment.errors import DataError
+from estimatorkit.experiment.schema import Experiment
+from estimatorkit.experiment.sections import Model
+
+Table = dict[str, NDArray[Any]]
+
+
+def source_name(source: Any) -> str:
+    """A data set's name, or the first file, relative to the working directory."""
+    if isinstance(source, str):
+        return source
+    if isinstance(source, sources.DataSetSource):
+        return source.dataset
+    names = _files_of(source)
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (names[0] if "://" in names[0] else os.path.relpath(names[0])) + more
+
+
+def row_count(table: Table) -> int:
+    """How many examples a table has."""
+    return len(next(iter(table.values()))) if table else 0
+
+
+def read_source(source: Any) -> Table:
+    """Reads a data set or files.
+
+    Raises:
+        DataError: a file is missing, has no rows, or is not a table.
+    """
+    if isinstance(source, str):
+        return _data_set(source)
+    table = READERS[type(source)](source)
+    rows = source.rows
+    return table if rows is None else {name: column[:rows] for name, column in table.items()}
+
+
+# -- data sets
+
+
+def _frame(frame: Any) -> Table:
+    """A DataFrame as a table: what is missing is NaN among numbers and '' among words."""
+    table = {}
+    for name in frame.columns:
+        column = frame[name]
+        numbers = column.dtype.kind in "biuf"
+        table[str(name)] = np.asarray(
+            column if numbers else column.astype(object).where(column.notna(), "")
+        )
+    return table
+
+
+def _labelled(part: tuple[Any, Any], label: str, name: str | None = None) -> Table:
+    values, labels = part
+    features = {name: np.asarray(values)} if name else _frame(values)
+    return {**features, label: np.asarray(labels)}
+
+
+# By data set: how its parts, (training, test) or one frame, become tables.
+_PARTS: dict[str, Callable[[Any], Table]] = {
+    "iris": lambda part: _labelled(part, "Species"),
+    "digits": lambda part: _labelled(part, "label", "image"),
+    "mnist": lambda part: _labelled(part, "label", "image"),
+    "fashion_mnist": lambda part: _labelled(part, "label", "image"),
+}
+_SUFFIXES = {"_training": 0, "_train": 0, "_test": 1}
+
+
+def _data_set(name: str) -> Table:
+    ending = next((each for each in _SUFFIXES if name.endswith(each)), "")
+    base = name.removesuffix(ending)
+    loaded = ek.datasets.catalogue()[base].load()
+    return _PARTS.get(base, _frame)(loaded[_SUFFIXES[ending]] if ending else loaded)
+
+
+# -- files
+
+
+def _files_of(source: Any) -> list[str]:
+    """The files that a source names, wildcards filled in."""
+    kind = next(name for name, each in sources.FILE_SOURCES.items() if isinstance(source, each))
+    found: list[str] = []
+    for name in getattr(source, kind):
+        if "://" in name or not glob.has_magic(name):
+            found.append(name)
+            continue
+        matching = sorted(glob.glob(name, recursive=True))
+        if not matching:
+            raise DataError(
+                explain(
+                    f"{os.path.relpath(name)}: no file is called so",
+                    expected="at least one; paths are relative to the YAML file's folder",
+                )
+            )
+        found += matching
+    return found
+
+
+def _missing_file(name: str, kind: str) -> DataError:
+    shown, path = os.path.relpath(name), Path(name)
+    near = sorted(os.path.relpath(each) for each in path.parent.glob(f"*{path.suffix}"))
+    return DataError(
+        explain(
+            f"{shown}: no such file",
+            expected=f"a {kind} file; in a configuration, relative to the YAML file's folder",
+            hint=suggestion(shown, near) or (f"there is {', '.join(near[:5])}." if near else None),
+        )
+    )
+
+
+def _joined(parts: Sequence[Table], names: Sequence[str]) -> Table:
+    """The rows of several files, one after the other."""
+    for name, part in zip(names, parts, strict=True):
+        if list(part) != list(parts[0]):
+            raise DataError(
+                explain(
+                    f"{os.path.relpath(name)}: other columns than in {os.path.relpath(names[0])}",
+                    expected=", ".join(parts[0]),
+                    received=", ".join(part),
+                )
+            )
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def read_csv(path: str | os.PathLike[str]) -> Table:
+    """Reads a CSV file whose first line names its columns.
+
+    Raises:
+        DataError: the file is missing, has no rows, or is not a table.
+    """
+    return _csv(sources.CsvSource(csv=(os.fspath(path),)))
+
+
+def _csv(source: Any) -> Table:
+    names = _files_of(source)
+    texts: dict[str, Any] = {}
+    parts = [_csv_file(source, name, texts) for name in names]
+    mixed = {
+        column
+        for column in parts[0]
+        if len({part[column].dtype.kind == "O" for part in parts if column in part}) > 1
+    }
+    if mixed:  # numbers in one file, text in another: text, with the numbers as they stand there
+        texts = dict.fromkeys(mixed, ek.string)
+        parts = [_csv_file(source, name, texts) for name in names]
+    table = _joined(parts, names)
+    for column, value in (source.defaults or {}).items():
+        if column not in table:
+            raise DataError(
+                explain(
+                    f"{source_name(source)}: there is no column {column!r} to have a default",
+                    expected=f"one of {', '.join(table)}",
+                    hint=suggestion(column, list(table)),
+                )
+            )
+        table[column] = _filled(table[column], value)
+    return table
+
+
+def _csv_file(source: Any, name: str, dtypes: dict[str, Any]) -> Table:
+    if "://" not in name and not Path(name).is_file():
+        raise _missing_file(name, "CSV")
+    try:
+        read: Table = ek.data.read_csv(
+            name,
+            columns=source.columns,
+            dtypes=dtypes,
+            header="infer" if source.header is None else source.header,
+            na_values=source.na_values,
+            delimiter=source.delimiter,
+            skip_initial_space=source.skip_initial_space,
+            on_bad_rows=source.on_bad_rows,
+        )
+    except (ValueError, NotFoundError) as error:
+        raise DataError(str(error)) from error
+    return read
+
+
+def _filled(column: NDArray[Any], value: float | str) -> NDArray[Any]:
+    if column.dtype.kind == "f":
+        return np.where(np.isnan(column), value, column)
+    if column.dtype.kind != "O":
+        return column
+    filled = column.copy()
+    filled[[each in (b"", "") for each in column]] = str(value).encode()
+    return filled
+
+
+def _parquet(source: Any) -> Table:
+    import pandas as pd
+
+    names = _files_of(source)
+    parts = []
+    for name in names:
+        if "://" not in name and not Path(name).is_file():
+            raise _missing_file(name, "Parquet")
+        try:
+            frame = pd.read_parquet(name, columns=source.columns and list(source.columns))
+        except ImportError as error:
+            raise DataError(
+                explain("reading Parquet files needs pyarrow", hint="pip install pyarrow.")
+            ) from error
+        except ValueError as error:  # pyarrow's errors are ValueErrors
+            raise DataError(f"{os.path.relpath(name)}: {error}") from error
+        parts.append(_frame(frame))
+    return _joined(parts, names)
+
+
+def _tfrecord(source: Any) -> Table:
+    names = _files_of(source)
+    serialized: list[bytes] = []
+    for name in names:
+        if "://" not in name and not Path(name).is_file():
+            raise _missing_file(name, "TFRecord")
+        serialized += ek.python_io.tf_record_iterator(name, source.compression)
+        if source.rows is not None and len(serialized) >= source.rows:
+            break
+    if not serialized:
+        raise DataError(f"{source_name(source)} holds no records.")
+    spec = {
+        name: ek.io.FixedLenFeature(each.shape, getattr(ek, each.dtype), each.default)
+        for name, each in source.features.items()
+    }
+    with ek.Graph().as_default(), ek.Session() as session:
+        records = ek.placeholder(ek.string, [None])
+        parsed = ek.io.parse_example(records, spec)
+        table: Table = session.run(parsed, {records: np.array(serialized, dtype=object)})
+    return table
+
+
+READERS: dict[type[Model], Callable[[Any], Table]] = {
+    sources.CsvSource: _csv,
+    sources.ParquetSource: _parquet,
+    sources.TFRecordSource: _tfrecord,
+    sources.DataSetSource: lambda source: _data_set(source.dataset),
+}
+
+# -- the parts of an experiment's data
+
+MAIN = "eval"
+
+
+def training_table(experiment: Experiment) -> Table:
+    """The rows to train with."""
+    table = _with_labels(experiment, read_source(experiment.data.train))
+    return table if experiment.data.holdout is None else _split(experiment, table)[0]
+
+
+def evaluation_table(experiment: Experiment, name: str = MAIN) -> tuple[Table, str]:
+    """The rows to measure with, and what to call them.
+
+    Args:
+        experiment: names the sources.
+        name: 'eval' for `data.evaluate` (or the holdout), or a name of `data.also_evaluate`.
+    """
+    source = _evaluation_source(experiment, name)
+    table = _with_labels(experiment, read_source(source or experiment.data.train))
+    if source is None:
+        table = _split(experiment, table)[1]
+    return table, evaluation_source(experiment, name)
+
+
+def evaluation_source(experiment: Experiment, name: str = MAIN) -> str:
+    """What to call the rows to measure with."""
+    source, data = _evaluation_source(experiment, name), experiment.data
+    if source is None:
+        return f"{data.holdout:.0%} of {source_name(data.train)}"
+    return source_name(source)
+
+
+def _evaluation_source(experiment: Experiment, name: str) -> Any:
+    """None for the holdout."""
+    data = experiment.data
+    return data.evaluate if name == MAIN else (data.also_evaluate or {})[name]
+
+
+def evaluation_names(experiment: Experiment) -> tuple[str, ...]:
+    """The names of the sets to measure with, the main one first."""
+    return (MAIN, *(experiment.data.also_evaluate or ()))
+
+
+def _split(experiment: Experiment, table: Table) -> tuple[Table, Table]:
+    data = experiment.data
+    rows = split_indices(row_count(table), 1.0 - (data.holdout or 0.0), data.holdout_seed)
+    first, second = ({name: column[part] for name, column in table.items()} for part in rows)
+    return first, second
+
+
+def _with_labels(experiment: Experiment, table: Table) -> Table:
+    """Leaves out the rows without a label where the experiment says so."""
+    kept = np.ones(row_count(table), bool)
+    if experiment.data.missing_labels == "skip":
+        for name in experiment.data.label or ():
+            if name in table:
+                kept &= ~missing(table[name])
+    return table if kept.all() else {name: column[kept] for name, column in table.items()}
+
+
+def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values of a column are not there: NaN among numbers, '' among words."""
+    if column.dtype.kind == "f":
+        found: NDArray[np.bool_] = np.isnan(column.reshape(len(column), -1)).any(axis=1)
+        return found
+    if column.dtype.kind in "OUS" and column.ndim == 1:
+        return np.array([each in (b"", "") for each in column], bool)
+    return np.zeros(len(column), bool)
+
+
+def require(
+    table: Table, names: Iterable[str], origin: str, unused: Callable[[Table], Iterable[str]]
+) -> None:
+    """Checks that a table has columns.
+
+    Raises:
+        DataError: one is missing.
+    """
+    names = list(names)
+    absent = [name for name in names if name not in table]
+    if absent:
+        others = list(unused(table))
+        hints = [f"{name}: {near}" for name in absent if (near := suggestion(name, others))]
+        raise DataError(
+            explain(
+                f"{origin}: no column {', '.join(repr(name) for name in absent)}",
+                expected=f"the columns {', '.join(names)}",
+                received=f"the columns {', '.join(table)}",
+                hint="; ".join(hints) or "the first line of a CSV file names its columns.",
+            )
+        )
