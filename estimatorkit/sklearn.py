@@ -29,7 +29,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from estimatorkit import feature_columns as inference
-from estimatorkit._sklearn_base import Classes, Numbers, Parameters, is_frame, probabilities, quiet
+from estimatorkit._sklearn_base import (
+    Classes,
+    Numbers,
+    Parameters,
+    is_all_numbers,
+    is_frame,
+    probabilities,
+    quiet,
+)
 from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.data.dataset import Dataset
@@ -37,6 +45,7 @@ from estimatorkit.data.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.lazy import listing
 from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
 
 ARRAY = "x"
@@ -206,15 +215,23 @@ class _Wrapper(Parameters):
 
     # -- data
 
+    def _table(self, X: Any, *, reset: bool, as_array: bool = True) -> Any:
+        if reset:
+            numbers = not is_frame(X) or (self.feature_columns is None and is_all_numbers(X))
+            self._as_array = numbers
+        return super()._table(X, reset=reset, as_array=self._as_array)
+
     def _learn_columns(self, table: Any) -> None:
         """Chooses columns for a table, and how it is made features of."""
         self._inferred: Any = None
         self._center, self._scale = np.float64(0), np.float64(1)
-        if self.feature_columns is not None:
-            self.columns_ = self._wide = tuple(self.feature_columns)
-        elif is_frame(table):
-            self._inferred = inference.infer(table)
-            self.columns_, self._wide = self._inferred.columns, self._inferred.wide
+        given = self.feature_columns
+        if given is None and is_frame(table):
+            given = inference.infer(table)
+        if isinstance(given, inference.InferredColumns):
+            self._inferred, self.columns_, self._wide = given, given.columns, given.wide
+        elif given is not None:
+            self.columns_ = self._wide = tuple(given)
         else:
             self.columns_ = self._wide = (numeric_column(ARRAY, (table.shape[1],)),)
             if self.standardize:
@@ -260,7 +277,8 @@ class _Wrapper(Parameters):
 
         Args:
             X: an array `(rows, features)` of numbers, or a DataFrame, whose columns may be words,
-                dates and numbers with missing values (see `feature_columns.infer`).
+                dates and numbers with missing values (see `feature_columns.infer`). A DataFrame of
+                numbers only, none of them missing, is its array.
             y: the labels, `(rows,)`; of regressors also `(rows, labels)`.
             sample_weight: `(rows,)`, weights of rows in the loss; 1 by default.
 
@@ -438,8 +456,9 @@ class SKClassifier(Classes, _Wrapper):
             these that it takes: `columns` (or `feature_columns`), `n_classes`, `label_vocabulary`,
             `weight_column`, `config`, and the `arguments`. Its predictions must have
             'probabilities', those of regressors 'predictions'.
-        feature_columns: by default those that `feature_columns.infer` proposes for a DataFrame. Of
-            an array there is one feature 'x', float32 `(rows, features)`.
+        feature_columns: by default those that `feature_columns.infer` proposes for a DataFrame; its
+            answer may be given, too. Of an array there is one feature 'x', float32
+            `(rows, features)`.
         epochs: times that each row is seen; 30 by default.
         steps: steps to train instead.
         batch_size: rows a step; 32 by default.
@@ -594,6 +613,7 @@ SKLinearRegressor: type[SKRegressor] = _named(
     "LinearRegressor", SKRegressor, linear.LinearRegressor
 )
 
+__dir__ = listing(__name__)
 __all__: Sequence[str] = [
     *("SKClassifier", "SKRegressor"),
     *("SKBaselineClassifier", "SKBaselineRegressor", "SKDNNClassifier", "SKDNNRegressor"),

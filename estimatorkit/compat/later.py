@@ -13,9 +13,8 @@ _GRAPHS = "programs here are graphs with sessions, as in TensorFlow 1"
 _CLUSTERS = (
     "clusters and replicas come with a later release; one process uses its devices by tf.device"
 )
-_KERAS = "Keras models come with a later release; layers, losses and optimizers of tf are there"
 _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
-_TPU = "use estimator.Estimator and RunConfig: JAX finds a TPU by itself"
+_TPU = "estimator.tpu.TPUEstimator runs on what there is: JAX finds a TPU by itself"
 _RAGGED = "use a SparseTensor, or padding and sequence_mask"
 
 
@@ -24,8 +23,6 @@ def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
 
 
 SENTENCES: dict[str, str] = {
-    "keras": _KERAS,
-    "contrib.keras": _KERAS,
     "RaggedTensor": _RAGGED,
     "RaggedTensorSpec": _RAGGED,
     "ragged": _RAGGED,
@@ -81,7 +78,7 @@ MODULES: dict[str, Table] = {
         name: Table()
         for name in (
             *("contrib.cluster_resolver", "contrib.distribute"),
-            *("contrib.seq2seq", "contrib.legacy_seq2seq", "contrib.tpu"),
+            *("contrib.seq2seq", "contrib.legacy_seq2seq"),
             *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
         )
     },

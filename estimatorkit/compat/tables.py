@@ -140,7 +140,13 @@ MODULES: dict[str, Table] = {
     ),
     "examples.tutorials.mnist.input_data": Table(behind=("estimatorkit.compat.mnist_input_data",)),
     # -- keras
-    "keras": Table(),
+    **{
+        f"{top}keras": Table(
+            behind=("estimatorkit.keras",),
+            names={"__version__": "estimatorkit.compat.v1:KERAS_VERSION"},
+        )
+        for top in ("", "python.", "contrib.")
+    },
     "keras.experimental": Table(
         names={"SequenceFeatures": "estimatorkit.layers.feature_column:SequenceFeatures"}
     ),
@@ -374,6 +380,14 @@ MODULES: dict[str, Table] = {
             "get_variables_to_restore": "estimatorkit.compat.contrib:get_variables_to_restore",
         },
     ),
+    **{
+        name: Table(behind=("estimatorkit.compat.tpu",))
+        for name in (
+            *("contrib.tpu", "estimator.tpu", "contrib.tpu.python.tpu.tpu_config"),
+            *("contrib.tpu.python.tpu.tpu_estimator", "contrib.tpu.python.tpu.tpu_optimizer"),
+        )
+    },
+    "tpu": Table(names=names("estimatorkit.compat.tpu", "CrossShardOptimizer")),
     # -- private modules
     **{
         f"python.{name}": Table(behind=_EVERYTHING)

@@ -15,6 +15,7 @@ from estimatorkit.compat.tables import MODULES, TOP
 __version__ = "1.15.5"
 VERSION = __version__
 GIT_VERSION = __git_version__ = "estimatorkit"
+KERAS_VERSION = "2.2.4-tf"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
 _children = install({**later.MODULES, "": TOP, **MODULES}).children("")

@@ -8,6 +8,7 @@ from estimatorkit.keras.mixed_precision import loss_scale_optimizer
 from estimatorkit.layers import policy
 from estimatorkit.layers.policy import global_policy
 from estimatorkit.layers.policy import set_global_policy as set_policy
+from estimatorkit.lazy import listing
 from estimatorkit.train.loss_scale import DynamicLossScale, LossScale, as_loss_scale
 
 
@@ -49,4 +50,5 @@ class LossScaleOptimizer(loss_scale_optimizer.LossScaleOptimizer):
         self._loss_scale = scale
 
 
+__dir__ = listing(__name__)
 __all__ = ["LossScaleOptimizer", "Policy", "global_policy", "set_policy"]

@@ -16,6 +16,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, indexing
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
 from estimatorkit.train import schedules
 
 
@@ -260,6 +261,7 @@ def deserialize(
     return schedule
 
 
+__dir__ = listing(__name__)
 __all__ = [
     *("CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay"),
     *("LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay", "deserialize"),
