@@ -14,6 +14,7 @@ does not know datasets.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.lower import changed_names, segment_function, state_names
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.two_shapes import TwoShapes
 from estimatorkit.core.x64 import x64
 
 _STEPS_WITHOUT_INPUT = 1024
@@ -95,6 +97,7 @@ class StepLoop:
         self._after = list(after)
         # What depends on the elements' shape is of one shape in a block only.
         self._by_block = not all(tensor.shape.is_fully_defined() for tensor in every)
+        may_differ = not self._by_block
         self._input_error: Exception | None = None
         self.input_failed = False
         """Whether the input has raised an error: the steps before it were whole."""
@@ -108,7 +111,8 @@ class StepLoop:
             self._source = None if shape.get_next is None else source
             self._get_next = shape.get_next
             if shape.get_next is not None:
-                self._prepare = _Preparation(graph, shape.get_next, self._compiled.elements, state)
+                elements = self._compiled.elements
+                self._prepare = _Preparation(graph, shape.get_next, elements, state, may_differ)
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -161,7 +165,8 @@ class StepLoop:
                 columns = self._compiled.columns(block)
                 start, available = block.offset, block.count - block.offset
             count = min(steps - done, available)
-            kept, after = self._compiled(columns, start, count)
+            two_shapes = None if block is None else block.two_shapes
+            kept, after = self._compiled(columns, start, count, two_shapes)
             if block is not None:
                 elements.append((block.columns, block.offset, count))
                 block.offset += count
@@ -239,6 +244,12 @@ class _LoopShape:
         return _LoopShape(get_next, frozenset(made), step, last)
 
 
+def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+    """The runs of a block, with empty ones as many as a block of this length may have."""
+    missing = length // 2 + 1 - len(runs)
+    return np.concatenate([runs, np.zeros((missing, 2, 2), np.int32)])
+
+
 _LOOKUPS = ("LookupTableFindV2", "LookupTableFindOrHash")
 """They depend on tables, which are filled before training and stay as they are."""
 
@@ -257,11 +268,18 @@ class _Preparation:
         get_next: the operation that takes the next element.
         wanted: tensors of the element, or that host work makes of it.
         state: the session's state.
+        two_shapes: whether the loop takes elements of two shapes in one block.
     """
 
     def __init__(
-        self, graph: Graph, get_next: Operation, wanted: Sequence[Tensor], state: State
+        self,
+        graph: Graph,
+        get_next: Operation,
+        wanted: Sequence[Tensor],
+        state: State,
+        two_shapes: bool,
     ) -> None:
+        self.two_shapes = two_shapes
         self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
         made = [tensor for tensor in wanted if tensor.op is not get_next]
         plan = make_plan(graph, made, [], get_next.outputs, state.placer)
@@ -310,7 +328,7 @@ class _CompiledLoop:
             self._constants = list(large_constants(self._step).values())
         self._block: Any = None
         self._columns: list[Any] = []
-        self._call = jax.jit(self._many, donate_argnums=(5,))
+        self._call = jax.jit(self._many, static_argnums=(7,), donate_argnums=(5,))
 
     def columns(self, block: Any) -> list[Any]:
         """The columns of a block that the step takes, on the device; put there once a block."""
@@ -322,8 +340,15 @@ class _CompiledLoop:
             self._block = block
         return self._columns
 
-    def __call__(self, columns: list[Any], start: int, count: int) -> tuple[list[Any], list[Any]]:
+    def __call__(
+        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None = None
+    ) -> tuple[list[Any], list[Any]]:
         """Runs steps `start` to `start + count` of a block.
+
+        Args:
+            columns: the block's, on the device.
+            start, count: which steps.
+            two_shapes: which rows are how large, where they are of two shapes.
 
         Returns:
             The values fetched at each step, in the rows of the block, and those after the last.
@@ -332,14 +357,28 @@ class _CompiledLoop:
         with state.lock, self._context():
             kept = state.take(self._kept)
             changed = state.take(self._changed)
+            shapes: Any = () if two_shapes is None else two_shapes.shapes
+            runs: Any = None
+            if two_shapes is not None:
+                pairs = two_shapes.runs
+                runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
             every, after, changed = self._call(
-                columns, self._constants, np.int32(start), np.int32(count), kept, changed
+                *(columns, self._constants, np.int32(start), np.int32(count), kept, changed),
+                *(runs, shapes),
             )
             state.values.update(zip(self._changed, changed, strict=True))
         return every, after
 
     def _many(
-        self, columns: Any, constants: Any, start: Any, count: Any, kept: Any, changed: Any
+        self,
+        columns: Any,
+        constants: Any,
+        start: Any,
+        count: Any,
+        kept: Any,
+        changed: Any,
+        runs: Any,
+        shapes: Any,
     ) -> Any:
         self._state.compilations[self._name] += 1
         function = segment_function(self._step, {})
@@ -348,11 +387,15 @@ class _CompiledLoop:
         length = columns[0].shape[0] if columns else _STEPS_WITHOUT_INPUT
         outputs = self._step.outputs
 
-        def step(index: Any, current: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        def step(
+            index: Any, current: Sequence[Any], sizes: Any = None
+        ) -> tuple[list[Any], list[Any]]:
             by_tensor = {
                 tensor: lax.dynamic_index_in_dim(column, index, 0, False)
                 for tensor, column in zip(self.elements, columns, strict=True)
             }
+            for tensor, size in zip(self.elements, sizes or (), strict=False):
+                by_tensor[tensor] = by_tensor[tensor][tuple(map(slice, size))]
             rest = iter(constants)
             inputs = [
                 next(rest) if tensor.op.type == "Const" else by_tensor[tensor]
@@ -363,19 +406,32 @@ class _CompiledLoop:
             by_tensor.update(zip(outputs, given, strict=True))
             return [self._value(tensor, by_tensor) for tensor in self._every], new
 
-        fetched, _ = jax.eval_shape(step, 0, changed)
+        fetched, _ = jax.eval_shape(functools.partial(step, sizes=(*shapes, None)[0]), 0, changed)
         kept_every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in fetched]
 
-        def body(index: Any, carried: Any) -> Any:
+        def body(index: Any, carried: Any, sizes: Any = None) -> Any:
             current, every = carried
-            given, new = step(index, current)
+            given, new = step(index, current, sizes)
             every = [
                 lax.dynamic_update_index_in_dim(buffer, value, index, 0)
                 for buffer, value in zip(every, given, strict=True)
             ]
             return new, every
 
-        changed, every = lax.fori_loop(start, start + count, body, (list(changed), kept_every))
+        carried = (list(changed), kept_every)
+        if runs is None:
+            changed, every = lax.fori_loop(start, start + count, body, carried)
+        else:
+
+            def both(pair: Any, carried: Any) -> Any:
+                for kind, sizes in enumerate(shapes):
+                    first, last = jax.numpy.clip(places[pair, kind], start, start + count)
+                    one = functools.partial(body, sizes=sizes)
+                    carried = lax.fori_loop(first, last, one, carried)
+                return carried
+
+            places, pairs = runs
+            changed, every = lax.fori_loop(0, pairs, both, carried)
         return (
             every,
             self._run_after({**steady, **dict(zip(self._changed, changed, strict=True))}),

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest
 from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.two_shapes import TwoShapes, in_two_shapes
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import Columns, aligned_empty, slice_rows
 from estimatorkit.data.dataset import Dataset
@@ -63,6 +64,7 @@ class Block:
         ready: the columns that the loop takes, arrays `(capacity, ...)` of which only the first
             `count` rows are filled; or ragged columns, until elements of one shape are asked for.
         prepare: what made them.
+        two_shapes: which rows of `ready` are how large, where they are of two shapes.
     """
 
     columns: Columns
@@ -74,6 +76,7 @@ class Block:
     skip: int = 0
     ready: Columns = field(default_factory=list)
     prepare: Prepare | None = None
+    two_shapes: TwoShapes | None = None
 
 
 class Cursor:
@@ -106,7 +109,8 @@ class Cursor:
         """The block that holds the next element, all of one shape, ready for a loop.
 
         Args:
-            prepare: what the loop needs done; later blocks are prepared when they are read.
+            prepare: what the loop needs done; later blocks are prepared when they are read. Where
+                its `two_shapes` is true, elements may be of two shapes (see `core.two_shapes`).
 
         Raises:
             OutOfRangeError: there is no more.
@@ -117,7 +121,20 @@ class Cursor:
             block = self._block = _cut(block, block.offset, block.count)
             self._make_ready(block, prepare)
         if not all(isinstance(column, np.ndarray) for column in block.ready):
-            block = self._block = self._first_of_one_shape(_cut(block, block.offset, block.count))
+            rest = _cut(block, block.offset, block.count)
+            block = self._block = self._of_two_shapes(rest) or self._first_of_one_shape(rest)
+        return block
+
+    def _of_two_shapes(self, block: Block) -> Block | None:
+        """The elements, of two shapes, as one block; None where they are of others."""
+        if not getattr(self._prepare, "two_shapes", False):
+            return None
+        found = in_two_shapes(block.ready)
+        if found is None:
+            return None
+        capacity = max(self._most, block.count)
+        block.ready = [_lengthened(each, capacity) for each in found[0]]
+        block.two_shapes = found[1]
         return block
 
     def _any_block(self) -> Block:
@@ -286,6 +303,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
         count=stop - start,
         skip=block.skip + start,
         offset=0,
+        two_shapes=None,
     )
 
 

@@ -462,7 +462,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def snake_case(name: str) -> str:
     """`MaxPooling2D` as `max_pooling2d`, as Keras names layers."""
-    parted = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     parted = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
     return f"private{parted}" if parted.startswith("_") else parted
 

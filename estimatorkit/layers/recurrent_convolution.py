@@ -133,9 +133,6 @@ class ConvLSTM2D(CellRNN):
 
     kind = ConvLSTM2DCell
 
-    def _chosen_name(self, name: str | None) -> str:
-        return super()._chosen_name(name).replace("conv_lst_m2d", "conv_lstm2d")
-
     def _build_cell(self, shape: Any) -> None:
         self.cell._run_build(self.cell.build, shape)
 

@@ -110,7 +110,9 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
     backup = (info.backup_initializer or Zeros())(shape, dtype=variable.dtype)
     wide = [1] * len(shape)
     wide[info.axis] = len(rows)
-    known = constant(np.broadcast_to((rows >= 0).reshape(wide), shape).copy())
+    known = constant(
+        np.broadcast_to((rows >= 0).reshape(wide), tuple(map(int, variable.shape.as_list()))).copy()
+    )
     return indexing.where(known, elementwise.cast(kept, variable.dtype), backup)
 
 

@@ -1,0 +1,140 @@
+"""Batches of two sizes in one call: the last of every epoch is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.columns import RaggedColumn
+from estimatorkit.core.loop import StepLoop
+from estimatorkit.core.two_shapes import in_two_shapes
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.iterator_ops import cursor_of
+from tests.train import toy
+
+STEPS = 36  # six epochs of 42 rows in batches of 8
+
+
+class Training:
+    """The toy on epochs whose last batch has two rows."""
+
+    def __init__(self) -> None:
+        data = Dataset.from_tensor_slices(toy.rows(42)).shuffle(42).batch(8).repeat()
+        self.model, self.session = toy.session_of(data)
+        state = self.session.state
+
+        def source(op: Any) -> Any:
+            return cursor_of(state, op.attrs["iterator"])
+
+        with self.session.graph.as_default():
+            counter = tf.train.get_global_step()._as_graph_element()
+        self.loop = StepLoop(
+            *(self.session.graph, state, [self.model.loss], [self.model.train_op], [counter]),
+            *(source, "step"),
+        )
+
+    def following(self) -> Any:
+        """The rows of the next element."""
+        return cursor_of(self.session.state, "OneShotIterator").next_element()[0]
+
+    def close(self) -> None:
+        self.session.close()
+
+
+@pytest.fixture
+def training() -> Iterator[Training]:
+    made = Training()
+    yield made
+    made.close()
+
+
+def singly() -> tuple[Any, Any, Any]:
+    """Losses, weights and the next element after as many runs of the session."""
+    made = Training()
+    run = made.session.run
+    losses = [run([made.model.loss, made.model.train_op])[0] for _ in range(STEPS)]
+    weights = toy.weights(made.session)
+    following = made.following()
+    made.close()
+    return np.stack(losses), weights, following
+
+
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    return singly()
+
+
+@pytest.mark.parametrize("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]])
+def test_the_same_as_one_step_a_run(training: Training, reference: Any, parts: Any) -> None:
+    losses: list[Any] = []
+    for part in parts:
+        done = training.loop.run(part)
+        assert done.count == part
+        losses.extend(done.every[0])
+    np.testing.assert_allclose(losses, reference[0], rtol=1e-6)
+    for name, value in toy.weights(training.session).items():
+        np.testing.assert_allclose(value, reference[1][name], rtol=2e-5, atol=1e-6, err_msg=name)
+    np.testing.assert_array_equal(training.following(), reference[2])
+
+
+def test_an_executable_for_both(training: Training) -> None:
+    for part in (9, 20, 4, 6, 1, 100):
+        training.loop.run(part)
+    # One for blocks of one size (the first element is looked at alone), one for both.
+    assert training.session.state.compilations["step"] <= 2
+
+
+def test_elements_are_those_of_the_steps(training: Training) -> None:
+    done = training.loop.run(12)
+    sizes = [len(done.element(step)[0]) for step in range(12)]  # type: ignore[index]
+    assert sizes == [8] * 5 + [2] + [8] * 5 + [2]
+    assert done.element(12) is None
+
+
+# -- the columns
+
+
+def ragged(*lengths: int, width: int = 2) -> RaggedColumn:
+    values = np.arange(sum(lengths) * width, dtype=np.float32)
+    return RaggedColumn(values, np.array([[length, width] for length in lengths], np.int64))
+
+
+def test_runs_and_filled_rows() -> None:
+    column = ragged(3, 3, 1, 3, 1, 1)
+    found = in_two_shapes([column, np.zeros((6, 4), np.int32)])
+    assert found is not None
+    (filled, plain), two = found
+    assert filled.shape == (6, 3, 2)
+    assert plain.shape == (6, 4)
+    assert two.shapes == (((3, 2), (4,)), ((1, 2), (4,)))
+    assert two.runs.tolist() == [[[0, 2], [2, 3]], [[3, 4], [4, 6]]]
+    for row in range(6):
+        length = column.shapes[row, 0]
+        np.testing.assert_array_equal(filled[row, :length], column[row])
+        assert not filled[row, length:].any()
+
+
+def test_a_last_run_of_the_first_shape() -> None:
+    found = in_two_shapes([ragged(1, 3, 1)])
+    assert found is not None
+    assert found[1].runs.tolist() == [[[0, 1], [1, 2]], [[2, 3], [3, 3]]]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [np.zeros((3, 2))],
+        [ragged(1, 2, 3)],
+        [RaggedColumn(np.zeros(9, np.float32), np.array([[1, 3], [2, 3]]))][:0],
+        [RaggedColumn(np.zeros(10, np.float32), np.array([[2, 2], [2, 3]], np.int64))],
+        [RaggedColumn(np.array([b"a"] * 3, object), np.array([[1], [2]], np.int64))],
+        [RaggedColumn(np.zeros(3, np.float32), np.array([[2, -1], [1, 1]], np.int64))],
+    ],
+    ids=["plain", "three", "none", "other axis", "strings", "other ranks"],
+)
+def test_what_stays_as_it_is(columns: Any) -> None:
+    assert in_two_shapes(columns) is None
