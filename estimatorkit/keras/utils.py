@@ -1,5 +1,5 @@
-"""Small helpers of Keras programs (`tf.keras.utils`): labels, norms, batches by number, seeds, and
-the user's own objects by name.
+"""Small helpers of Keras programs (`tf.keras.utils`): labels, norms, batches by number, seeds,
+files and the user's own objects by name.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.keras.file_utils import get_file
+from estimatorkit.keras.model_utils import get_source_inputs, multi_gpu_model
+from estimatorkit.keras.progress_bar import Progbar
 from estimatorkit.layers.serialization import (
     custom_object_scope,
     get_custom_objects,
@@ -130,11 +133,15 @@ def serialize_keras_object(instance: Any) -> Any:
 
 __all__ = [
     "CustomObjectScope",
+    "Progbar",
     "Sequence",
     "custom_object_scope",
     "get_custom_objects",
+    "get_file",
     "get_registered_name",
     "get_registered_object",
+    "get_source_inputs",
+    "multi_gpu_model",
     "normalize",
     "register_keras_serializable",
     "serialize_keras_object",

@@ -1,4 +1,4 @@
-"""Fetching files of known size and checksum, over https.
+"""Fetching files over https, and checking the size and checksum that are known.
 
 A file is written under a temporary name beside its place, checked, and renamed: who finds it finds
 it whole. A lock lets one process fetch it while others wait. A connection that is cut is taken up
@@ -39,15 +39,27 @@ class DataFile:
 
     Attributes:
         name: its name in the folder of its data set.
-        size: bytes.
-        sha256: its checksum, hexadecimal.
+        size: bytes; None where only the server knows.
+        sha256: its checksum, hexadecimal; None where nobody knows.
         urls: where it is, the first to be tried first.
+        md5: another checksum, for those who have no better one.
     """
 
     name: str
-    size: int
-    sha256: str
+    size: int | None
+    sha256: str | None
     urls: tuple[str, ...] = ()
+    md5: str | None = None
+
+    def checksums(self) -> dict[str, str]:
+        """The checksums that are known, by algorithm."""
+        known = {"sha256": self.sha256, "md5": self.md5}
+        return {algorithm: each for algorithm, each in known.items() if each is not None}
+
+    def described(self) -> str:
+        """Size and checksums, for messages."""
+        size = [] if self.size is None else [f"{self.size} bytes"]
+        return ", ".join([*size, *(f"{name} {each}" for name, each in self.checksums().items())])
 
 
 class _Unusable(Exception):
@@ -117,7 +129,7 @@ class Downloader:
             None,
             explain(
                 f"could not fetch the file {file.name}",
-                expected=f"{file.size} bytes, sha256 {file.sha256}",
+                expected=file.described() or None,
                 received="\n            ".join(reasons),
                 hint=_by_hand(file, path),
             ),
@@ -143,10 +155,11 @@ class Downloader:
                     raise _Unusable(f"{error}, {self.attempts} times") from error
             else:
                 break
-        target.seek(0)
-        found = hashlib.file_digest(target, "sha256").hexdigest()
-        if found != file.sha256:
-            raise DataLossError(None, None, f"its sha256 is {found}")
+        for algorithm, expected in file.checksums().items():
+            target.seek(0)
+            found = hashlib.file_digest(target, algorithm).hexdigest()
+            if found != expected:
+                raise DataLossError(None, None, f"its {algorithm} is {found}")
 
     def _continue(self, url: str, file: DataFile, target: io.BufferedRandom, progress: Any) -> None:
         """Adds what is missing to the file.
@@ -166,15 +179,18 @@ class Downloader:
                     target.seek(0)
                     target.truncate()
                     progress.reset()
+                size = file.size
+                if size is None and (length := response.headers.get("Content-Length")):
+                    size = there + int(length)
                 while piece := response.read(_PIECE):
                     there += len(piece)
-                    if there > file.size:
-                        raise DataLossError(None, None, f"it has more than {file.size} bytes")
+                    if size is not None and there > size:
+                        raise DataLossError(None, None, f"it has more than {size} bytes")
                     target.write(piece)
                     progress.update(len(piece))
         except (http.client.HTTPException, TimeoutError, ConnectionError, ssl.SSLError) as error:
             raise _Cut(f"the connection was cut after {there} bytes ({error})") from error
-        if there < file.size:
+        if size is not None and there < size:
             raise _Cut(f"the connection was cut after {there} bytes")
 
     def _open(self, request: urllib.request.Request) -> Any:
@@ -215,7 +231,7 @@ def _by_hand(file: DataFile, path: Path) -> str:
     where = Path(path.parent.name) / path.name
     return (
         f"put it at {path} by hand, or at {where} in a folder that ESTIMATORKIT_DATA_DIR names "
-        f"(sha256 {file.sha256})"
+        f"({file.described() or 'of unknown checksum'})"
     )
 
 

@@ -1,4 +1,4 @@
-"""Preparing texts and series for models (`tf.keras.preprocessing`): `sequence` and `text`."""
+"""Preparing data for models (`tf.keras.preprocessing`): `image`, `sequence` and `text`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach
 
 _PLACES = {
+    "image": "estimatorkit.keras.preprocessing.image",
     "sequence": "estimatorkit.keras.preprocessing.sequence",
     "text": "estimatorkit.keras.preprocessing.text",
 }

@@ -1,0 +1,161 @@
+"""Fetching a file into the cache of data sets, and unpacking it (`tf.keras.utils.get_file`)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from estimatorkit.core.durable import os_errors
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
+from estimatorkit.data.datasets.download import DataFile, Downloader
+from estimatorkit.data.datasets.files import cache_folder
+
+_DIGITS = {"sha256": 64, "md5": 32}
+
+
+def get_file(
+    fname: str | os.PathLike[str] | None = None,
+    origin: str | None = None,
+    untar: bool = False,
+    md5_hash: str | None = None,
+    file_hash: str | None = None,
+    cache_subdir: str = "datasets",
+    hash_algorithm: str = "auto",
+    extract: bool = False,
+    archive_format: Any = "auto",
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> str:
+    """A file's path, after it was fetched where it is not there yet.
+
+    Source: `tf.keras.utils.get_file`. Differs by intent: an `http` address is asked over https
+    unless a checksum of the file is given; members of archives that lead out of the folder, and
+    devices in them, are refused; the cache is that of `data.datasets`.
+
+    Args:
+        fname: its name in the cache, or an absolute path; that of `origin` by default.
+        origin: its address.
+        untar: `fname` is the folder that a tar archive unpacks to; its path is returned.
+        md5_hash: its MD5 checksum; `file_hash` is better.
+        file_hash: its SHA-256 or MD5 checksum, hexadecimal. A file that has another is replaced.
+        cache_subdir: the folder in the cache.
+        hash_algorithm: 'sha256', 'md5' or 'auto': by the length of `file_hash`.
+        extract: unpack the file, a tar or zip archive, beside it.
+        archive_format: 'auto', 'tar', 'zip', several of them, or None: it is no archive.
+        cache_dir: instead of the cache.
+
+    Raises:
+        ValueError: there is no `origin`, or a checksum that is none.
+        UnavailableError: the address does not give the file.
+        DataLossError: the file has another checksum.
+        InvalidArgumentError: the archive would write outside its folder.
+    """
+    if origin is None:
+        raise ValueError('Please specify the "origin" argument (URL of the file to download).')
+    name = os.fspath(fname) if fname is not None else os.path.basename(origin.partition("?")[0])
+    if not name:
+        raise ValueError(
+            f"Can't parse the file name from the origin provided: '{origin}'. Please specify the "
+            "`fname` as the input param."
+        )
+    folder = Path(cache_dir) if cache_dir is not None else cache_folder()
+    folder = folder.expanduser() / cache_subdir
+    unpacked = folder / name
+    path = folder / f"{name}.tar.gz" if untar else unpacked
+    file = _described(path.name, origin, md5_hash, file_hash, hash_algorithm)
+    if path.exists() and _is_another(path, file):
+        path.unlink()
+    known = ("https", "http") if file.checksums() else ("https",)
+    Downloader(schemes=known).fetch(file, path)
+    if untar:
+        if not unpacked.exists():
+            _unpack(path, folder, "tar")
+        return str(unpacked)
+    if extract:
+        _unpack(path, folder, archive_format)
+    return str(path)
+
+
+def _described(
+    name: str, origin: str, md5: str | None, checksum: str | None, algorithm: str
+) -> DataFile:
+    """What is known of the file."""
+    checksums = {} if md5 is None else {"md5": md5.lower()}
+    if checksum is not None:
+        kinds = {digits: kind for kind, digits in _DIGITS.items()}
+        kind = kinds.get(len(checksum)) if algorithm == "auto" else algorithm
+        if kind not in _DIGITS or len(checksum) != _DIGITS[kind]:
+            raise ValueError(
+                explain(
+                    "file_hash is no checksum",
+                    expected="64 hexadecimal digits (sha256), or 32 (md5)",
+                    received=f"{checksum!r} with hash_algorithm={algorithm!r}",
+                )
+            )
+        checksums[kind] = checksum.lower()
+    scheme, separator, rest = origin.partition("://")
+    if scheme == "http" and separator and not checksums:
+        origin = f"https://{rest}"
+    return DataFile(name, None, checksums.get("sha256"), (origin,), checksums.get("md5"))
+
+
+def _is_another(path: Path, file: DataFile) -> bool:
+    with open(path, "rb") as stream:
+        for algorithm, expected in file.checksums().items():
+            stream.seek(0)
+            if hashlib.file_digest(stream, algorithm).hexdigest() != expected:
+                return True
+    return False
+
+
+def _unpack(path: Path, folder: Path, archive_format: Any) -> None:
+    """Unpacks an archive of one of some formats; a file that is none of them is left."""
+    if archive_format is None:
+        return
+    wanted = ("tar", "zip") if archive_format == "auto" else archive_format
+    for kind in (wanted,) if isinstance(wanted, str) else wanted:
+        is_one, unpack = _FORMATS[kind]
+        if is_one(path):
+            with os_errors("unpack", path):
+                unpack(path, folder)
+            return
+
+
+def _untar(path: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(path) as archive:
+            archive.extractall(folder, filter="data")
+    except tarfile.FilterError as error:
+        raise _leads_out(path, str(error)) from error
+    except (tarfile.TarError, EOFError) as error:
+        raise DataLossError(None, None, f"the archive {path} is damaged: {error}") from error
+
+
+def _unzip(path: Path, folder: Path) -> None:
+    root = folder.resolve()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                if not (root / member).resolve().is_relative_to(root):
+                    raise _leads_out(path, member)
+            for member in archive.namelist():
+                archive.extract(member, folder)
+    except zipfile.BadZipFile as error:
+        raise DataLossError(None, None, f"the archive {path} is damaged: {error}") from error
+
+
+def _leads_out(path: Path, what: str) -> InvalidArgumentError:
+    message = explain(f"the archive {path} would write outside its folder", received=what)
+    return InvalidArgumentError(None, None, message)
+
+
+_FORMATS: dict[str, tuple[Callable[[Path], bool], Callable[[Path, Path], None]]] = {
+    "tar": (tarfile.is_tarfile, _untar),
+    "zip": (zipfile.is_zipfile, _unzip),
+}
+
+__all__ = ["get_file"]
