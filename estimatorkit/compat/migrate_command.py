@@ -1,0 +1,96 @@
+"""`estimatorkit migrate`: what a TensorFlow 1 script needs to run here, and its imports changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from estimatorkit.compat.migrate import Finding
+
+
+@click.command()
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+)
+@click.option("--write", is_flag=True, help="Change the imports in the files.")
+@click.pass_context
+def migrate(ctx: click.Context, files: tuple[Path, ...], write: bool) -> None:
+    """Say what TensorFlow 1 scripts need to run here.
+
+    Lists, with line numbers, what is not supported and what behaves differently; with --write
+    changes TensorFlow's imports to estimatorkit.compat.v1, and nothing else. A folder stands for
+    the Python files in it. No script is run. Exit code 1: something is not supported.
+    """
+    from estimatorkit.compat.migrate import examine
+
+    supported, left = True, 0
+    for path in _scripts(files):
+        source = path.read_bytes()
+        examined = examine(source, str(path))
+        supported &= examined.is_supported
+        changed = examined.migrated != source
+        for line in _report(path, examined.findings, write):
+            click.echo(line)
+        if write and changed:
+            _replace(path, examined.migrated)
+            click.echo(f"{path}: imports changed")
+        elif changed:
+            left += 1
+        elif not examined.findings:
+            click.echo(f"{path}: nothing to do")
+    if left:
+        click.echo("--write changes the imports as shown (->).")
+    if not supported:
+        ctx.exit(1)
+
+
+def _scripts(files: tuple[Path, ...]) -> list[Path]:
+    found: list[Path] = []
+    for path in files:
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
+
+
+_TITLES: dict[str, str] = {
+    "syntax": "cannot be read",
+    "unsupported": "not supported",
+    "different": "differs",
+}
+
+
+def _report(path: Path, findings: tuple[Finding, ...], written: bool) -> list[str]:
+    """One line a finding; what differs is told once, with all its lines."""
+    lines: dict[tuple[str, str, str], list[int]] = {}
+    for each in findings:
+        lines.setdefault((each.kind, each.name, each.text), []).append(each.line)
+    told = []
+    for (kind, name, text), where in lines.items():
+        if kind == "import":
+            told += [] if written else [f"{path}:{where[0]}: {name}  ->  {text}"]
+            continue
+        others = sorted(set(where) - {where[0]})
+        more = f" (also on {', '.join(map(str, others))})" if others else ""
+        named = f"{name}: " if name and not text.startswith(name) else ""
+        told.append(f"{path}:{where[0]}: {_TITLES[kind]}: {named}{text}{more}")
+    return told
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file anew, whole or not at all, with its permissions."""
+    path = path.resolve()  # a link stays one
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        shutil.copymode(path, temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

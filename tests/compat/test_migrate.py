@@ -1,0 +1,281 @@
+"""`estimatorkit migrate`: findings with their lines, new imports, every other byte as it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimatorkit.__main__ import cli
+from estimatorkit.compat.behaviours import DIFFERENT, REFUSED
+from estimatorkit.compat.migrate import examine, look_up
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def migrate(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["migrate", *map(str, arguments)])
+
+
+def found(source: str, kind: str) -> list[tuple[int, str]]:
+    return [
+        (each.line, each.name) for each in examine(source.encode()).findings if each.kind == kind
+    ]
+
+
+IMPORTS = {
+    "import tensorflow as tf": "import estimatorkit.compat.v1 as tf",
+    "import tensorflow": "import estimatorkit.compat.v1 as tensorflow",
+    "import tensorflow.compat.v1 as tf": "import estimatorkit.compat.v1 as tf",
+    "import tensorflow.contrib.slim as slim": "import estimatorkit.compat.v1.contrib.slim as slim",
+    "import tensorflow.compat.v1.keras as K": "import estimatorkit.compat.v1.keras as K",
+    "import tensorflow.contrib.layers": "import estimatorkit.compat.v1 as tensorflow",
+    "import os, tensorflow as tf, sys": "import os, estimatorkit.compat.v1 as tf, sys",
+    "import os;  import tensorflow as tf # why": (
+        "import os;  import estimatorkit.compat.v1 as tf # why"
+    ),
+    "from tensorflow import keras, layers": "from estimatorkit.compat.v1 import keras, layers",
+    "from tensorflow.contrib import rnn": "from estimatorkit.compat.v1.contrib import rnn",
+    "from  tensorflow.python.framework  import ops": (
+        "from  estimatorkit.compat.v1.python.framework  import ops"
+    ),
+    "from tensorflow.compat import v1 as tf": "from estimatorkit.compat import v1 as tf",
+    "from tensorflow.compat.v1 import nn": "from estimatorkit.compat.v1 import nn",
+    "from tensorflow.examples.tutorials.mnist import input_data": (
+        "from estimatorkit.compat.v1.examples.tutorials.mnist import input_data"
+    ),
+    "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    tf = None": (
+        "try:\n    import estimatorkit.compat.v1 as tf\nexcept ImportError:\n    tf = None"
+    ),
+    "from tensorflow.contrib.rnn import (  # cells\n    LSTMCell,\n    GRUCell,\n)": (
+        "from estimatorkit.compat.v1.contrib.rnn import (  # cells\n    LSTMCell,\n    GRUCell,\n)"
+    ),
+    "x = 'import tensorflow as tf'  # import tensorflow": None,
+    "import tensorflow_hub": None,
+    "import numpy as tensorflow": None,
+    "from .tensorflow import layers": None,
+    "import estimatorkit as tf": None,
+}
+
+
+@pytest.mark.parametrize("source", IMPORTS)
+def test_imports_change_and_nothing_else(source: str) -> None:
+    expected = IMPORTS[source] or source
+    for end in ("\n", "\r\n"):
+        before = (f'"""Ä."""\n{source}\nprint( 1 )  \n').replace("\n", end).encode()
+        after = (f'"""Ä."""\n{expected}\nprint( 1 )  \n').replace("\n", end).encode()
+        examined = examine(before)
+        assert examined.migrated == after
+        assert examine(after).migrated == after
+        compile(after, "after.py", "exec")
+
+
+def test_other_encodings_are_kept() -> None:
+    text = "# -*- coding: latin-1 -*-\nname = 'Ä'; import tensorflow as tf; other = 'é'\n"
+    expected = text.replace("tensorflow", "estimatorkit.compat.v1")
+    assert examine(text.encode("latin-1")).migrated == expected.encode("latin-1")
+    marked = "import tensorflow as tf\n".encode("utf-8-sig")
+    assert examine(marked).migrated == "import estimatorkit.compat.v1 as tf\n".encode("utf-8-sig")
+
+
+SCRIPT = """\
+import tensorflow as tf
+import tensorflow_hub as hub
+from tensorflow.contrib import crf, rnn
+from tensorflow import gather as pick
+
+slim = tf.contrib.slim
+keras = tf.keras
+
+
+def model_fn(features, labels, mode, params):
+    net = tf.feature_column.input_layer(features, params["columns"])
+    net = slim.fully_connected(net, 10)
+    rows = (
+        tf
+        .gather_nd(net, [[0]])
+    )
+    keras = net
+    keras.anything  # a tensor of this function
+    return tf.contrib.seq2seq.BasicDecoder(rows)
+
+
+def read(crf):
+    return crf.anything  # an argument
+
+
+tf.enable_eager_execution()
+pick([1], 0)
+tf.compat.v1.gather([1], 0)
+tf.estimator.BoostedTreesClassifier([], 1)
+tf.Session().anything  # not a module
+trained = tf.estimator.train_and_evaluate
+"""
+
+
+def test_what_is_not_there_is_found_by_line() -> None:
+    assert found(SCRIPT, "unsupported") == [
+        (2, "tensorflow_hub"),
+        (3, "tf.contrib.crf"),
+        (19, "tf.contrib.seq2seq.BasicDecoder"),
+        (26, "tf.enable_eager_execution"),
+        (29, "tf.estimator.BoostedTreesClassifier"),
+    ]
+    assert found(SCRIPT, "different") == [
+        (4, "tf.gather"),
+        (15, "tf.gather_nd"),
+        (27, "tf.gather"),
+        (28, "tf.gather"),
+        (31, "tf.estimator.train_and_evaluate"),
+    ]
+
+
+def test_a_migrated_script_is_still_looked_at() -> None:
+    again = examine(SCRIPT.encode()).migrated
+    assert examine(again).migrated == again
+    for kind in ("unsupported", "different"):
+        assert found(again.decode(), kind) == found(SCRIPT, kind)
+    assert not found(again.decode(), "import")
+
+
+def test_names_say_what_to_use_instead() -> None:
+    sentences = {
+        each.name: each.text for each in examine(SCRIPT.encode()).findings if each.kind != "import"
+    }
+    assert "HistGradientBoosting" in sentences["tf.estimator.BoostedTreesClassifier"]
+    assert "dynamic_rnn" in sentences["tf.contrib.seq2seq.BasicDecoder"]
+    misspelt = examine(b"import tensorflow as tf\ntf.placehodler\n").findings[-1]
+    assert "did you mean 'placeholder'" in misspelt.text
+
+
+BROKEN = {
+    "print 'loss', loss": "2to3",
+    "%matplotlib inline": "need a # before them",
+    "!pip install x": "need a # before them",
+    "x = (1,": "was never closed",
+    "if x:\n        y = 1\n  z = 2": "unindent does not match",
+}
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_syntax_errors_have_their_line(line: str) -> None:
+    source = f"import tensorflow as tf\n{line}\n".encode()
+    examined = examine(source)
+    (finding,) = examined.findings
+    assert (finding.kind, finding.line) == ("syntax", 4 if "\n" in line else 2)
+    assert BROKEN[line] in finding.text
+    assert examined.migrated == source
+    assert not examined.is_supported
+
+
+@pytest.mark.parametrize("source", [b"\0", b"\xff\xfe", b"# coding: nonsense\n"])
+def test_what_is_no_source_is_a_syntax_error(source: bytes) -> None:
+    (finding,) = examine(source).findings
+    assert finding.kind == "syntax"
+
+
+def test_the_tables_name_what_is_there() -> None:
+    missing = {name: look_up(name)[1] for name in (*DIFFERENT, *REFUSED) if look_up(name)[1]}
+    assert not missing
+
+
+OLD_SCRIPTS = [
+    *sorted((ROOT / "tests" / "golden").glob("snippets_*.py")),
+    *sorted((ROOT / "tests" / "golden").glob("make_[dio]*.py")),
+]
+
+
+@pytest.mark.parametrize("path", OLD_SCRIPTS, ids=lambda path: path.stem)
+def test_real_scripts_of_tensorflow(path: Path) -> None:
+    """Those that record TensorFlow's numbers are TensorFlow 1 scripts: all but imports stays."""
+    source = path.read_bytes()
+    examined = examine(source)
+    before, after = source.splitlines(), examined.migrated.splitlines()
+    changed = [
+        number
+        for number, pair in enumerate(zip(before, after, strict=True), 1)
+        if pair[0] != pair[1]
+    ]
+    assert changed == sorted({each.line for each in examined.findings if each.kind == "import"})
+    assert not [each for each in examined.findings if each.kind == "syntax"]
+    assert b"tensorflow" not in b"".join(
+        line
+        for line in after
+        if line.lstrip().startswith((b"import tensorflow", b"from tensorflow."))
+    )
+
+
+statements = st.sampled_from([each for each in IMPORTS if "try" not in each])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(statements, max_size=4), st.sampled_from(["\n", "\r\n"]))
+def test_migrating_twice_is_migrating_once(lines: list[str], end: str) -> None:
+    source = "".join(f"{line}\n" for line in lines).replace("\n", end).encode()
+    once = examine(source).migrated
+    assert examine(once).migrated == once
+    assert len(once.splitlines()) == len(source.splitlines())
+
+
+def test_the_command_lists_and_writes(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("#!/usr/bin/env python\nimport tensorflow as tf\ntf.gather([1], 0)\n")
+    script.chmod(0o755)
+    before = script.read_bytes()
+    listed = migrate(script)
+    assert listed.exit_code == 0
+    assert listed.stdout.splitlines() == [
+        f"{script}:2: import tensorflow as tf  ->  import estimatorkit.compat.v1 as tf",
+        f"{script}:3: differs: tf.gather: {DIFFERENT['gather']}",
+        "--write changes the imports as shown (->).",
+    ]
+    assert script.read_bytes() == before
+    written = migrate(script, "--write")
+    assert written.exit_code == 0
+    assert written.stdout.splitlines()[-1] == f"{script}: imports changed"
+    assert script.read_bytes() == before.replace(b"tensorflow", b"estimatorkit.compat.v1")
+    assert os.access(script, os.X_OK)
+    assert [each.name for each in tmp_path.iterdir()] == ["train.py"]
+    time = script.stat().st_mtime_ns
+    migrate(script, "--write")
+    assert script.stat().st_mtime_ns == time
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    fine, lacking, broken = (tmp_path / f"{name}.py" for name in ("fine", "lacking", "broken"))
+    fine.write_text("print(1)\n")
+    lacking.write_text("import tensorflow as tf\ntf.raw_ops.Add\ntf.raw_ops.Add\n")
+    broken.write_text("x = (\n")
+    assert migrate(fine).stdout == f"{fine}: nothing to do\n"
+    assert migrate(fine).exit_code == 0
+    result = migrate(lacking)
+    assert result.exit_code == 1
+    assert f"{lacking}:2: not supported: tf.raw_ops.Add" in result.stdout
+    assert result.stdout.count("raw_ops.Add") == 1
+    assert "(also on 3)" in result.stdout
+    assert migrate(tmp_path).exit_code == 1  # a folder
+    assert f"{broken}:1: cannot be read: " in migrate(broken).stdout
+    assert migrate(tmp_path / "none.py").exit_code == 2
+    assert migrate().exit_code == 2
+
+
+def test_a_migrated_program_runs(tmp_path: Path) -> None:
+    script = tmp_path / "add.py"
+    script.write_text(
+        "import tensorflow as tf\nwith tf.Session() as s:\n    print(s.run(tf.add(1, 2)))\n"
+    )
+    assert migrate(script, "--write").exit_code == 0
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "3\n", done.stderr
