@@ -83,14 +83,19 @@ class Parameters(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             setattr(self, name, value)
         return self
 
-    def _table(self, X: Any, *, reset: bool) -> Any:
-        """`X` as a float64 array `(rows, features)`; a table with named columns stays what it is.
+    def _table(self, X: Any, *, reset: bool, as_array: bool = True) -> Any:
+        """`X` as a float64 array `(rows, features)`.
+
+        Args:
+            X: an array, or a table with named columns.
+            reset: whether it is what all others must fit.
+            as_array: False: a table with named columns stays what it is.
 
         Raises:
             ValueError: it does not fit what `fit` saw.
             TypeError: it is sparse.
         """
-        if is_frame(X):
+        if is_frame(X) and not as_array:
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         return validate_data(self, X, reset=reset, dtype=np.float64)
@@ -205,6 +210,12 @@ class Numbers(RegressorMixin):  # type: ignore[misc]
 def is_frame(table: Any) -> bool:
     """Whether it is a table with named columns (pandas, polars)."""
     return hasattr(table, "columns") and not isinstance(table, np.ndarray)
+
+
+def is_all_numbers(frame: Any) -> bool:
+    """Whether all columns of a table are numbers, and none is missing."""
+    columns = (np.asarray(frame[name]) for name in frame.columns)
+    return all(each.dtype.kind in "iufb" and not np.isnan(each).any() for each in columns)
 
 
 def probabilities(values: NDArray[Any]) -> NDArray[Any]:

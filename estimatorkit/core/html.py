@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d*)?|\.\d+|inf|nan)(e[-+]?\d+)?( ?%)?")
 def html_table(
     head: Sequence[object], rows: Iterable[Sequence[object]], caption: str | None = None
 ) -> str:
-    """A table in HTML, everything escaped; what reads as a number is aligned to the right.
+    """A table in HTML, everything escaped. Below a head, numbers stand at the right.
 
     Args:
         head: the columns' names; empty for none.
@@ -27,12 +27,12 @@ def html_table(
         parts.append(f"<thead><tr>{cells}</tr></thead>")
     parts.append("<tbody>")
     for row in rows:
-        parts.append("<tr>" + "".join(_cell(str(cell)) for cell in row) + "</tr>")
+        parts.append("<tr>" + "".join(_cell(str(cell), bool(head)) for cell in row) + "</tr>")
     return "\n".join([*parts, "</tbody></table>"])
 
 
-def _cell(text: str) -> str:
-    style = ' style="text-align: right"' if _NUMBER.fullmatch(text) else ""
+def _cell(text: str, aligned: bool) -> str:
+    style = ' style="text-align: right"' if aligned and _NUMBER.fullmatch(text) else ""
     return f"<td{style}>{escape(text)}</td>"
 
 

@@ -1,0 +1,413 @@
+"""A report on a trained model as one HTML file: `write_report` (the command: `report MODEL_DIR`).
+
+From the model's folder alone: learning curves, what the checkpoint holds, the configuration. With
+evaluation data also metrics, confusion matrix, ROC, calibration or residuals, the importance of
+features and a linear model's weights. Pictures are inside the file, every text is escaped, and
+there are no scripts: it can be mailed, and opened without a network.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.durable import write_durably
+from estimatorkit.core.errors import explain
+from estimatorkit.core.html import html_table
+from estimatorkit.core.summary_writer import summary_iterator
+from estimatorkit.estimator.description import describe, description_html
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.experiment import report_plots as plots
+from estimatorkit.inspection import (
+    class_names,
+    label_ids,
+    linear_weights,
+    permutation_importance,
+    predict_table,
+)
+from estimatorkit.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAX_ROWS = 20_000
+"""Rows of the evaluation data that are drawn; metrics are of all."""
+
+_MAX_IMPORTANCE_ROWS = 4_000
+_MAX_BARS = 30
+_OWN = "report"  # the name of the report's own evaluation, which is no point of a curve
+_MAX_PLOTS = 18
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem;
+ margin: 2rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.7rem; margin-bottom: 0; }}
+h2 {{ font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid #ddd; }}
+p.note, figcaption {{ color: #666; font-size: .85rem; margin: .3rem 0; }}
+nav a {{ margin-right: 1rem; display: inline-block; }}
+figure {{ margin: 0 0 1rem; }}
+img {{ max-width: 100%; height: auto; }}
+table {{ border-collapse: collapse; font-size: .87rem; margin: .5rem 0 1rem; }}
+caption {{ text-align: left; color: #666; }}
+th, td {{ padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top;
+ border-bottom: 1px solid #eee; overflow-wrap: anywhere; }}
+pre {{ background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="note">{subtitle}</p>
+<nav>{links}</nav>
+{sections}
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Attributes:
+        title: its heading.
+        content: HTML.
+    """
+
+    title: str
+    content: str
+
+
+def write_report(
+    estimator: Estimator | str | os.PathLike[str],
+    input_fn: Callable[..., Any] | None,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    importance: bool = True,
+    seed: int = 0,
+) -> str:
+    """Writes a report.
+
+    Args:
+        estimator: a trained estimator, or a model folder.
+        input_fn: the evaluation data, a dataset of batches of (features by key, labels) that ends;
+            None: learning curves and the model only.
+        path: the HTML file.
+        title: by default the model folder's name.
+        importance: whether features are shuffled to see what they are worth; that predicts up to
+            4,000 rows 3 times for each feature.
+        seed: of the shuffles.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: there is data but no estimator, or the data are no such dataset.
+        NotFoundError: there is no such folder.
+        ImportError: matplotlib is not installed.
+    """
+    model_dir = estimator.model_dir if isinstance(estimator, Estimator) else os.fspath(estimator)
+    if not os.path.isdir(model_dir):
+        raise ValueError(explain(f"{model_dir}: there is no such model folder"))
+    sections: list[Section] = []
+    if input_fn is not None:
+        if not isinstance(estimator, Estimator):
+            raise ValueError(
+                explain(
+                    "evaluation data need an estimator",
+                    expected="an Estimator",
+                    received=repr(estimator),
+                    hint="make it with the model_dir, as for training",
+                )
+            )
+        sections += _evaluation_sections(estimator, input_fn, importance, seed)
+    sections[1:1] = _curve_sections(model_dir)
+    if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
+        sections += _weight_sections(estimator)
+    description = describe(model_dir)
+    sections.append(Section("Model", description_html(description)))
+    sections += _config_sections(model_dir)
+    subtitle = (
+        f"{escape(os.path.abspath(model_dir))}, "
+        f"{'no checkpoint' if description.step is None else f'global step {description.step:,}'}; "
+        f"estimatorkit {__version__}, {time.strftime('%Y-%m-%d %H:%M')}"
+    )
+    name = title or os.path.basename(os.path.abspath(model_dir))
+    write_durably(Path(path), _page(name, subtitle, sections).encode())
+    return os.fspath(path)
+
+
+def _page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    links = "".join(
+        f'<a href="#part{number}">{escape(each.title)}</a>' for number, each in enumerate(sections)
+    )
+    bodies = "\n".join(
+        f'<section id="part{number}">\n<h2>{escape(each.title)}</h2>\n{each.content}\n</section>'
+        for number, each in enumerate(sections)
+    )
+    return _PAGE.format(title=escape(title), subtitle=subtitle, links=links, sections=bodies)
+
+
+def picture(figure: Figure, text: str) -> str:
+    """A figure as HTML.
+
+    Args:
+        figure: what is drawn.
+        text: says what is seen, below it and for who cannot see it.
+    """
+    data = base64.b64encode(plots.png(figure)).decode()
+    width = round(float(figure.get_figwidth()) * 96)
+    caption = escape(text)
+    return (
+        f'<figure><img width="{width}" alt="{caption}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def number_text(value: Any) -> str:
+    """A metric as people read it; what is no single number, as it is."""
+    if np.ndim(value) or not isinstance(value, (int, float, np.number)):
+        return str(value)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}" if isinstance(value, (int, np.integer)) else f"{float(value):.4g}"
+    return f"{float(value):.5g}"
+
+
+# -- what the folder holds
+
+
+def _curve_sections(model_dir: str) -> list[Section]:
+    shown: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    folders = {"train": model_dir}
+    for folder in sorted(Path(model_dir).glob("eval*")):
+        if folder.is_dir() and folder.name != f"eval_{_OWN}":
+            folders[folder.name] = str(folder)
+    for name, folder_path in folders.items():
+        for metric, points in read_scalars(folder_path).items():
+            shown.setdefault(metric, {})[name] = (
+                [step for step, _ in points],
+                [value for _, value in points],
+            )
+    if not shown:
+        return [Section("Learning curves", '<p class="note">No metrics were recorded.</p>')]
+    order = sorted(shown, key=lambda metric: ("loss" not in metric, metric))
+    changing = [metric for metric in order if any(map(_changes, shown[metric].values()))]
+    drawn = {metric: shown[metric] for metric in changing[:_MAX_PLOTS]}
+    left_out = ", ".join(metric for metric in order if metric not in drawn)
+    note = f'<p class="note">Not drawn: {escape(left_out)}.</p>' if left_out else ""
+    if not drawn:
+        return [Section("Learning curves", note)]
+    figure = picture(plots.curves(drawn), f"By global step: {', '.join(drawn)}.")
+    return [Section("Learning curves", figure + note)]
+
+
+def _changes(points: tuple[list[float], list[float]]) -> bool:
+    return len(set(points[1])) > 1
+
+
+def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, float]]]:
+    """The finite scalars of a run by name, as (step, value) in the order of the steps.
+
+    From `metrics.jsonl` where it is there, or else from event files.
+    """
+    records = Path(folder) / "metrics.jsonl"
+    values = _from_records(records) if records.is_file() else _from_events(Path(folder))
+    found: dict[str, dict[int, float]] = {}
+    for step, name, value in values:
+        if math.isfinite(value):
+            found.setdefault(name, {})[step] = value  # of a step that was done again, the last
+    return {name: sorted(points.items()) for name, points in found.items()}
+
+
+def _from_records(path: Path) -> Iterator[tuple[int, str, float]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue  # the line that a crash cut off
+        for name, value in record.items():
+            if name not in ("step", "time", "global_step") and isinstance(value, (int, float)):
+                yield int(record["step"]), name, float(value)
+
+
+def _from_events(folder: Path) -> Iterator[tuple[int, str, float]]:
+    files = sorted(folder.glob("*tfevents*"))
+    for event in chain.from_iterable(summary_iterator(file) for file in files):
+        for value in event.summary.value:
+            if value.HasField("simple_value"):
+                yield int(event.step), str(value.tag), float(value.simple_value)
+
+
+def _config_sections(model_dir: str) -> list[Section]:
+    path = Path(model_dir) / "config.yaml"
+    if not path.is_file():
+        return []
+    return [Section("Configuration", f"<pre>{escape(path.read_text(encoding='utf-8'))}</pre>")]
+
+
+def _weight_sections(estimator: Estimator) -> list[Section]:
+    if not any(part.scope == "linear" and part.columns for part in getattr(estimator, "parts", ())):
+        return []
+    frame = linear_weights(estimator)
+    frame = frame[frame["weight"] != 0]
+    if frame.empty:
+        return []
+    order = frame["weight"].abs().sort_values(ascending=False, kind="stable").index[:_MAX_BARS]
+    largest = frame.loc[order]
+    names = [" ".join(_label_parts(row)) for row in largest.to_dict("records")]
+    figure = plots.bars(names, largest["weight"].tolist(), None, "weight")
+    more = f" (of {len(frame):,} that are not 0)" if len(frame) > len(largest) else ""
+    text = f"The largest weights of the linear model{more}; orange ones are negative."
+    return [Section("Linear weights", picture(figure, text))]
+
+
+def _label_parts(row: Mapping[str, Any]) -> Iterator[str]:
+    yield str(row["column"])
+    if row["value"]:
+        yield f"= {row['value']}"
+    if "class" in row:
+        yield f"(class {row['class']})"
+
+
+# -- what evaluation data tell
+
+
+def _evaluation_sections(
+    estimator: Estimator, input_fn: Callable[..., Any], importance: bool, seed: int
+) -> list[Section]:
+    metrics = estimator.evaluate(input_fn, name=_OWN)
+    rows = [(name, number_text(value)) for name, value in sorted(metrics.items())]
+    sections = [Section("Metrics", html_table(("metric", "value"), rows))]
+    features, labels = collect(input_fn, MAX_ROWS)
+    if labels is None or not isinstance(features, dict):
+        return sections
+    predictions = predict_table(estimator, features)
+    if {"probabilities", "class_ids"} <= set(predictions) and np.ndim(labels) <= 2:
+        sections += _class_sections(labels, predictions)
+    elif "predictions" in predictions:
+        sections += _number_sections(labels, predictions["predictions"])
+    else:
+        return sections
+    if importance:
+        some = slice(None, _MAX_IMPORTANCE_ROWS)
+        table = {key: value[some] for key, value in features.items()}
+        classes = "probabilities" in predictions
+        metric = "log_loss" if classes else "rmse"
+        frame = permutation_importance(estimator, table, labels[some], metric, 3, seed)
+        frame = frame.iloc[:_MAX_BARS]
+        figure = plots.bars(
+            [str(name) for name in frame.index],
+            frame["importance"].tolist(),
+            frame["deviation"].tolist(),
+            f"increase of {metric.replace('_', ' ')}",
+        )
+        text = (
+            f"How much {metric.replace('_', ' ')} grows when a feature's values are shuffled "
+            f"among {len(labels[some]):,} rows (mean and deviation of 3 shuffles)."
+        )
+        sections.append(Section("Importance of features", picture(figure, text)))
+    return sections
+
+
+def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any] | None]:
+    """The first rows of a dataset of batches: features by key and labels; None without labels.
+
+    Raises:
+        ValueError: `input_fn` gives no dataset of dicts of arrays.
+    """
+    parts: list[Any] = []
+    count = 0
+    dataset = input_fn()
+    if not hasattr(dataset, "as_numpy_iterator"):
+        raise ValueError(
+            explain(
+                "input_fn gives no dataset",
+                expected="a Dataset of batches of (features by key, labels)",
+                received=type(dataset).__name__,
+            )
+        )
+    for element in dataset.as_numpy_iterator():
+        features, labels = element if isinstance(element, tuple) else (element, None)
+        if not isinstance(features, dict) or not (labels is None or isinstance(labels, np.ndarray)):
+            return None, None  # tensors without names, or labels of several heads: no pictures
+        parts.append((features, labels))
+        count += len(next(iter(features.values())))
+        if count >= limit:
+            break
+    if not parts:
+        raise ValueError("input_fn gives no examples")
+    table = {
+        key: np.concatenate([features[key] for features, _ in parts])[:limit] for key in parts[0][0]
+    }
+    if parts[0][1] is None:
+        return table, None
+    return table, np.concatenate([labels for _, labels in parts])[:limit]
+
+
+def _class_sections(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> list[Section]:
+    names = class_names(predictions)
+    truth = label_ids(labels, predictions)
+    scores = np.asarray(predictions["probabilities"], np.float64)
+    chosen = predictions["class_ids"].reshape(-1).astype(np.int64)
+    sections = []
+    if len(names) <= plots.MAX_CLASSES:
+        counts = np.zeros((len(names), len(names)), np.int64)
+        np.add.at(counts, (truth, chosen), 1)
+        text = f"Labels and predictions of {len(truth):,} examples."
+        sections.append(Section("Confusion matrix", picture(plots.confusion(counts, names), text)))
+    hits = np.eye(len(names), dtype=bool)[truth]
+    if len(names) == 2:
+        curve = plots.roc_and_precision(hits[:, 1:], scores[:, 1:], names[1:])
+        what = f"class {names[1]}"
+        groups = {f"label {name}": hits[:, number] for number, name in enumerate(names)}
+        calibrated = plots.calibration(hits[:, 1], scores[:, 1], groups, what)
+    else:
+        some = np.argsort(-hits.sum(axis=0), kind="stable")[: len(plots.COLORS)]
+        some.sort()
+        curve = plots.roc_and_precision(
+            hits[:, some], scores[:, some], [names[each] for each in some]
+        )
+        right = chosen == truth
+        groups = {"right": right, "wrong": ~right}
+        calibrated = plots.calibration(right, scores.max(axis=1), groups, "the predicted class")
+    about = "Each class against the others." if len(names) > 2 else f"Of class {names[1]}."
+    text = "Bars at the points are intervals of 95 %; the broken line is perfect calibration."
+    return [
+        *sections,
+        Section("ROC, precision and recall", picture(curve, about)),
+        Section("Calibration and scores", picture(calibrated, text)),
+    ]
+
+
+def _number_sections(labels: NDArray[Any], predictions: NDArray[Any]) -> list[Section]:
+    found = np.asarray(predictions, np.float64)
+    truth = np.asarray(labels, np.float64).reshape(found.shape)
+    pictures = []
+    for number in range(found.shape[1]):
+        which = f"Label {number}: " if found.shape[1] > 1 else ""
+        text = f"{which}{len(truth):,} examples; broken lines are perfect predictions."
+        pictures.append(picture(plots.residuals(truth[:, number], found[:, number]), text))
+    return [Section("Residuals", "\n".join(pictures))]
+
+
+__all__ = ["MAX_ROWS", "Section", "collect", "picture", "read_scalars", "write_report"]

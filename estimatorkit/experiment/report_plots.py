@@ -1,0 +1,290 @@
+"""The pictures of the HTML report, drawn by matplotlib (the extra [plot]).
+
+Each function takes numbers and gives a `Figure`; `png` makes bytes of it. No global state of
+matplotlib is used: no pyplot, no backend; styles hold inside `style()` only.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_P = ParamSpec("_P")
+Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+"""By name: steps and values."""
+
+# Okabe and Ito's colours, told apart by readers who see no red or no green.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#b8a900")
+MAX_CLASSES = 20
+"""More are not drawn: no one could read the picture."""
+
+_STYLE = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "figure.constrained_layout.h_pad": 0.1,
+    "font.size": 9,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "text.parse_math": False,  # names of columns may hold dollar signs
+}
+
+
+def styled(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
+    """Draws in the report's style."""
+
+    @functools.wraps(draw)
+    def drawn(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
+        try:
+            from matplotlib import rc_context
+        except ImportError as error:
+            raise ImportError(
+                explain(
+                    "reports are drawn by matplotlib",
+                    received=str(error),
+                    hint="pip install 'estimatorkit[plot]'",
+                )
+            ) from error
+        with rc_context(_STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, sizes in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def axes(figure: Figure, rows: int = 1, columns: int = 1) -> list[Axes]:
+    """The axes of a figure, row by row."""
+    return list(figure.subplots(rows, columns, squeeze=False).reshape(-1))
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file, for screens of twice the usual density."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=144, metadata={"Software": None})
+    return stream.getvalue()
+
+
+@styled
+def curves(plots: Mapping[str, Series]) -> Figure:
+    """Learning curves: for each metric its series over the steps."""
+    columns = min(3, len(plots))
+    rows = -(-len(plots) // columns)
+    figure = new_figure(3.4 * columns if columns > 1 else 6.0, 2.5 * rows)
+    places = axes(figure, rows, columns)
+    for place, (metric, series) in zip(places, plots.items(), strict=False):
+        place.set_title(metric)
+        for color, (name, (steps, values)) in zip(COLORS * 9, series.items(), strict=False):
+            mark = "o" if len(steps) < 40 else ""
+            place.plot(steps, values, color=color, marker=mark, markersize=3, label=name, lw=1.3)
+        place.set_xlabel("step")
+        place.xaxis.set_major_locator(_few_integers())
+        if len(series) > 1:
+            place.legend()
+    for place in places[len(plots) :]:
+        place.set_axis_off()
+    return figure
+
+
+def _few_integers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=5, integer=True)
+
+
+@styled
+def confusion(counts: NDArray[Any], names: Sequence[str]) -> Figure:
+    """A confusion matrix: rows are labels, columns predictions; colours are shares of the row."""
+    size = len(names)
+    side = min(9.0, 2.6 + 0.5 * size)
+    figure = new_figure(side + 0.8, side)
+    (place,) = axes(figure)
+    place.grid(visible=False)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    image = place.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(image, ax=place, label="share of the label", shrink=0.8)
+    shown = [_short(name) for name in names]
+    turned = max(map(len, shown)) * size > 24
+    place.set_xticks(
+        range(size), shown, rotation=45 if turned else 0, ha="right" if turned else "center"
+    )
+    place.set_yticks(range(size), shown)
+    place.set_xlabel("prediction")
+    place.set_ylabel("label")
+    for row in range(size):
+        for column in range(size):
+            color = "white" if shares[row, column] > 0.55 else "black"
+            text = f"{counts[row, column]:,}"
+            place.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+    return figure
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 18 else name[:17] + "…"
+
+
+@styled
+def roc_and_precision(hits: NDArray[Any], scores: NDArray[Any], names: Sequence[str]) -> Figure:
+    """ROC and precision-recall curves, one a class.
+
+    Args:
+        hits: bool `(rows, classes)`: whether the row is of the class.
+        scores: float `(rows, classes)`.
+        names: of the classes.
+    """
+    from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+
+    figure = new_figure(9.4, 4.2)
+    left, right = axes(figure, 1, 2)
+    left.plot([0, 1], [0, 1], color="0.7", lw=1, ls="--")
+    for number, name in enumerate(names):
+        truth, score = hits[:, number], scores[:, number]
+        if truth.all() or not truth.any():
+            continue  # a class without examples, or without others, has no curve
+        color = COLORS[number % len(COLORS)]
+        false, true, _ = roc_curve(truth, score)
+        left.plot(false, true, color=color, label=f"{_short(name)}: area {auc(false, true):.3f}")
+        precision, recall, _ = precision_recall_curve(truth, score)
+        average = average_precision_score(truth, score)
+        right.plot(recall, precision, color=color, label=f"{_short(name)}: average {average:.3f}")
+    if len(names) == 1:
+        right.axhline(float(hits.mean()), color="0.7", lw=1, ls="--")
+    for place, title, across, up in (
+        (left, "ROC", "false positives", "true positives"),
+        (right, "Precision and recall", "recall", "precision"),
+    ):
+        place.set_title(title)
+        place.set_xlabel(across)
+        place.set_ylabel(up)
+        place.set_xlim(-0.02, 1.02)
+        place.set_ylim(-0.02, 1.04)
+        if place.get_legend_handles_labels()[1]:
+            place.legend(loc="lower right" if place is left else "lower left", fontsize=8)
+    return figure
+
+
+@styled
+def calibration(
+    hits: NDArray[Any], scores: NDArray[Any], groups: Mapping[str, NDArray[Any]], what: str
+) -> Figure:
+    """Calibration (how often what is said to be p likely is so), and how often which p is said.
+
+    Args:
+        hits: bool `(rows,)`: whether it was so.
+        scores: float `(rows,)`: the probability that was said.
+        groups: by name, the rows (bool) of each colour of the histogram.
+        what: what the probability is of.
+    """
+    figure = new_figure(9.4, 3.8)
+    left, right = axes(figure, 1, 2)
+    edges = np.linspace(0, 1, 11)
+    bins = np.clip(np.digitize(scores, edges) - 1, 0, 9)
+    counts = np.bincount(bins, minlength=10)
+    filled = counts > 0
+    said = np.bincount(bins, scores, minlength=10)[filled] / counts[filled]
+    found = np.bincount(bins, hits, minlength=10)[filled] / counts[filled]
+    low, high = _interval(found, counts[filled])
+    left.plot([0, 1], [0, 1], color="0.7", lw=1, ls="--")
+    left.errorbar(
+        said,
+        found,
+        [found - low, high - found],
+        color=COLORS[0],
+        marker="o",
+        markersize=4,
+        capsize=2,
+    )
+    left.set_title("Calibration")
+    left.set_xlabel(f"mean probability of {what}")
+    left.set_ylabel("share that was so")
+    left.set_xlim(-0.02, 1.02)
+    left.set_ylim(-0.04, 1.04)
+    right.set_title("Scores")
+    right.hist(
+        [scores[rows] for rows in groups.values()],
+        np.linspace(0, 1, 21),
+        stacked=True,
+        color=list(COLORS[: len(groups)]),
+        label=[_short(name) for name in groups],
+    )
+    right.set_xlabel(f"probability of {what}")
+    right.set_ylabel("examples")
+    right.legend()
+    return figure
+
+
+def _interval(shares: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Wilson's interval of 95 % of shares of `counts` examples each."""
+    z = 1.96
+    center = (shares + z**2 / (2 * counts)) / (1 + z**2 / counts)
+    half = z / (1 + z**2 / counts) * np.sqrt(shares * (1 - shares) / counts + (z / counts) ** 2 / 4)
+    return np.minimum(center - half, shares), np.maximum(center + half, shares)
+
+
+@styled
+def residuals(labels: NDArray[Any], predictions: NDArray[Any]) -> Figure:
+    """Predictions against labels, residuals against predictions, and the residuals' histogram."""
+    figure = new_figure(9.8, 3.4)
+    first, second, third = axes(figure, 1, 3)
+    # 3000 points show the shape; more only make it black.
+    step = max(1, len(labels) // 3000)
+    some = slice(None, None, step)
+    errors = labels - predictions
+    dots = {"s": 9, "alpha": 0.5, "color": COLORS[0], "linewidths": 0}
+    low, high = (
+        float(min(labels.min(), predictions.min())),
+        float(max(labels.max(), predictions.max())),
+    )
+    first.plot([low, high], [low, high], color="0.7", lw=1, ls="--")
+    first.scatter(labels[some], predictions[some], **dots)
+    first.set(title="Predictions", xlabel="label", ylabel="prediction")
+    second.axhline(0, color="0.7", lw=1, ls="--")
+    second.scatter(predictions[some], errors[some], **dots)
+    second.set(title="Residuals", xlabel="prediction", ylabel="label minus prediction")
+    third.hist(errors, 30, color=COLORS[0])
+    third.set(title="Residuals' distribution", xlabel="label minus prediction", ylabel="examples")
+    for place in (first, second, third):
+        place.xaxis.set_major_locator(_few_numbers())
+    return figure
+
+
+def _few_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=5)
+
+
+@styled
+def bars(
+    names: Sequence[str], values: Sequence[float], errors: Sequence[float] | None, across: str
+) -> Figure:
+    """Horizontal bars, the first on top; what is below 0 has another colour."""
+    figure = new_figure(8.0, 0.9 + 0.27 * len(names))
+    (place,) = axes(figure)
+    place.grid(visible=False, axis="y")
+    places = range(len(names))
+    colors = [COLORS[0] if value >= 0 else COLORS[1] for value in values]
+    place.barh(places, values, xerr=errors, color=colors, error_kw={"lw": 1, "ecolor": "0.35"})
+    place.set_yticks(places, [name if len(name) <= 48 else name[:47] + "…" for name in names])
+    place.set_ylim(len(names) - 0.4, -0.6)
+    place.axvline(0, color="0.5", lw=0.8)
+    place.set_xlabel(across)
+    return figure
