@@ -65,7 +65,7 @@ def in_two_shapes(columns: Sequence[Column]) -> tuple[list[NDArray[Any]], TwoSha
     examples = [int(firsts[first]), int(firsts[1 - first])]
     shapes = tuple(
         tuple(
-            column.row_shape(row) if isinstance(column, RaggedColumn) else np.shape(column)[1:]
+            column.row_shape(row) if isinstance(column, RaggedColumn) else _rest_of(column)
             for column in columns
         )
         for row in examples
@@ -80,6 +80,11 @@ def in_two_shapes(columns: Sequence[Column]) -> tuple[list[NDArray[Any]], TwoSha
         for column in columns
     ]
     return arrays, TwoShapes(shapes, pairs)
+
+
+def _rest_of(column: Column) -> tuple[int, ...]:
+    """The shape of a row of a plain column."""
+    return column.shape[1:] if isinstance(column, np.ndarray) else ()
 
 
 def _filled(column: RaggedColumn) -> NDArray[Any]:

@@ -266,6 +266,7 @@ class Model(Layer):
             ValueError: an argument means nothing.
         """
         from estimatorkit.keras import optimizers
+        from estimatorkit.keras.mixed_precision import LossScaleOptimizer
 
         if target_tensors is not None or distribute is not None or kwargs:
             raise ValueError(
@@ -279,6 +280,8 @@ class Model(Layer):
             raise ValueError("compile(): run_eagerly=True: models run as graphs here")
         with self.graph.as_default():
             chosen = optimizers.get(optimizer)
+            if self.compute_dtype == "float16" and not isinstance(chosen, LossScaleOptimizer):
+                chosen = LossScaleOptimizer(chosen)  # gradients of 16 bits vanish without
         self._compiled = training.Compiled(
             self, chosen, loss, metrics, loss_weights, weighted_metrics
         )
@@ -402,12 +405,10 @@ class Model(Layer):
         validation: Batches | None = None
         if validation_data is not None:
             given = validation_data if isinstance(validation_data, tuple) else (validation_data,)
+            x_of, y_of, weights_of = (*given, None, None)[:3]
+            size = validation_batch_size or batch_size
             validation = batches_of(
-                *(*given, None, None)[:3],
-                validation_batch_size or batch_size,
-                validation_steps,
-                False,
-                "evaluate",
+                x_of, y_of, weights_of, size, validation_steps, False, "evaluate"
             )
         listed = CallbackList(
             callbacks,
@@ -546,7 +547,8 @@ class Model(Layer):
     def _on_batch(
         self, kind: str, values: Any, class_weight: Any, reset: bool, return_dict: bool
     ) -> Any:
-        batches = batches_of(*values, batch_size=1 << 30, what=f"{kind}_on_batch")
+        x, y, sample_weight = values
+        batches = batches_of(x, y, sample_weight, 1 << 30, what=f"{kind}_on_batch")
         step = self.step(kind, batches.dataset.element_spec, class_weight)
         if reset:
             step.reset()

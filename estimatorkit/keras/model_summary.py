@@ -14,7 +14,6 @@ import numpy as np
 
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
-from estimatorkit.keras.layer_order import layers_by_depth
 from estimatorkit.keras.model import Model
 from estimatorkit.keras.sequential import Sequential
 from estimatorkit.layers.call_record import LayerCall, record_of
@@ -182,7 +181,7 @@ def _piece(text: str, width: int) -> str:
 def _layers_of(model: Any) -> list[Any]:
     if isinstance(model, Sequential) or getattr(model, "_network", None) is None:
         return list(model.layers)
-    return layers_by_depth(model._network)
+    return list(model._network.layers)
 
 
 def _within(layers: list[Any], layer_range: Sequence[str] | None) -> list[Any]:

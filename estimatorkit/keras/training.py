@@ -17,6 +17,7 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.loop import Steps
 from estimatorkit.core.nest import flatten, pack_sequence_as
 from estimatorkit.core.ops import array, elementwise, filling, indexing
+from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.dataset import Dataset
@@ -100,6 +101,7 @@ class Step:
         self._outputs: Any = None
         self._resets: list[Operation] = []
         self._loop: CheckedLoop | None = None
+        self._session: Session | None = None
         finalized = self._graph.finalized
         self._graph.unfinalize()
         with self._graph.as_default(), self._graph.name_scope(None), self._graph.name_scope(kind):

@@ -11,6 +11,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
 from estimatorkit.core.ops.products import einsum
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.configured import ConfiguredLayer
 
@@ -56,8 +57,7 @@ class Merge(ConfiguredLayer):
                     received=f"input_shape={input_shape} ({type(self).__name__})",
                 )
             )
-        shapes: Sequence[Any] = input_shape
-        return shapes
+        return [TensorShape(shape) for shape in input_shape]
 
     def _mismatch(self, problem: str, shapes: Sequence[Any]) -> ValueError:
         received = ", ".join(str(shape) for shape in shapes)

@@ -111,7 +111,7 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
     wide = [1] * len(shape)
     wide[info.axis] = len(rows)
     known = constant(
-        np.broadcast_to((rows >= 0).reshape(wide), tuple(map(int, variable.shape.as_list()))).copy()
+        np.broadcast_to((rows >= 0).reshape(wide), tuple(dim or 0 for dim in shape)).copy()
     )
     return indexing.where(known, elementwise.cast(kept, variable.dtype), backup)
 
