@@ -14,6 +14,7 @@ from estimatorkit.core.ops import array, elementwise, indexing, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import losses as keras_losses
 from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.keras.loss import LossFunctionWrapper
 from estimatorkit.layers.base import mask_of
 
 
@@ -177,7 +178,7 @@ def _as_loss(loss: Any) -> Any:
     found = keras_losses.get(loss)
     if isinstance(found, keras_losses.Loss):
         return found
-    return keras_losses.LossFunctionWrapper(found, name=getattr(found, "__name__", "loss"))
+    return LossFunctionWrapper(found, name=getattr(found, "__name__", "loss"))
 
 
 class CompiledMetrics:
@@ -221,7 +222,7 @@ class CompiledMetrics:
         self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
     ) -> list[tuple[str, Any, Any]]:
         """The name, the update and the `Metric` of each."""
-        rows = []
+        rows: list[tuple[str, Any, Any]] = []
         for number, name in enumerate(self._names):
             output, truth = outputs[number], y[number]
             mask = mask_of(output)
