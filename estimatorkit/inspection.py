@@ -24,6 +24,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.session import Session
 from estimatorkit.data.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.prediction import LivePredictor
 from estimatorkit.layers.feature_column import CategoricalColumn
 from estimatorkit.layers.feature_column.categorical import IdentityColumn
 from estimatorkit.layers.feature_column.crossed import CrossedColumn
@@ -45,6 +46,7 @@ _ROWS = 8192
 _MAX_CROSSES = 200_000
 """Combinations of a cross that are hashed to name its buckets."""
 
+Model = Estimator | LivePredictor
 Score = Callable[[NDArray[Any], Mapping[str, NDArray[Any]]], float]
 
 
@@ -58,8 +60,9 @@ class _Caller:
     two predictions makes both at the same place.
     """
 
-    def __init__(self, estimator: Estimator, checkpoint_path: str | None = None) -> None:
-        self._predictor = estimator.as_predictor(checkpoint_path)
+    def __init__(self, model: Model, checkpoint_path: str | None) -> None:
+        given = isinstance(model, LivePredictor)
+        self._predictor = model if given else model.as_predictor(checkpoint_path)
 
     def __call__(
         self, features: Any, places: Mapping[str, NDArray[Any]], rows: int
@@ -84,12 +87,12 @@ class _Caller:
 
 
 def predict_table(
-    estimator: Estimator, features: Any, checkpoint_path: str | None = None
+    estimator: Model, features: Any, checkpoint_path: str | None = None
 ) -> dict[str, NDArray[Any]]:
     """Predicts a table.
 
     Args:
-        estimator: a trained estimator whose predictions are a dict.
+        estimator: a trained estimator whose predictions are a dict, or its `as_predictor()`.
         features: arrays by key, `(rows, ...)`, or a DataFrame.
         checkpoint_path: the checkpoint; the newest by default.
 
@@ -217,7 +220,7 @@ METRICS: dict[str, tuple[Score, bool]] = {
 
 
 def permutation_importance(
-    estimator: Estimator,
+    estimator: Model,
     features: Any,
     labels: Any,
     metric: str | Score | None = None,
@@ -232,7 +235,7 @@ def permutation_importance(
     Forests"; as `sklearn.inspection.permutation_importance`.
 
     Args:
-        estimator: a trained classifier or regressor.
+        estimator: a trained classifier or regressor, or its `as_predictor()`.
         features: arrays by key, `(rows, ...)`, or a DataFrame; best of rows not trained on.
         labels: `(rows,)`: as the model's `input_fn` gives them.
         metric: one of `METRICS`, or a function of labels and predictions by key of which more is

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d*)?|\.\d+|inf|nan)(e[-+]?\d+)?( ?%)?")
+_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d*)?|\.\d+|inf|nan)(e[-+]?\d+)?( ?%|( x \d+)*)")
 
 
 def html_table(

@@ -245,6 +245,58 @@ def schema() -> None:
     click.echo(json.dumps(description | Experiment.model_json_schema(), indent=2))
 
 
+@cli.command("report")
+@click.argument(
+    "model_dir", metavar="MODEL_DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+@click.option(
+    "--experiment",
+    "config",
+    metavar="CONFIG",
+    help="The configuration; by default the config.yaml that training left in MODEL_DIR.",
+)
+@click.option(
+    "--data",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path),
+    help="Evaluate on these examples; by default on the experiment's evaluation data.",
+)
+@click.option("--curves-only", is_flag=True, help="Evaluate nothing: look at the folder only.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="By default report.html in MODEL_DIR.",
+)
+def report_(
+    model_dir: Path, config: str | None, data: Path | None, curves_only: bool, output: Path | None
+) -> None:
+    """Show a trained model in one HTML file: curves, errors, importance, weights.
+
+    Without a configuration there are learning curves and the model only.
+    """
+    from estimatorkit.experiment import report_html
+    from estimatorkit.experiment.load import load_experiment
+
+    kept = model_dir / "config.yaml"
+    if config is None and kept.is_file():
+        config = str(kept)
+    path = output or model_dir / "report.html"
+    if config is None and data is not None:
+        raise click.UsageError(f"--data needs --experiment: there is no {kept}")
+    try:
+        if config is None or curves_only:
+            report_html.write_report(model_dir, None, path)
+        else:
+            experiment = load_experiment(config)
+            experiment = experiment.model_copy(update={"model_dir": str(model_dir)})
+            report_html.write_experiment_report(experiment, path, data)
+    except ImportError as error:  # matplotlib is an extra
+        raise _Failure(str(error), 1) from error
+    click.echo(f"The report is in {path}.")
+
+
 @cli.command()
 @click.argument(
     "directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path)

@@ -27,9 +27,12 @@ from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.core.html import html_table
 from estimatorkit.core.summary_writer import summary_iterator
+from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment import report_plots as plots
+from estimatorkit.experiment.schema import Experiment
 from estimatorkit.inspection import (
     class_names,
     label_ids,
@@ -155,6 +158,38 @@ def write_report(
     name = title or os.path.basename(os.path.abspath(model_dir))
     write_durably(Path(path), _page(name, subtitle, sections).encode())
     return os.fspath(path)
+
+
+def write_experiment_report(
+    experiment: Experiment,
+    path: str | os.PathLike[str],
+    data: str | os.PathLike[str] | None = None,
+) -> str:
+    """Writes a report on the model of an experiment.
+
+    Args:
+        experiment: says what the model and its evaluation data are.
+        path: the HTML file.
+        data: a CSV file to evaluate on instead.
+
+    Returns:
+        The path.
+
+    Raises:
+        DataError: the data do not fit the experiment.
+        ValueError: there is no trained model.
+    """
+    if data is None:
+        table, origin = tables.evaluation_table(experiment)
+    else:
+        table, origin = tables.read_csv(data), os.fspath(data)
+    arrays = examples.examples_of(experiment, table, origin)
+    estimator = build.estimator(experiment, examples.inferred_columns(experiment))
+    size = experiment.evaluate.batch_size
+    title = f"{experiment.name}: {origin}"
+    return write_report(
+        estimator, lambda: Dataset.from_tensor_slices(arrays).batch(size), path, title=title
+    )
 
 
 def _page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
@@ -301,7 +336,8 @@ def _evaluation_sections(
     features, labels = collect(input_fn, MAX_ROWS)
     if labels is None or not isinstance(features, dict):
         return sections
-    predictions = predict_table(estimator, features)
+    predictor = estimator.as_predictor()
+    predictions = predict_table(predictor, features)
     if {"probabilities", "class_ids"} <= set(predictions) and np.ndim(labels) <= 2:
         sections += _class_sections(labels, predictions)
     elif "predictions" in predictions:
@@ -313,7 +349,7 @@ def _evaluation_sections(
         table = {key: value[some] for key, value in features.items()}
         classes = "probabilities" in predictions
         metric = "log_loss" if classes else "rmse"
-        frame = permutation_importance(estimator, table, labels[some], metric, 3, seed)
+        frame = permutation_importance(predictor, table, labels[some], metric, 3, seed)
         frame = frame.iloc[:_MAX_BARS]
         figure = plots.bars(
             [str(name) for name in frame.index],
@@ -410,4 +446,12 @@ def _number_sections(labels: NDArray[Any], predictions: NDArray[Any]) -> list[Se
     return [Section("Residuals", "\n".join(pictures))]
 
 
-__all__ = ["MAX_ROWS", "Section", "collect", "picture", "read_scalars", "write_report"]
+__all__ = [
+    "MAX_ROWS",
+    "Section",
+    "collect",
+    "picture",
+    "read_scalars",
+    "write_experiment_report",
+    "write_report",
+]

@@ -30,6 +30,7 @@ MAX_CLASSES = 20
 """More are not drawn: no one could read the picture."""
 
 _STYLE = {
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
