@@ -1,0 +1,79 @@
+"""`Estimator.summary`, and what notebooks show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.core.checkpoint import write_checkpoint
+from estimatorkit.estimator.description import describe, lines
+
+fc = tf.feature_column
+
+TENSORS: dict[str, Any] = {
+    "dnn/hiddenlayer_0/kernel": np.zeros((3, 4), np.float32),
+    "dnn/hiddenlayer_0/kernel/Adam": np.zeros((3, 4), np.float32),
+    "dnn/hiddenlayer_0/kernel/Adam_1": np.zeros((3, 4), np.float32),
+    "dnn/hiddenlayer_0/batchnorm_0/moving_mean": np.zeros(4, np.float32),
+    "training/Adam/dnn/logits/bias/m": np.zeros(2, np.float32),
+    "training/Adam/iter": np.zeros((), np.int64),
+    "beta1_power": np.zeros((), np.float32),
+    "dnn/logits/bias": np.zeros(2, np.float32),
+    "global_step": np.int64(7),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_checkpoint(tmp_path, "model.ckpt-7", TENSORS, {"columns": {"dnn": ["age", "<b>"]}})
+    return tmp_path
+
+
+def test_layers_are_apart_from_what_optimizers_keep(folder: Path) -> None:
+    found = describe(folder, "model")
+    assert {layer: [row.name for row in rows] for layer, rows in found.layers.items()} == {
+        "dnn/hiddenlayer_0": ["kernel"],
+        "dnn/hiddenlayer_0/batchnorm_0": ["moving_mean"],
+        "dnn/logits": ["bias"],
+    }
+    assert found.parameters == 12 + 4 + 2
+    assert found.slots == [
+        *(("Adam", 1, 12), ("Adam_1", 1, 12), ("beta1_power", 1, 1), ("iter", 1, 1), ("m", 1, 2)),
+    ]
+    assert found.step == 7
+    (moving,) = found.layers["dnn/hiddenlayer_0/batchnorm_0"]
+    assert not moving.trained
+    words = [line.split() for line in lines(found)]
+    assert ["dnn/hiddenlayer_0", "kernel", "3", "x", "4", "float32", "12"] in words
+    assert ["columns", "of", "dnn", "age,", "<b>"] in words
+
+
+def test_an_estimator_prints_and_shows_itself(folder: Path) -> None:
+    estimator = tf.estimator.LinearClassifier([fc.numeric_column("x")], str(folder))
+    printed: list[str] = []
+    estimator.summary(printed.append)
+    assert printed[0] == f"LinearClassifier(model_dir={str(folder)!r})"
+    assert any(line.split() == ["parameters", "18"] for line in printed)
+    html = estimator._repr_html_()
+    assert "<td>age, &lt;b&gt;</td>" in html
+    assert "<b>" not in html
+
+
+def test_without_a_checkpoint_there_is_little_to_say(tmp_path: Path) -> None:
+    estimator = tf.estimator.BaselineRegressor(str(tmp_path))
+    printed: list[str] = []
+    estimator.summary(printed.append)
+    assert any(line.split() == ["checkpoint", "none", "yet"] for line in printed)
+
+
+def test_a_subclass_may_have_a_summary_of_its_own(tmp_path: Path) -> None:
+    class Own(tf.estimator.Estimator):  # type: ignore[misc]
+        def summary(self) -> str:  # type: ignore[override]
+            return "own"
+
+    own = Own(lambda features, labels, mode: None, model_dir=str(tmp_path))
+    assert own.summary() == "own"
