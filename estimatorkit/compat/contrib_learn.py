@@ -1,7 +1,7 @@
 """`tf.contrib.learn`'s experiments, as thin adapters around `train_and_evaluate`.
 
 An `Experiment` holds an estimator and its inputs, `run` calls one of its methods, and an export
-strategy exports at the end. The estimators of contrib.learn (`fit`, `ModelFnOps`) are not here.
+strategy exports at the end. The estimators are in `contrib_learn_estimators`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from estimatorkit.compat.contrib_learn_estimators import Learner, with_metrics
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.estimator.continuous_evaluation import SpecEvaluator
 from estimatorkit.estimator.estimator import Estimator
@@ -16,6 +17,7 @@ from estimatorkit.estimator.evaluated_training import train_and_evaluate
 from estimatorkit.estimator.exporters import Exporter, LatestExporter
 from estimatorkit.estimator.run_config import RunConfig as EstimatorRunConfig
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.lazy import listing
 from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
 
 
@@ -75,6 +77,13 @@ def make_export_strategy(
             f"{default_output_alternative_key}"
         )
 
+    receiver = as_receiver_fn(serving_input_fn)
+    return ExportStrategy("Servo", receiver, assets_extra, as_text, exports_to_keep)
+
+
+def as_receiver_fn(serving_input_fn: Callable[[], Any]) -> Callable[[], Any]:
+    """A `serving_input_receiver_fn` of a function that may give `InputFnOps`."""
+
     def receiver() -> Any:
         from estimatorkit.estimator.export import ServingInputReceiver
 
@@ -83,17 +92,18 @@ def make_export_strategy(
             return ServingInputReceiver(made.features, made.default_inputs)
         return made
 
-    return ExportStrategy("Servo", receiver, assets_extra, as_text, exports_to_keep)
+    return receiver
 
 
 class Experiment:
     """An estimator with its training and evaluation.
 
     Args:
-        estimator: a `tf.estimator.Estimator`.
+        estimator: a `tf.estimator.Estimator`, or one of contrib.learn.
         train_input_fn: as for `Estimator.train`.
         eval_input_fn: as for `Estimator.evaluate`.
-        eval_metrics: must be None: metrics belong to the model.
+        eval_metrics: `MetricSpec`s by name, of an estimator of contrib.learn; else None: metrics
+            belong to the model.
         train_steps: the global step to end at; None trains until the input ends.
         eval_steps: how many batches; None for all.
         train_monitors, eval_hooks: hooks.
@@ -129,6 +139,9 @@ class Experiment:
         saving_listeners: Iterable[CheckpointSaverListener] | None = None,
         check_interval_secs: float = 5,
     ) -> None:
+        if isinstance(estimator, Learner):
+            estimator = with_metrics(estimator.core, eval_metrics)
+            eval_metrics = None
         if not isinstance(estimator, Estimator):
             raise ValueError(
                 explain(
@@ -342,3 +355,10 @@ def RunConfig(
         protocol=protocol,
         session_creation_timeout_secs=session_creation_timeout_secs,
     )
+
+
+__all__ = [
+    *("Experiment", "ExportStrategy", "InputFnOps", "ModeKeys", "RunConfig", "as_receiver_fn"),
+    *("make_export_strategy", "run"),
+]
+__dir__ = listing(__name__, "as_receiver_fn")

@@ -15,6 +15,10 @@ _CLUSTERS = (
 )
 _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
 _TPU = "estimator.tpu.TPUEstimator runs on what there is: JAX finds a TPU by itself"
+_TREES = (
+    "use scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor: trees "
+    "grow on all data at once, not in steps over batches"
+)
 _RAGGED = "use a SparseTensor, or padding and sequence_mask"
 
 
@@ -22,63 +26,78 @@ def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
     return {f"{prefix}.{name}": sentence for name in names.split()}
 
 
+_KERAS = {
+    "applications": "build the network of keras.layers; Model.load_weights reads what Keras wrote",
+    "wrappers": "use estimatorkit.sklearn",
+}
+_CONTRIB = {
+    "boosted_trees": _TREES,
+    "tensor_forest": "use scikit-learn's RandomForestClassifier or RandomForestRegressor",
+    "factorization": "use scikit-learn's KMeans or GaussianMixture",
+    "kernel_methods": "use scikit-learn's RBFSampler before a linear model",
+    "timeseries": "use data.Dataset.window and a model of your own",
+    "linear_optimizer": "use optimizer='Ftrl'",
+    "distributions": "write log_prob and sample with random_normal, lgamma and others",
+    "image": "use image",
+    "gan": "two calls of minimize, each with its var_list, train a pair of networks",
+    "saved_model": "use saved_model, and keras.Model.save",
+    "session_bundle": "use saved_model",
+    "tfprof": "use train.ProfilerHook",
+    "cloud": "files are those of this machine",
+    "crf": "write the recursion with scan",
+    "legacy_seq2seq": "use nn.static_rnn",
+    "cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
+    "losses": "use losses",
+    "metrics": "use metrics",
+    "estimator": "use estimator and estimator.experimental",
+    "eager": _GRAPHS,
+    "learn": _CANNED,
+    "tpu": _TPU,
+    "distribute": _CLUSTERS,
+    "cluster_resolver": _CLUSTERS,
+    "seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and seq2seq.sequence_loss",
+    "slim.nets": "build the network of contrib.layers",
+    "slim.python": "build the network of contrib.layers",
+}
+
 SENTENCES: dict[str, str] = {
+    **{f"contrib.{name}": each for name, each in _CONTRIB.items()},
+    **{f"keras.{name}": each for name, each in _KERAS.items()},
     "RaggedTensor": _RAGGED,
     "RaggedTensorSpec": _RAGGED,
     "ragged": _RAGGED,
     "autograph": f"{_GRAPHS}: use cond and while_loop",
     "enable_v2_behavior": _GRAPHS,
-    "contrib.eager": _GRAPHS,
     "config": "a session takes a ConfigProto; python.client.device_lib lists devices",
     "raw_ops": "use the public function",
     "distribute": _CLUSTERS,
-    "contrib.distribute": _CLUSTERS,
-    "contrib.cluster_resolver": _CLUSTERS,
     **_later(
         "train",
         "ClusterSpec ClusterDef JobDef ServerDef SyncReplicasOptimizer replica_device_setter",
         _CLUSTERS,
     ),
     "tpu": _TPU,
-    "contrib.tpu": _TPU,
+    "estimator.EVAL": "use estimator.ModeKeys.EVAL",
+    "saved_model.save": "use saved_model.simple_save, or keras.Model.save",
+    "Module": "use layers.Layer",
+    "optimizers": "use train's optimizers, or keras.optimizers",
     "estimator.tpu": _TPU,
-    "contrib.learn": _CANNED,
-    "contrib.estimator": "use estimator and estimator.experimental",
-    "contrib.losses": "use losses",
-    "contrib.metrics": "use metrics",
-    "contrib.seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and "
-    "nn.sparse_softmax_cross_entropy_with_logits",
-    "contrib.legacy_seq2seq": "use nn.static_rnn",
-    "contrib.cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
-    "contrib.crf": "not part of this release",
     "estimator.experimental.LinearSDCA": "use optimizer='Ftrl'",
     **_later(
         "estimator",
         "BoostedTreesClassifier BoostedTreesRegressor BoostedTreesEstimator",
-        "use scikit-learn's HistGradientBoostingClassifier or HistGradientBoostingRegressor: trees "
-        "grow on all data at once, not in steps over batches",
+        _TREES,
     ),
 }
 
-_KERAS_MODULES = (
-    *("activations", "applications", "backend", "callbacks", "constraints", "datasets"),
-    *("datasets.mnist", "estimator", "initializers", "layers", "losses", "metrics", "models"),
-    *("optimizers", "preprocessing", "preprocessing.image", "preprocessing.sequence"),
-    *("preprocessing.text", "regularizers", "utils", "wrappers"),
-)
-
 # The names of these say what to use instead; the modules of `tables.MODULES` come before them.
 MODULES: dict[str, Table] = {
-    **{
-        f"{top}keras.{name}": Table()
-        for top in ("", "python.", "contrib.")
-        for name in _KERAS_MODULES
-    },
+    **{f"{top}keras.{name}": Table() for top in ("", "python.") for name in _KERAS},
     **{
         name: Table()
         for name in (
             *("contrib.cluster_resolver", "contrib.distribute"),
-            *("contrib.seq2seq", "contrib.legacy_seq2seq"),
+            "contrib.legacy_seq2seq",
             *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
         )
     },

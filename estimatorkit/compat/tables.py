@@ -73,19 +73,16 @@ TOP = Table(
     },
 )
 
-# Of contrib.learn, whose estimators have `fit` and take other functions.
-_OLD_ESTIMATORS = {
-    name: f"use estimator.{name}: train, evaluate and predict; model_fn returns an EstimatorSpec"
-    for name in (
-        *("DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"),
-        *("DNNRegressor", "Estimator", "LinearClassifier", "LinearRegressor"),
-    )
-}
+_CONTRIB_LEARN = tuple(
+    f"estimatorkit.compat.contrib_learn{part}" for part in ("_estimators", "_premade", "")
+)
 _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_layers",
     "estimatorkit.compat.contrib_layer_functions",
     "estimatorkit.compat.contrib_optimize_loss",
 )
+# Where Keras's modules are found.
+_KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
 
@@ -145,14 +142,14 @@ MODULES: dict[str, Table] = {
             behind=("estimatorkit.keras",),
             names={"__version__": "estimatorkit.compat.v1:KERAS_VERSION"},
         )
-        for top in ("", "python.", "contrib.")
+        for top in _KERAS
     },
     "keras.experimental": Table(
         names={"SequenceFeatures": "estimatorkit.layers.feature_column:SequenceFeatures"}
     ),
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
-        for top in ("", "python.", "contrib.")
+        for top in _KERAS
         for name in (
             *("datasets", "datasets.fashion_mnist", "datasets.mnist", "losses", "metrics"),
             *("preprocessing", "preprocessing.sequence", "preprocessing.text", "utils"),
@@ -163,21 +160,21 @@ MODULES: dict[str, Table] = {
             behind=("estimatorkit.keras.layers",),
             names=names("estimatorkit.layers.recurrent_v1", "GRU", "GRUCell", "LSTM", "LSTMCell"),
         )
-        for top in ("", "python.", "contrib.")
+        for top in _KERAS
     },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.layers.{name}",))
-        for top in ("", "python.", "contrib.")
+        for top in _KERAS
         for name in ("activations", "constraints", "initializers", "regularizers")
     },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
-        for top in ("", "python.", "contrib.")
-        for name in ("backend", "callbacks", "models")
+        for top in _KERAS
+        for name in ("backend", "callbacks", "estimator", "models", "preprocessing.image")
     },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
-        for top in ("", "python.", "contrib.")
+        for top in _KERAS
         for name in (
             *("mixed_precision", "mixed_precision.experimental"),
             *("optimizers", "optimizers.legacy", "optimizers.schedules"),
@@ -312,8 +309,16 @@ MODULES: dict[str, Table] = {
         },
     ),
     **{
-        name: Table(behind=("estimatorkit.compat.contrib_learn",), instead=_OLD_ESTIMATORS)
-        for name in ("contrib.learn", "contrib.learn.python.learn", "contrib.learn.experiment")
+        f"contrib.learn{name}": Table(
+            behind=_CONTRIB_LEARN,
+            instead={"monitors": "use hooks: train.SessionRunHook, and train_and_evaluate"},
+        )
+        for name in (
+            *("", ".python.learn", ".estimators", ".experiment", ".python.learn.estimators"),
+            *(".python.learn.estimators.model_fn", ".python.learn.experiment"),
+            *(".python.learn.metric_spec", ".python.learn.estimators.estimator"),
+            *(".python.learn.estimators.run_config", ".python.learn.estimators.dnn"),
+        )
     },
     **{
         f"contrib.learn.{name}": Table(behind=("estimatorkit.compat.vocabulary_processor",))
@@ -340,6 +345,13 @@ MODULES: dict[str, Table] = {
             *("python.learn.utils", "python.learn.utils.saved_model_export_utils"),
             "python.learn.utils.input_fn_utils",
         )
+    },
+    **{
+        name: Table(
+            behind=("estimatorkit.compat.contrib_seq2seq",),
+            instead={"sampled_sequence_loss": "use sequence_loss and nn.sampled_softmax_loss"},
+        )
+        for name in ("contrib.seq2seq", "contrib.seq2seq.python.ops.loss")
     },
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),

@@ -284,11 +284,9 @@ class CrossShardOptimizer(Optimizer):
         super().__init__(use_locking=False, name=name)
         self._optimizer = opt
 
-    def compute_gradients(
-        self, loss: Any, var_list: Any = None, **kwargs: Any
-    ) -> list[GradientAndVariable]:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
         """The optimizer's gradients; see `Optimizer.compute_gradients`."""
-        return self._optimizer.compute_gradients(loss, var_list=var_list, **kwargs)
+        return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self,

@@ -1,0 +1,215 @@
+"""`tf.contrib.learn`'s premade estimators: `tf.estimator`'s by their older arguments, with `fit`.
+
+`predict` gives classes or numbers; losses are means over the batch, as they were.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.compat import estimators
+from estimatorkit.compat.contrib_learn_estimators import Learner
+from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.layers.losses import Reduction
+
+
+class _Premade(Learner):
+    """A premade estimator by its older arguments."""
+
+    _array_key = ""
+
+    def _one(self, key: str, **given: Any) -> Any:
+        as_iterable = given.pop("as_iterable", True)
+        rows = super().predict(outputs=[key], **given)
+        values: Iterator[Any] = (row[key] for row in rows)
+        return values if as_iterable else np.stack(list(values))
+
+
+class Classifier(_Premade):
+    """A premade classifier."""
+
+    def predict(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+        iterate_batches: bool = False,
+    ) -> Any:
+        """Class numbers, unless other `outputs` are asked for; see `Learner.predict`."""
+        if outputs:
+            return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+        return self.predict_classes(x, input_fn, batch_size, as_iterable)
+
+    def predict_classes(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """Class numbers, one an example."""
+        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
+        numbers = (each[0] for each in self._one("class_ids", **given))
+        return numbers if as_iterable else np.stack(list(numbers))
+
+    def predict_proba(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The probabilities of the classes, `(classes,)` an example."""
+        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
+        return self._one("probabilities", as_iterable=as_iterable, **given)
+
+
+class Regressor(_Premade):
+    """A premade regressor."""
+
+    def predict(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+        iterate_batches: bool = False,
+    ) -> Any:
+        """Numbers, unless other `outputs` are asked for; see `Learner.predict`."""
+        if outputs:
+            return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+        return self.predict_scores(x, input_fn, batch_size, as_iterable)
+
+    def predict_scores(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """Numbers, one an example, or one for each of the label's."""
+        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
+        numbers = (
+            each[0] if len(each) == 1 else each for each in self._one("predictions", **given)
+        )
+        return numbers if as_iterable else np.stack(list(numbers))
+
+
+_RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
+_REFUSED = {
+    "gradient_clip_norm": "give an optimizer whose compute_gradients clips",
+    "enable_centered_bias": "the bias of the last layer does the same",
+    "feature_engineering_fn": "change the features in input_fn",
+    "embedding_lr_multipliers": "use estimator.Estimator with a model_fn of your own",
+    "joint_linear_weights": "use estimator.Estimator with a model_fn of your own",
+    "_joint_weight": "use estimator.Estimator with a model_fn of your own",
+    "fix_global_step_increment_bug": "the global step counts steps",
+    "input_layer_min_slice_size": "use estimator's input_layer_partitioner",
+}
+
+
+def _premade(name: str, kind: type[_Premade], arguments: str) -> type[_Premade]:
+    """One of `contrib.learn`'s premade estimators.
+
+    Args:
+        name: also that of the estimator inside.
+        kind: what it predicts.
+        arguments: their names in contrib.learn's order.
+    """
+    base: Any = getattr(estimators, name)
+    defaults = inspect.signature(base).parameters
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for each in arguments.split():
+        known = defaults.get(_RENAMED.get(each, each))
+        default = known.default if known is not None else None
+        parameters.append(inspect.Parameter(each, parameters[0].kind, default=default))
+    required = [each for each in parameters if each.default is each.empty]
+    optional = [each for each in parameters if each.default is not each.empty]
+    signature = inspect.Signature(required + optional)
+
+    def __init__(self: _Premade, *args: Any, **kwargs: Any) -> None:
+        given = dict(signature.bind(self, *args, **kwargs).arguments)
+        del given["self"]
+        for each, instead in _REFUSED.items():
+            if given.pop(each, None):
+                raise ValueError(f"contrib.learn.{name} takes no {each} here; {instead}")
+        chosen = {_RENAMED.get(key, key): value for key, value in given.items()}
+        for key in [key for key, value in chosen.items() if value is None]:
+            del chosen[key]
+        core = base(**chosen, loss_reduction=Reduction.SUM_OVER_BATCH_SIZE)
+        Learner.__init__(self, core)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    doc = (
+        f"`tf.estimator.{name}` with `fit`, by contrib.learn's arguments; "
+        f"{', '.join(each for each in _REFUSED if each in arguments.split())} are refused.\n"
+    )
+    return type(name, (kind,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+
+
+_DNN = "hidden_units feature_columns model_dir "
+_LATE = "gradient_clip_norm enable_centered_bias "
+_BOTH = (
+    "linear_feature_columns linear_optimizer joint_linear_weights dnn_feature_columns "
+    "dnn_optimizer dnn_hidden_units dnn_activation_fn dnn_dropout " + _LATE
+)
+DNNClassifier = _premade(
+    "DNNClassifier",
+    Classifier,
+    f"{_DNN} n_classes weight_column_name optimizer activation_fn dropout {_LATE} config "
+    "feature_engineering_fn embedding_lr_multipliers input_layer_min_slice_size label_keys",
+)
+DNNRegressor = _premade(
+    "DNNRegressor",
+    Regressor,
+    f"{_DNN} weight_column_name optimizer activation_fn dropout {_LATE} config "
+    "feature_engineering_fn label_dimension embedding_lr_multipliers input_layer_min_slice_size",
+)
+LinearClassifier = _premade(
+    "LinearClassifier",
+    Classifier,
+    f"feature_columns model_dir n_classes weight_column_name optimizer {_LATE} _joint_weight "
+    "config feature_engineering_fn label_keys",
+)
+LinearRegressor = _premade(
+    "LinearRegressor",
+    Regressor,
+    f"feature_columns model_dir weight_column_name optimizer {_LATE} label_dimension "
+    "_joint_weight config feature_engineering_fn",
+)
+DNNLinearCombinedClassifier = _premade(
+    "DNNLinearCombinedClassifier",
+    Classifier,
+    f"model_dir n_classes weight_column_name {_BOTH} config feature_engineering_fn "
+    "embedding_lr_multipliers input_layer_min_slice_size label_keys fix_global_step_increment_bug",
+)
+DNNLinearCombinedRegressor = _premade(
+    "DNNLinearCombinedRegressor",
+    Regressor,
+    f"model_dir weight_column_name {_BOTH} config feature_engineering_fn label_dimension "
+    "embedding_lr_multipliers input_layer_min_slice_size fix_global_step_increment_bug",
+)
+
+
+def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
+    """Numeric columns for arrays given to `fit` as `x`.
+
+    Args:
+        x: an array `(rows, features)`, or a dict of arrays.
+    """
+    arrays = x if isinstance(x, Mapping) else {"": x}
+    return [numeric_column(name, np.shape(value)[1:] or (1,)) for name, value in arrays.items()]
+
+
+__all__ = [
+    *("Classifier", "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor"),
+    *("DNNRegressor", "LinearClassifier", "LinearRegressor", "Regressor"),
+    "infer_real_valued_columns_from_input",
+]
