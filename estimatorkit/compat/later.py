@@ -28,7 +28,6 @@ def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
 
 _KERAS = {
     "applications": "build the network of keras.layers; Model.load_weights reads what Keras wrote",
-    "wrappers": "use estimatorkit.sklearn",
 }
 _CONTRIB = {
     "boosted_trees": _TREES,

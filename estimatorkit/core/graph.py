@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -474,6 +475,13 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._ops)} operations>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: how many operations there are of each type, the most first."""
+        from estimatorkit.core.html import html_table
+
+        counts = Counter(op.type for op in self._ops).most_common()
+        return html_table(("type", "operations"), counts, repr(self))
 
 
 class _Defaults(threading.local):

@@ -14,6 +14,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.html import html_table
 from estimatorkit.data import plan as plans
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import count_rows
@@ -23,7 +24,7 @@ from estimatorkit.data.parameters import collect, integer, parameter, then
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
 from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.sources import columns_of_one, columns_of_slices, range_of
-from estimatorkit.data.spec import DatasetSpec, flatten, of_types, pack
+from estimatorkit.data.spec import DatasetSpec, flatten, leaf_names, of_types, pack
 from estimatorkit.data.transformations import (
     value_class,
 )
@@ -247,6 +248,15 @@ class Dataset(Transformable):
 
     def __repr__(self) -> str:
         return f"<{type(self._plan).__name__}Dataset element_spec={self.element_spec}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        spec = self.element_spec
+        rows = [
+            (name, getattr(leaf, "shape", ""), getattr(getattr(leaf, "dtype", leaf), "name", leaf))
+            for name, leaf in zip(leaf_names(spec), flatten(spec), strict=True)
+        ]
+        return html_table(("", "shape", "dtype"), rows, f"{type(self._plan).__name__}Dataset")
 
     # Execution
 

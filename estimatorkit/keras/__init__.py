@@ -26,6 +26,7 @@ _PLACES = {
     "estimator": "estimatorkit.keras.estimator",
     "preprocessing": "estimatorkit.keras.preprocessing",
     "utils": "estimatorkit.keras.utils",
+    "wrappers": "estimatorkit.keras.wrappers",
     **names("estimatorkit.keras.model", "Model"),
     **names("estimatorkit.keras.sequential", "Sequential"),
     **names("estimatorkit.keras.input_layer", "Input"),

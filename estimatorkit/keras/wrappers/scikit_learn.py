@@ -1,0 +1,237 @@
+"""Keras-style models in scikit-learn's form (`tf.keras.wrappers.scikit_learn` of TensorFlow 2.11).
+
+A wrapper is given a function that makes a compiled model; `fit` calls it. Unlike Keras's, `fit`
+returns the wrapper, as scikit-learn's tools expect; its `history` is what Keras's return value has
+under that name, so that `model.fit(x, y).history["loss"]` is the losses in both.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from estimatorkit._sklearn_base import Parameters
+from estimatorkit._sklearn_base import probabilities as exact
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.keras.model import Model
+from estimatorkit.lazy import listing
+
+__dir__ = listing(__name__)
+
+_CATEGORICAL = ("categorical_crossentropy", "CategoricalCrossentropy")
+
+
+class BaseWrapper(Parameters):
+    """The base of `KerasClassifier` and `KerasRegressor`.
+
+    Args:
+        build_fn: makes a compiled model; or None where the subclass has a method `__call__` that
+            does.
+        sk_params: arguments of `build_fn`, and of the model's `fit`, `predict` and `evaluate`:
+            `epochs`, `batch_size`, ...; all may be searched over.
+
+    Raises:
+        ValueError: neither takes one of `sk_params`.
+    """
+
+    def __init__(self, build_fn: Callable[..., Any] | None = None, **sk_params: Any) -> None:
+        self.build_fn = build_fn
+        for name, value in sk_params.items():
+            setattr(self, name, value)
+        self._check(sk_params)
+
+    def _more_parameters(self) -> set[str]:
+        functions = (self._builder(), Model.fit, Model.predict, Model.evaluate)
+        return {name for each in functions for name in inspect.signature(each).parameters} - {
+            *("self", "x", "y", "kwargs")
+        }
+
+    def _builder(self) -> Callable[..., Any]:
+        if self.build_fn is None:
+            made: Callable[..., Any] = self.__call__  # type: ignore[operator]
+            return made
+        return self.build_fn
+
+    def _check(self, names: Mapping[str, Any]) -> None:
+        known = self._more_parameters()
+        builder = inspect.signature(self._builder()).parameters.values()
+        if any(each.kind is each.VAR_KEYWORD for each in builder):
+            return
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    explain(
+                        f"{name} is not a legal parameter",
+                        expected=f"one of {sorted(known)}",
+                        received=repr(name),
+                        hint=did_you_mean(name, known),
+                    )
+                )
+
+    def _arguments(self, function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the parameters that a function takes, and what is given."""
+        taken = inspect.signature(function).parameters
+        chosen = {name: value for name, value in self.get_params().items() if name in taken}
+        chosen.pop("build_fn", None)
+        return {**chosen, **given}
+
+    def _fit(self, x: Any, y: NDArray[Any], given: Mapping[str, Any]) -> Self:
+        graph = Graph()
+        graph.seed = get_default_graph().seed
+        with graph.as_default():
+            self.model_ = self._builder()(**self._arguments(self._builder(), {}))
+            if _is_categorical(self.model_) and y.ndim == 1:
+                y = np.eye(int(y.max()) + 1, dtype=np.float32)[y]
+            made = self.model_.fit(x, y, **self._arguments(Model.fit, given))
+        self._history = dict(made.history)
+        return self
+
+    @property
+    def model(self) -> Any:
+        """The model that was trained."""
+        check_is_fitted(self)
+        return self.model_
+
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """By name the loss and the metrics of each epoch."""
+        check_is_fitted(self)
+        return self._history
+
+    def _outputs(self, x: Any, given: Mapping[str, Any]) -> NDArray[Any]:
+        return np.asarray(self.model.predict(x, **self._arguments(Model.predict, given)))
+
+
+def _is_categorical(model: Any) -> bool:
+    loss = model.loss
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
+    return name in _CATEGORICAL
+
+
+class KerasClassifier(BaseWrapper):
+    """A Keras-style model that tells classes apart (`keras.wrappers.scikit_learn`).
+
+    Its outputs are one probability (of the second class) or one for each class. Labels may be of
+    any type that sorts, or one-hot; for 'categorical_crossentropy' they are made one-hot.
+
+    Args:
+        build_fn, sk_params: see `BaseWrapper`.
+
+    Attributes:
+        classes_: the labels, sorted.
+        model_: the model.
+    """
+
+    _estimator_type = "classifier"
+
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of what it can do."""
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, x: Any, y: Any, **kwargs: Any) -> Self:
+        """Makes a model and trains it.
+
+        Args:
+            x: as for the model.
+            y: labels `(rows,)` or `(rows, 1)`, or one-hot `(rows, classes)`.
+            kwargs: of the model's `fit`.
+
+        Returns:
+            The wrapper; see `history`.
+        """
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] > 1:
+            self.classes_ = np.arange(labels.shape[1])
+            return self._fit(x, labels, kwargs)
+        self.classes_, places = np.unique(labels.reshape(-1), return_inverse=True)
+        return self._fit(x, places, kwargs)
+
+    def predict_proba(self, x: Any, **kwargs: Any) -> NDArray[Any]:
+        """Probabilities of the classes, float64 `(rows, classes)`."""
+        outputs = self._outputs(x, kwargs)
+        if outputs.shape[1] == 1:
+            outputs = np.hstack([1 - outputs, outputs])
+        return exact(outputs)
+
+    def predict(self, x: Any, **kwargs: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        found: NDArray[Any] = self.classes_[self.predict_proba(x, **kwargs).argmax(axis=1)]
+        return found
+
+    def score(self, x: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> float:
+        """The share of rows whose class is predicted.
+
+        Args:
+            x, y: as for `fit`.
+            sample_weight: `(rows,)`; 1 by default.
+            kwargs: of the model's `predict`.
+        """
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] > 1:
+            labels = self.classes_[labels.argmax(axis=1)]
+        right = self.predict(x, **kwargs) == labels.reshape(-1)
+        return float(np.average(right, weights=sample_weight))
+
+
+class KerasRegressor(BaseWrapper):
+    """A Keras-style model that predicts numbers (`keras.wrappers.scikit_learn`).
+
+    Args:
+        build_fn, sk_params: see `BaseWrapper`.
+    """
+
+    _estimator_type = "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of what it can do."""
+        from sklearn.utils import RegressorTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, x: Any, y: Any, **kwargs: Any) -> Self:
+        """Makes a model and trains it.
+
+        Args:
+            x, y: as for the model.
+            kwargs: of the model's `fit`.
+
+        Returns:
+            The wrapper; see `history`.
+        """
+        return self._fit(x, np.asarray(y), kwargs)
+
+    def predict(self, x: Any, **kwargs: Any) -> NDArray[Any]:
+        """Predictions; `(rows,)` where the model has one output."""
+        outputs = self._outputs(x, kwargs)
+        return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
+
+    def score(self, x: Any, y: Any, **kwargs: Any) -> float:
+        """Minus the loss, so that more is better.
+
+        Args:
+            x, y: as for `fit`.
+            kwargs: of the model's `evaluate`.
+        """
+        given = self._arguments(Model.evaluate, kwargs)
+        loss = self.model.evaluate(x, np.asarray(y), **given)
+        return -float(np.reshape(loss, -1)[0])
+
+
+__all__ = ["BaseWrapper", "KerasClassifier", "KerasRegressor"]
