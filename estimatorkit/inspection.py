@@ -32,10 +32,12 @@ from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.layers import as_scope
 from estimatorkit.layers.feature_column.numeric import BucketizedColumn
 from estimatorkit.layers.feature_column.vocabulary import VocabularyListColumn
+from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
     import pandas as pd
 
+__dir__ = listing(__name__)
 __all__ = [
     *("METRICS", "label_ids", "linear_weights", "permutation_importance", "predict_table"),
 ]
@@ -61,8 +63,9 @@ class _Caller:
     """
 
     def __init__(self, model: Model, checkpoint_path: str | None) -> None:
-        given = isinstance(model, LivePredictor)
-        self._predictor = model if given else model.as_predictor(checkpoint_path)
+        if isinstance(model, Estimator):
+            model = model.as_predictor(checkpoint_path)
+        self._predictor = model
 
     def __call__(
         self, features: Any, places: Mapping[str, NDArray[Any]], rows: int

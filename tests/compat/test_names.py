@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from estimatorkit.core.ops.readers import ReaderBase
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "api_names.json").read_text("utf-8"))
+FILES = Path(__file__).parents[1] / "golden"
+GOLDEN = json.loads((FILES / "api_names.json").read_text("utf-8"))
+KINDS = json.loads((FILES / "api_kinds.json").read_text("utf-8"))
 
 # Names that mean a method: the class that has it.
 OWNERS: dict[str, Any] = {
@@ -162,6 +165,23 @@ def test_what_is_another_thing_here() -> None:
         with pytest.raises(AttributeError):
             find(name)
     assert callable(tf.keras.Sequential.add)
+
+
+def test_names_are_what_they_are_in_tensorflow() -> None:
+    """Modules and values are; classes may be functions that make one, and functions classes."""
+    absent = {*ABSENT, *OTHER}
+    others = {}
+    for name, kind in KINDS.items():
+        if name in absent or name in OF_INSTANCES:
+            continue
+        value = find(name)
+        is_module = isinstance(value, types.ModuleType)
+        found = "module" if is_module else "callable" if callable(value) else "value"
+        if found != {"class": "callable", "function": "callable"}.get(kind, kind):
+            others[name] = (kind, found)
+    assert not others
+    for name in ("keras.layers.Dense", "keras.Model", "estimator.Estimator", "train.AdamOptimizer"):
+        assert inspect.isclass(find(name))  # programs make subclasses of these
 
 
 def test_an_unknown_name_says_what_there_is() -> None:
