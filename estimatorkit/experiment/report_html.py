@@ -221,11 +221,9 @@ def picture(figure: Figure, text: str) -> str:
 
 def number_text(value: Any) -> str:
     """A metric as people read it; what is no single number, as it is."""
-    if np.ndim(value) or not isinstance(value, (int, float, np.number)):
-        return str(value)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}" if isinstance(value, (int, np.integer)) else f"{float(value):.4g}"
-    return f"{float(value):.5g}"
+    if isinstance(value, (int, np.integer)):
+        return f"{int(value):,}"
+    return f"{float(value):.5g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 # -- what the folder holds
@@ -316,7 +314,7 @@ def _weight_sections(estimator: Estimator) -> list[Section]:
     return [Section("Linear weights", picture(figure, text))]
 
 
-def _label_parts(row: Mapping[str, Any]) -> Iterator[str]:
+def _label_parts(row: Mapping[Any, Any]) -> Iterator[str]:
     yield str(row["column"])
     if row["value"]:
         yield f"= {row['value']}"

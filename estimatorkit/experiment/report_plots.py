@@ -29,7 +29,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#55
 MAX_CLASSES = 20
 """More are not drawn: no one could read the picture."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.spines.right": False,
@@ -221,7 +221,7 @@ def calibration(
     right.set_title("Scores")
     right.hist(
         [scores[rows] for rows in groups.values()],
-        np.linspace(0, 1, 21),
+        np.linspace(0, 1, 21).tolist(),
         stacked=True,
         color=list(COLORS[: len(groups)]),
         label=[_short(name) for name in groups],
@@ -249,7 +249,7 @@ def residuals(labels: NDArray[Any], predictions: NDArray[Any]) -> Figure:
     step = max(1, len(labels) // 3000)
     some = slice(None, None, step)
     errors = labels - predictions
-    dots = {"s": 9, "alpha": 0.5, "color": COLORS[0], "linewidths": 0}
+    dots: dict[str, Any] = {"s": 9, "alpha": 0.5, "color": COLORS[0], "linewidths": 0}
     low, high = (
         float(min(labels.min(), predictions.min())),
         float(max(labels.max(), predictions.max())),
@@ -260,11 +260,20 @@ def residuals(labels: NDArray[Any], predictions: NDArray[Any]) -> Figure:
     second.axhline(0, color="0.7", lw=1, ls="--")
     second.scatter(predictions[some], errors[some], **dots)
     second.set(title="Residuals", xlabel="prediction", ylabel="label minus prediction")
-    third.hist(errors, 30, color=COLORS[0])
+    third.hist(errors, _edges(errors).tolist(), color=COLORS[0])
     third.set(title="Residuals' distribution", xlabel="label minus prediction", ylabel="examples")
     for place in (first, second, third):
         place.xaxis.set_major_locator(_few_numbers())
     return figure
+
+
+def _edges(values: NDArray[Any]) -> NDArray[Any]:
+    """The bounds of 30 ranges; where all values are the same but for rounding, around them."""
+    low, high = float(values.min()), float(values.max())
+    least = 1e-6 * max(1.0, abs(low), abs(high))
+    if high - low < least:
+        low, high = low - least, high + least
+    return np.linspace(low, high, 31)
 
 
 def _few_numbers() -> Any:

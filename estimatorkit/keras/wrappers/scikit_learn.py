@@ -54,7 +54,7 @@ class BaseWrapper(Parameters):
 
     def _builder(self) -> Callable[..., Any]:
         if self.build_fn is None:
-            made: Callable[..., Any] = self.__call__  # type: ignore[operator]
+            made: Callable[..., Any] = self.__call__
             return made
         return self.build_fn
 

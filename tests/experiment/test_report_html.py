@@ -1,0 +1,212 @@
+"""Reports: what is in the file, what is not (scripts, unescaped names), and how it looks."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import estimatorkit as tf
+from estimatorkit.core.checkpoint import write_checkpoint
+from estimatorkit.core.events import MetricsWriter
+from estimatorkit.experiment import report_html
+from estimatorkit.experiment.command import cli
+from estimatorkit.experiment.report_html import read_scalars, write_report
+
+pytest.importorskip("matplotlib", reason="NOT TESTED: reports, for want of matplotlib")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NASTY = "<img src=x onerror=alert(1)>$a$"
+
+
+class Page(HTMLParser):
+    """The titles of a page's parts, its pictures, and the names of all its elements."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.pictures: list[bytes] = []
+        self.titles: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = Path(path).read_text(encoding="utf-8")
+        self.feed(self.text)
+        self.titles = re.findall(r"<h2>(.*?)</h2>", self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        source = dict(attrs).get("src")
+        if source is not None:
+            kind, _, data = source.partition(",")
+            assert kind == "data:image/png;base64"
+            self.pictures.append(base64.b64decode(data))
+
+
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "nav", "a", "section"),
+    *("figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "pre"),
+}
+
+
+def is_self_contained(page: Page) -> bool:
+    assert set(page.elements) <= ALLOWED
+    assert not [name for name in page.attributes if name.startswith("on")]
+    assert re.findall(r"https?:", page.text) == []
+    return all(picture.startswith(b"\x89PNG") for picture in page.pictures)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model folder that no training made."""
+    model_dir = tmp_path / "model"
+    tensors = {"dnn/logits/kernel": np.zeros((3, 1), np.float32), "global_step": np.int64(20)}
+    write_checkpoint(model_dir, "model.ckpt-20", tensors, {"columns": {"dnn": [NASTY]}})
+    for name, values in (("", [3.0, 2.0, np.nan, 1.0]), ("eval", [4.0, 3.0]), ("eval_big", [5.0])):
+        writer = MetricsWriter(model_dir / name)
+        for number, value in enumerate(values):
+            writer.write(10 * number, {"loss": value, NASTY: number, "same": 1.0})
+        writer.close()
+    (model_dir / "config.yaml").write_text(f"name: '{NASTY}'\n", encoding="utf-8")
+    return model_dir
+
+
+def test_a_folder_alone_gives_curves_model_and_configuration(folder: Path, tmp_path: Path) -> None:
+    path = write_report(folder, None, tmp_path / "report.html", title=NASTY)
+    page = Page(path)
+    assert page.titles == ["Learning curves", "Model", "Configuration"]
+    assert len(page.pictures) == 1
+    assert is_self_contained(page)
+    assert page.text.count("&lt;img src=x onerror=alert(1)&gt;") >= 4
+    assert "Not drawn: same." in page.text
+    assert "global step 20" in page.text
+
+
+def test_scalars_are_the_same_from_records_and_from_events(folder: Path) -> None:
+    expected = {
+        "loss": [(0, 3.0), (10, 2.0), (30, 1.0)],  # what is not finite is left out
+        NASTY: [(0, 0.0), (10, 1.0), (20, 2.0), (30, 3.0)],
+        "same": [(0, 1.0), (10, 1.0), (20, 1.0), (30, 1.0)],
+    }
+    assert read_scalars(folder) == expected
+    with open(folder / "metrics.jsonl", "a", encoding="utf-8") as file:
+        file.write('{"step": 40, "lo')
+    assert read_scalars(folder) == expected
+    (folder / "metrics.jsonl").unlink()
+    assert read_scalars(folder) == expected
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A report on a linear model with two classes, called by words."""
+    folder = tmp_path_factory.mktemp("classifier")
+    random = np.random.default_rng(0)
+    features = {
+        "x": random.normal(size=200).astype(np.float32),
+        NASTY: np.array(["a", "b"], object)[random.integers(0, 2, 200)],
+    }
+    labels = np.where(features["x"] > 0, "yes", NASTY).astype(object)
+    fc = tf.feature_column
+    columns = [
+        fc.numeric_column("x"),
+        fc.categorical_column_with_vocabulary_list(NASTY, ["a", "b"]),
+    ]
+    estimator = tf.estimator.LinearClassifier(
+        columns, str(folder / "model"), label_vocabulary=[NASTY, "yes"]
+    )
+
+    def input_fn() -> Any:
+        return tf.data.Dataset.from_tensor_slices((features, labels)).batch(64)
+
+    estimator.train(lambda: input_fn().repeat(), steps=60)
+    return write_report(estimator, input_fn, folder / "report.html")
+
+
+def test_with_data_there_is_what_the_model_does(report: str) -> None:
+    page = Page(report)
+    assert page.titles == [
+        *("Metrics", "Learning curves", "Confusion matrix", "ROC, precision and recall"),
+        *("Calibration and scores", "Importance of features", "Linear weights", "Model"),
+    ]
+    assert len(page.pictures) == 5  # one record is no curve
+    assert is_self_contained(page)
+    accuracy = re.search(r"<td>accuracy</td><td[^>]*>(.*?)</td>", page.text)
+    assert accuracy is not None
+    assert float(accuracy[1]) > 0.9
+
+
+@pytest.mark.browser
+def test_a_browser_shows_all_pictures_and_nothing_sticks_out(report: str) -> None:
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("NOT TESTED: how reports look, for want of a browser; name one in CHROMIUM")
+    playwright = pytest.importorskip("playwright.sync_api", reason="NOT TESTED: no Playwright")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": 700, "height": 900})
+        problems: list[str] = []
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
+        page.goto(Path(report).absolute().as_uri())
+        shown = "images => images.filter(image => image.naturalWidth > 300).length"
+        assert page.locator("img").evaluate_all(shown) == 5
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        assert page.locator("h1").inner_text() == "model"
+        chromium.close()
+    assert problems == []
+
+
+def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
+    random = np.random.default_rng(1)
+    scores = random.dirichlet([1, 1, 1], 50).astype(np.float32)
+    predictions = {"probabilities": scores, "class_ids": scores.argmax(axis=1)[:, None]}
+    labels = random.integers(0, 2, 50)  # nothing is of class 2
+    titles = [each.title for each in report_html._class_sections(labels, predictions)]
+    assert titles == ["Confusion matrix", "ROC, precision and recall", "Calibration and scores"]
+    numbers = random.normal(size=(50, 2))
+    (section,) = report_html._number_sections(numbers, numbers + 0.1)
+    assert section.content.count("<img") == 2
+    assert "Label 1: 50 examples" in section.content
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no such model folder"):
+        write_report(tmp_path / "none", None, tmp_path / "report.html")
+    with pytest.raises(ValueError, match="evaluation data need an estimator"):
+        write_report(tmp_path, lambda: None, tmp_path / "report.html")
+    with pytest.raises(ValueError, match="input_fn gives no dataset"):
+        report_html.collect(lambda: 3, 10)
+
+
+def test_the_command_on_a_folder(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    arguments = ["report", str(folder), "--curves-only", "-o", str(target)]
+    answer = CliRunner().invoke(cli, arguments)
+    assert answer.exit_code == 0, answer.output
+    assert f"The report is in {target}." in answer.output
+    assert Page(target).titles == ["Learning curves", "Model", "Configuration"]
+    (folder / "config.yaml").unlink()
+    refused = CliRunner().invoke(cli, ["report", str(folder), "--data", "x.csv"])
+    assert refused.exit_code == 2
+    assert "--data needs --experiment" in refused.output
+
+
+def test_the_command_on_an_experiment(tmp_path: Path) -> None:
+    config = Path(__file__).parents[2] / "configs" / "iris_linear.yaml"
+    model_dir = str(tmp_path / "model")
+    run = ["train", str(config), "--set", "train.steps=20", "--model-dir", model_dir]
+    trained = CliRunner().invoke(cli, run)
+    assert trained.exit_code == 0, trained.output
+    answer = CliRunner().invoke(cli, ["report", model_dir])
+    assert answer.exit_code == 0, answer.output
+    page = Page(Path(model_dir) / "report.html")
+    assert page.titles[0] == "Metrics"
+    assert page.titles[-3:] == ["Linear weights", "Model", "Configuration"]
+    assert is_self_contained(page)
