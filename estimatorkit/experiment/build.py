@@ -7,6 +7,7 @@ By one rule: a section's keys are the arguments of the public function that its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import estimatorkit as ek
@@ -27,10 +28,20 @@ _NORMALIZERS: dict[str, Callable[[Any], Function]] = {
 }
 
 
-def normalizer(given: Any) -> Function:
-    """The function of a normalizer, a name or a section."""
-    function = _NORMALIZERS[given if isinstance(given, str) else given.type](given)
-    return lambda x: function(ek.cast(x, ek.float32))
+@dataclass(frozen=True)
+class Normalizer:
+    """The function of a normalizer; equal to another of the same section.
+
+    Attributes:
+        given: a name or a section.
+    """
+
+    given: Any
+
+    def __call__(self, x: Any) -> Any:
+        """Normalizes a tensor of numbers, as float32."""
+        kind = self.given if isinstance(self.given, str) else self.given.type
+        return _NORMALIZERS[kind](self.given)(ek.cast(x, ek.float32))
 
 
 def column(feature: kinds.Feature) -> Any:
@@ -52,7 +63,7 @@ def _made(name: str, value: Any) -> Any:
     if isinstance(value, tuple):
         return [_made(name, each) for each in value]
     if name == "normalizer" and value is not None:
-        return normalizer(value)
+        return Normalizer(value)
     return getattr(ek, value) if name == "dtype" else value
 
 
@@ -124,9 +135,11 @@ def exporters(experiment: Experiment, inferred: InferredColumns | None) -> list[
     """The exporters of the evaluation."""
     used = [each for made in feature_columns(experiment, inferred).values() for each in made]
     used = used or columns(experiment.features)  # a baseline counts its examples by them
+    weight = experiment.weight_column
+    unasked = None if weight in experiment.reads else weight  # a weight may be a feature, too
     receivers = {
         "features": lambda: ek.estimator.export.serving_input_receiver_fn_from_columns(
-            used, experiment.weight_column
+            used, unasked
         ),
         "examples": lambda: ek.estimator.export.build_parsing_serving_input_receiver_fn(
             ek.feature_column.make_parse_example_spec(used)

@@ -48,7 +48,7 @@ class Read:
 
     Attributes:
         key: its name.
-        dtype: 'float32' and so on, 'string', or 'any': text or integers, as the data have them.
+        dtype: 'float32' and so on, 'string', or 'any': what other features read it as, else text.
         default: what stands for a missing number; None: that is an error.
     """
 
@@ -300,7 +300,7 @@ class Crossed(ColumnArguments):
         """The columns of the data, and those of the columns of ids."""
         for each in self.keys:
             if isinstance(each, str):
-                yield Read(each, "any", -1)
+                yield Read(each, "any")
             else:
                 yield from each.arguments.reads()
 

@@ -1,6 +1,8 @@
 """Examples: the features and labels that an experiment takes out of a table, in their types.
 
-Numbers become the dtype that the columns read, missing ones their default; words become bytes.
+Numbers become the dtype that the columns read, missing ones their default; words become bytes. A
+column of numbers that is read as words (a vocabulary of "1", "2", a cross) is written out: 3, not
+3.0.
 """
 
 from __future__ import annotations
@@ -116,10 +118,8 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
         DataError: it holds text where numbers are read, or lacks a value without a default.
     """
     dtype = read.dtype
-    if dtype == "any":
-        dtype = "string" if column.dtype.kind in "OUS" else "int64"
-    if dtype == "string":
-        return np.array([text(value).encode() for value in column], dtype=object)
+    if dtype in ("string", "any"):
+        return _as_text(column)
     if column.dtype.kind in "OUS":
         column = _numbers_in(column, read.key, origin)
     absent = missing(column)
@@ -146,6 +146,15 @@ def column_of(column: NDArray[Any], read: Read, origin: str) -> NDArray[Any]:
                 )
             )
     return column.astype(dtype)
+
+
+def _as_text(column: NDArray[Any]) -> NDArray[Any]:
+    """Words as bytes; a missing number is an empty one, and 3.0 is 3, as where none is missing."""
+    if column.dtype.kind == "f" and not (column != np.floor(column))[~np.isnan(column)].any():
+        shown = ["" if np.isnan(value) else str(int(value)) for value in column]
+    else:
+        shown = [text(value) for value in column]
+    return np.array([each.encode() for each in shown], dtype=object)
 
 
 def _numbers_in(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:

@@ -32,7 +32,7 @@ _Value = Annotated[
 
 
 class CsvSource(Model):
-    """CSV files, also compressed (.gz and so on)."""
+    """CSV files, also compressed (.gz, .bz2, .xz)."""
 
     csv: Annotated[FileNames, Field(description="files; relative to the folder of the YAML file")]
     columns: Annotated[
@@ -154,7 +154,9 @@ class Data(Model):
     also_evaluate: Annotated[
         dict[Word, Source] | None, Field(description="more examples to measure with, by name")
     ] = None
-    label: Annotated[Texts | None, Field(description="the column to predict (or a list of them)")]
+    label: Annotated[
+        Texts | None, Field(description="the column to predict (or a list of columns)")
+    ] = None
     missing_labels: Annotated[
         Literal["error", "skip"], Field(description="what to do with rows without a label")
     ] = "error"

@@ -8,11 +8,18 @@ used.
 
 from __future__ import annotations
 
+import bz2
 import glob
+import gzip
+import lzma
 import os
-from collections.abc import Callable, Iterable, Sequence
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,20 +190,45 @@ def _csv(source: Any) -> Table:
 def _csv_file(source: Any, name: str, dtypes: dict[str, Any]) -> Table:
     if "://" not in name and not Path(name).is_file():
         raise _missing_file(name, "CSV")
-    try:
-        read: Table = ek.data.read_csv(
-            name,
-            columns=source.columns,
-            dtypes=dtypes,
-            header="infer" if source.header is None else source.header,
-            na_values=source.na_values,
-            delimiter=source.delimiter,
-            skip_initial_space=source.skip_initial_space,
-            on_bad_rows=source.on_bad_rows,
-        )
-    except (ValueError, NotFoundError) as error:
-        raise DataError(str(error)) from error
+    with _decompressed(name) as path:
+        try:
+            read: Table = ek.data.read_csv(
+                path,
+                columns=source.columns,
+                dtypes=dtypes,
+                header="infer" if source.header is None else source.header,
+                na_values=source.na_values,
+                delimiter=source.delimiter,
+                skip_initial_space=source.skip_initial_space,
+                on_bad_rows=source.on_bad_rows,
+            )
+        except (ValueError, NotFoundError) as error:
+            raise DataError(str(error).replace(path, name)) from error
     return read
+
+
+_COMPRESSED: dict[str, Callable[[str], IO[Any]]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+
+
+@contextmanager
+def _decompressed(name: str) -> Iterator[str]:
+    """The path of a file, or of its content where its name says that it is compressed."""
+    opened = _COMPRESSED.get(Path(name).suffix)
+    if opened is None or "://" in name:
+        yield name
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).stem
+        try:
+            with opened(name) as packed, path.open("wb") as unpacked:
+                shutil.copyfileobj(packed, unpacked)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            raise DataError(f"{os.path.relpath(name)} cannot be decompressed: {error}") from error
+        yield str(path)
 
 
 def _filled(column: NDArray[Any], value: float | str) -> NDArray[Any]:

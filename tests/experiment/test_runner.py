@@ -46,6 +46,23 @@ def test_numbers_that_were_read_as_text_are_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(features["Width"], [2.5, 1.5])
 
 
+def test_numbers_that_are_read_as_words_are_written_out(tmp_path: Path) -> None:
+    feature = "features.0={crossed: {keys: [Length, Width], hash_bucket_size: 5}}"
+    crossed = experiment(tmp_path, feature, "features.1={numeric: Length}")
+    features = examples.features_of(crossed, table(Width=[3.0, np.nan]), "x.csv")
+    assert features["Width"].tolist() == [b"3", b""]
+    assert features["Length"].dtype == np.float32
+
+
+def test_ids_are_integers(tmp_path: Path) -> None:
+    ids = experiment(tmp_path, "features=[{identity: {key: Width, num_buckets: 5}}]")
+    features = examples.features_of(ids, table(Width=[3.0, np.nan]), "x.csv")
+    assert features["Width"].tolist() == [3, -1]
+    assert features["Width"].dtype == np.int64
+    with pytest.raises(DataError, match=r"'Width' is read as ids(.|\n)*received: 2.5 in example 1"):
+        examples.features_of(ids, table(Width=[2.5, 1]), "x.csv")
+
+
 def test_the_weight_is_taken_for_training_but_not_for_prediction(tmp_path: Path) -> None:
     weighted = experiment(tmp_path, "estimator.weight_column=W")
     data = table(W=[1, 2])

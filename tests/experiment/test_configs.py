@@ -1,0 +1,74 @@
+"""The files in configs/ that need data from elsewhere run, small; and the README's file loads."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import estimatorkit as ek
+from estimatorkit.experiment import build, runner
+from estimatorkit.experiment.load import load_experiment
+
+ROOT = Path(__file__).parent.parent.parent
+DATA = os.environ.get("ESTIMATORKIT_DATA_DIR") or str(ROOT.parent / "shared" / "data")
+
+# By config: its data set, what makes it small, and the worst value of a metric.
+SMALL: dict[str, tuple[str, list[str], str, float]] = {
+    "census_wide_deep": (
+        "census/adult.test",
+        [
+            "data.train={dataset: census_train, rows: 4000}",
+            "data.evaluate={dataset: census_test, rows: 1000}",
+            "train.epochs=2",
+        ],
+        "accuracy",
+        0.8,
+    ),
+    "automobile": ("automobile/imports-85.data", ["train.max_steps=600"], "average_loss", -2.5e7),
+    "mnist_dnn": (
+        "",  # the small digits come along
+        [
+            "data.train=digits_train",
+            "data.evaluate=digits_test",
+            "features.0.numeric.shape=[8, 8]",
+            "features.0.numeric.normalizer.high=16",
+            "estimator.optimizer.learning_rate=0.005",
+            "train.epochs=8",
+        ],
+        "accuracy",
+        0.9,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_configs_learn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed, changes, metric, worst = SMALL[name]
+    if needed and not (Path(DATA) / needed).is_file():
+        pytest.skip(f"{needed} is not here (ESTIMATORKIT_DATA_DIR)")
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", DATA)
+    experiment = load_experiment(
+        ROOT / "configs" / f"{name}.yaml", [*changes, f"model_dir={tmp_path}", "export=[]"]
+    )
+    found = runner.train(experiment)["eval"]
+    assert (found[metric] if worst > 0 else -found[metric]) > worst
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_config_builds_its_estimator(path: Path, tmp_path: Path) -> None:
+    experiment = load_experiment(path, [f"model_dir={tmp_path}"])
+    estimator = build.estimator(experiment, None)
+    assert type(estimator) is getattr(ek.estimator, experiment.estimator.type)
+    assert len(build.exporters(experiment, None)) == len(experiment.export)
+
+
+def test_the_files_of_readme_load(tmp_path: Path) -> None:
+    files = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert files
+    for text in files:
+        (tmp_path / "readme.yaml").write_text(text)
+        load_experiment(tmp_path / "readme.yaml")

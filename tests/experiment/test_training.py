@@ -1,0 +1,232 @@
+"""Training from YAML: wide and deep with every kind of column, evaluations, exports, resumption."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import estimatorkit as ek
+from estimatorkit.experiment import build, command, examples, runner, tables
+from estimatorkit.experiment.load import load_experiment
+
+WIDE_AND_DEEP = """\
+name: people
+seed: 3
+data:
+  train: {csv: train-*.csv}
+  evaluate: {csv: test.csv}
+  also_evaluate: {again: {csv: test.csv, rows: 20}}
+  label: rich
+linear_features:
+  - &ages {bucketized: {column: {key: age, default: 40}, boundaries: [30, 50]}}
+  - &job {hash_bucket: {key: job, hash_bucket_size: 20}}
+  - &town {vocabulary_file: {key: town, file: towns.txt, num_oov_buckets: 1}}
+  - &children {identity: {key: children, num_buckets: 4, default_value: 0}}
+  - &level {vocabulary_list: {key: level, words: [1, 2, 3]}}
+  - weighted: {column: *town, weight: share}
+  - crossed: {keys: [*ages, job, *level], hash_bucket_size: 30}
+dnn_features:
+  - numeric: {key: age, default: 40, normalizer: {type: standardize, mean: 40, deviation: 12}}
+  - indicator: *town
+  - indicator: *children
+  - embedding: {column: *job, dimension: 3}
+  - shared_embeddings:
+      columns:
+        - vocabulary_list: {key: level, words: [1, 2, 3]}
+        - vocabulary_list: {key: wish, words: [1, 2, 3]}
+      dimension: 2
+estimator:
+  type: DNNLinearCombinedClassifier
+  label_vocabulary: [no, yes]
+  weight_column: share
+  dnn_hidden_units: [8]
+  dnn_dropout: 0.1
+  dnn_optimizer: {type: Adam, learning_rate: 0.02}
+  linear_optimizer: {type: Ftrl, learning_rate: 0.1}
+train:
+  batch_size: 20
+  epochs: 8
+  early_stopping: {metric: accuracy, patience: 50, evaluation: again}
+  hooks: [{type: step_counter, every_n_steps: 20}]
+evaluate: {batch_size: 40, throttle_secs: 0}
+export: [{type: best, metric: auc}]
+run: {save_checkpoints_steps: 40}
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["estimatorkit"])
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(command.cli, arguments)
+
+
+def succeed(*arguments: str) -> str:
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def write_people() -> None:
+    """Rich are those above 40; some ages and towns are missing."""
+    random = np.random.default_rng(0)
+    Path("people.yaml").write_text(WIDE_AND_DEEP)
+    Path("towns.txt").write_text("Rome\nOslo\n")
+    for name, rows in (("train-1.csv", 50), ("train-2.csv", 50), ("test.csv", 60)):
+        lines = ["age,job,town,children,level,wish,share,rich"]
+        for row in range(rows):
+            age = int(random.integers(20, 60))
+            shown = "" if row % 17 == 0 else str(age)
+            town = ("Rome", "Oslo", "Bern", "")[row % 4]
+            small = ",".join(str(each) for each in random.integers(1, 4, 2))
+            rich = "yes" if age > 40 else "no"
+            lines.append(f"{shown},job{row % 7},{town},{row % 6},{small},{1 + row % 2},{rich}")
+        Path(name).write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.slow
+def test_wide_and_deep_with_every_kind_of_column() -> None:
+    write_people()
+    output = succeed("run", "people.yaml")
+    assert "Training people on train-1.csv and 1 more: 8 epochs, batches of 20" in output
+    parts = re.findall(r"^Evaluation on test\.csv:$(?:\n  .*)+", output, re.MULTILINE)
+    assert len(parts) == 2
+    accuracy = re.search(r"accuracy +([\d.]+)", parts[0])
+    assert accuracy is not None
+    assert float(accuracy[1]) > 0.8
+    assert re.search(r"global_step +40$", parts[0], re.MULTILINE)
+    assert output.count("Prediction is ") == 3
+    assert "serve runs/people/export/best" in output
+
+    folder = Path("runs/people")
+    assert {"config.yaml", "env.json", "metrics.jsonl", "eval", "eval_again", "export"} <= {
+        each.name for each in folder.iterdir()
+    }
+    environment = json.loads((folder / "env.json").read_text())
+    assert environment["versions"]["estimatorkit"] == ek.__version__
+    assert set(environment) == {"versions", "system", "machine"}
+    steps = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert steps[0]["step"] == 0
+    assert load_experiment(folder / "config.yaml") == load_experiment("people.yaml")
+
+    # The model that is served predicts what the experiment does.
+    experiment = load_experiment("people.yaml")
+    table = {name: column[:5] for name, column in tables.read_csv("test.csv").items()}
+    wanted = [each.probabilities["yes"] for each in runner.predict(experiment, table, "test.csv")]
+    features = examples.features_of(experiment, table, "test.csv", weighted=False)
+    (best,) = (folder / "export" / "best").glob("[0-9]*")
+    predictor = ek.load_predictor(str(best))
+    fed = {key: np.reshape(features[key], (5, 1)) for key in predictor.signature().inputs}
+    np.testing.assert_allclose(predictor(fed)["probabilities"][:, 1], wanted, rtol=1e-5)
+
+    # It is done: another run trains no step, and has the same numbers.
+    assert {name: round(each["auc"], 4) for name, each in runner.train(experiment).items()} == {
+        name: float(found)
+        for name, found in zip(("eval", "again"), re.findall(r"auc +([\d.]+)", output), strict=True)
+    }
+
+
+def test_exporters_hooks_and_early_stopping_are_those_that_are_described() -> None:
+    write_people()
+    changes = ["export=[latest, {type: best, mode: max, metric: auc}, {type: final, name: end}]"]
+    changes += ["export.2.inputs=examples", "train.early_stopping.patience=2"]
+    changes += ["train.hooks=[{type: log_tensors, tensors: 'global_step:0'}, {type: profiler}]"]
+    experiment = load_experiment("people.yaml", changes)
+    latest, best, final = build.exporters(experiment, None)
+    assert [type(each) for each in (latest, best, final)] == [
+        ek.estimator.LatestExporter,
+        ek.estimator.BestExporter,
+        ek.estimator.FinalExporter,
+    ]
+    assert [each.name for each in (latest, best, final)] == ["latest", "best", "end"]
+    assert [type(each) for each in build.hooks(experiment)] == [
+        ek.train.LoggingTensorHook,
+        ek.train.ProfilerHook,
+        ek.estimator.EarlyStopping,
+    ]
+
+
+INFERRED = """\
+name: inferred
+seed: 1
+data: {train: {csv: train-*.csv}, evaluate: {csv: test.csv}, label: rich}
+features: [numeric: {key: age, default: 40, normalizer: log1p}]
+infer: {without: [wish], embedding_from: 5}
+estimator: {type: DNNClassifier, hidden_units: [8], label_vocabulary: [no, yes]}
+train: {max_steps: 5, batch_size: 20}
+"""
+
+
+def test_columns_are_inferred_beside_those_that_are_listed() -> None:
+    write_people()
+    Path("inferred.yaml").write_text(INFERRED)
+    experiment = load_experiment("inferred.yaml")
+    inferred = examples.inferred_columns(experiment)
+    assert inferred is not None
+    sources = {each.name for each in inferred.findings}
+    assert sources == {"job", "town", "children", "level", "share"}
+    columns = build.feature_columns(experiment, inferred)["feature_columns"]
+    assert columns[0].name == "age"
+    output = succeed("run", "inferred.yaml")
+    assert output.count("Prediction is ") == 3
+    following = "runs/inferred/samples.csv"
+    assert len(succeed("predict", "inferred.yaml", "--input", following).splitlines()) == 4
+    wide = load_experiment(
+        "inferred.yaml", ["estimator={type: LinearClassifier, label_vocabulary: [no, yes]}"]
+    )
+    columns = build.feature_columns(wide, inferred)["feature_columns"]
+    assert any("vocabulary" in type(each).__name__.lower() for each in columns)
+
+
+def test_clusters() -> None:
+    Path("clusters.yaml").write_text(
+        "name: clusters\nseed: 2\ndata: {train: iris_training, evaluate: iris_test}\n"
+        "features: [numeric: PetalLength, numeric: PetalWidth]\n"
+        "estimator: {type: KMeans, num_clusters: 3, initial_clusters: kmeans_plus_plus,"
+        " use_mini_batch: false}\n"
+        "train: {max_steps: 10, batch_size: 120}\n"
+    )
+    output = succeed("run", "clusters.yaml")
+    assert re.search(r"^  score +\d", output, re.MULTILINE)
+    assert len(re.findall(r'^Prediction is "cluster \d"$', output, re.MULTILINE)) == 3
+    table = succeed("predict", "clusters.yaml", "--input", "runs/clusters/samples.csv")
+    assert table.splitlines()[0].split() == ["example", "prediction"]
+
+
+def test_first_values_of_another_model() -> None:
+    Path("one.yaml").write_text(
+        "name: one\nseed: 2\ndata: {train: iris_training, evaluate: iris_test, label: Species}\n"
+        "features: [numeric: PetalLength]\nestimator: {type: LinearClassifier, n_classes: 3}\n"
+        "train: {max_steps: 5}\n"
+    )
+    succeed("train", "one.yaml")
+    changes = ["model_dir=two", "estimator.warm_start_from=runs/one", "train.max_steps=1"]
+    changes += ["estimator.optimizer={type: SGD, learning_rate: 1e-9}"]
+    succeed("train", "one.yaml", *changes)
+    name = "linear/linear_model/PetalLength/weights"
+    one, two = (ek.train.load_variable(folder, name) for folder in ("runs/one", "two"))
+    assert abs(one).max() > 0
+    np.testing.assert_allclose(one, two, atol=1e-6)
+
+
+def test_epochs_and_steps() -> None:
+    Path("one.yaml").write_text(
+        "name: one\ndata: {train: iris_training, evaluate: iris_test, label: Species}\n"
+        "features: [numeric: PetalLength]\nestimator: {type: LinearClassifier, n_classes: 3}\n"
+        "train: {epochs: 2.5, batch_size: 32}\n"
+    )
+    epochs = load_experiment("one.yaml")
+    assert runner.last_step(epochs, 120, 7) == 10
+    steps = load_experiment("one.yaml", ["train={steps: 5}"])
+    assert runner.last_step(steps, 120, 7) == 12
+    in_all = load_experiment("one.yaml", ["train={max_steps: 5}"])
+    assert runner.last_step(in_all, 120, 7) == 5
