@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import estimatorkit as ek
 from estimatorkit.experiment import build, command, examples, runner, tables
+from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 
 WIDE_AND_DEEP = """\
@@ -176,10 +177,14 @@ def test_columns_are_inferred_beside_those_that_are_listed() -> None:
     assert sources == {"job", "town", "children", "level", "share"}
     columns = build.feature_columns(experiment, inferred)["feature_columns"]
     assert columns[0].name == "age"
-    output = succeed("run", "inferred.yaml")
-    assert output.count("Prediction is ") == 3
-    following = "runs/inferred/samples.csv"
-    assert len(succeed("predict", "inferred.yaml", "--input", following).splitlines()) == 4
+    metrics = runner.train(experiment)["eval"]
+    assert metrics["global_step"] == 5
+    table = {name: column[:2] for name, column in tables.read_csv("test.csv").items()}
+    features = examples.features_of(experiment, table, "test.csv")
+    assert set(features) == {"age", *sources}
+    del table["town"]
+    with pytest.raises(DataError, match=r"the features need a column 'town'"):
+        examples.features_of(experiment, table, "test.csv")
     wide = load_experiment(
         "inferred.yaml", ["estimator={type: LinearClassifier, label_vocabulary: [no, yes]}"]
     )
