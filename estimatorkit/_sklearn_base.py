@@ -155,7 +155,8 @@ class Classes(ClassifierMixin):  # type: ignore[misc]
                     hint="name all classes: partial_fit(X, y, classes=...)",
                 )
             )
-        return np.searchsorted(self.classes_, y).astype(np.int64)
+        places: NDArray[Any] = np.searchsorted(self.classes_, y).astype(np.int64)
+        return places
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, as in `classes_`.
@@ -198,7 +199,7 @@ class Numbers(RegressorMixin):  # type: ignore[misc]
                     received=y.shape,
                 )
             )
-        return y.reshape(len(y), -1)
+        return np.reshape(y, (len(y), -1))
 
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's description of what it can do."""

@@ -77,14 +77,23 @@ _ROWS = 256
 
 
 class _Model:
-    """A trained model in its folder; the folder goes with it where it is temporary."""
+    """A trained model in a new folder, which goes with it where it is temporary.
 
-    def __init__(self, estimator: Estimator, temporary: bool) -> None:
-        self.estimator = estimator
+    Args:
+        make: makes the estimator for a folder.
+        parent: the folder of the folder; None for a temporary one.
+    """
+
+    def __init__(self, make: Callable[[str], Estimator], parent: Any) -> None:
+        if parent is not None:
+            os.makedirs(parent, exist_ok=True)
+        prefix = "estimatorkit-" if parent is None else "fit-"
+        folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        if parent is None:
+            weakref.finalize(self, shutil.rmtree, folder, True)
+        self.estimator = make(folder)
         self.checkpoint: str | None = None
         self._predictor: Any = None
-        if temporary:
-            weakref.finalize(self, shutil.rmtree, estimator.model_dir, True)
 
     def trained(self, checkpoint: str | None) -> None:
         """Goes on with a checkpoint."""
@@ -172,13 +181,13 @@ class _Wrapper(Parameters):
         own = {*inspect.signature(_Wrapper._set).parameters, "estimator"}
         return {name: value for name, value in self.get_params().items() if name not in own}
 
-    def _made(self, model_dir: str, seed: int) -> Estimator:
+    def _made(self, model_dir: str) -> Estimator:
         """Makes the estimator for what `fit` saw."""
         maker = self._maker()
         taken = inspect.signature(maker).parameters
         config = RunConfig(
             model_dir=model_dir,
-            tf_random_seed=seed,
+            tf_random_seed=self._seed,
             save_summary_steps=None,
             save_checkpoints_steps=2**31,  # the first step and the last are saved
             keep_checkpoint_max=(self.patience or 0) + 2,
@@ -224,7 +233,8 @@ class _Wrapper(Parameters):
     def _learn_columns(self, table: Any) -> None:
         """Chooses columns for a table, and how it is made features of."""
         self._inferred: Any = None
-        self._center, self._scale = np.float64(0), np.float64(1)
+        self._center: Any = 0.0
+        self._scale: Any = 1.0
         given = self.feature_columns
         if given is None and is_frame(table):
             given = inference.infer(table)
@@ -254,7 +264,7 @@ class _Wrapper(Parameters):
     ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """Table, labels and weights, checked."""
         table = self._table(X, reset=reset)
-        labels = self._labels(y, reset=reset, classes=classes)  # type: ignore[attr-defined]
+        labels = self._labels(y, reset=reset, classes=classes)
         if len(labels) != len(table):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: "
@@ -308,7 +318,7 @@ class _Wrapper(Parameters):
             The wrapper.
         """
         self._check_settings()
-        first = not hasattr(self, "_model")
+        first = not self.__sklearn_is_fitted__()
         table, labels, weights = self._opened(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._begin(table)
@@ -344,16 +354,12 @@ class _Wrapper(Parameters):
         """A new model, in a folder of its own."""
         self._learn_columns(table)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._model = self._new_model()
+        self._model = _Model(self._made, self.model_dir)
         self.history_: list[dict[str, float]] = []
 
-    def _new_model(self) -> _Model:
-        if self.model_dir is not None:
-            os.makedirs(self.model_dir, exist_ok=True)
-        folder = tempfile.mkdtemp(
-            prefix="estimatorkit-" if self.model_dir is None else "fit-", dir=self.model_dir
-        )
-        return _Model(self._made(folder, self._seed), temporary=self.model_dir is None)
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a model was trained to its end."""
+        return hasattr(self, "_model") and self._model.checkpoint is not None
 
     def _validation(self, *arrays: Any) -> tuple[Any, Any]:
         if not self.validation_fraction:
@@ -423,7 +429,7 @@ class _Wrapper(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         model = state.pop("_model", None)
-        if model is not None:
+        if model is not None and model.checkpoint is not None:
             saved = read_checkpoint(model.checkpoint)
             state["_checkpoint"] = os.path.basename(model.checkpoint), saved.tensors, saved.state
         return state
@@ -434,8 +440,8 @@ class _Wrapper(Parameters):
         super().__setstate__(state)
         if saved is not None:
             name, tensors, more = saved
-            folder = tempfile.mkdtemp(prefix="estimatorkit-")
-            self._model = _Model(self._made(folder, self._seed), temporary=True)
+            self._model = _Model(self._made, None)
+            folder = self._model.estimator.model_dir
             self._model.trained(os.fspath(write_checkpoint(folder, name, tensors, more)))
 
 
