@@ -1,4 +1,4 @@
-"""Runs the examples on pictures and tables whole, and says whether they reach what they promise.
+"""Runs the examples whole, and says whether they reach what they promise.
 
     PYTHONPATH=. python benchmarks/examples.py [--only mnist_softmax ...] [--write]
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -50,6 +51,7 @@ class Promise:
 
 
 SEEDED = {"seed": 1}
+QUESTIONS = os.path.join(os.environ.get("ESTIMATORKIT_DATA_DIR", ""), "text/questions-words.txt")
 PROMISES = {
     "ridge_regression": Promise("difference", 1e-3, most=True),
     "mnist_softmax": Promise("accuracy", 0.915),
@@ -59,6 +61,10 @@ PROMISES = {
     "census_wide_deep": Promise("accuracy", 0.85, arguments=SEEDED),
     # The mean of squared differences in thousands of dollars; the mean price's is 75.
     "automobile": Promise("network, by hand", 10.0, most=True, arguments=SEEDED),
+    # Of the 6,571 analogies whose words the first million words of text8 have five times or more.
+    "word2vec": Promise("right", 200, arguments={**SEEDED, "questions": QUESTIONS}),
+    "sentence_cnn": Promise("accuracy", 0.72, arguments=SEEDED),
+    "text_lstm": Promise("accuracy", 0.72, arguments=SEEDED),
 }
 
 _PROGRAM = """
