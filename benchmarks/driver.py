@@ -88,6 +88,12 @@ ENTRANTS = (
         "ESTIMATORKIT_BENCH_TENSORFLOW",
         "tensorflow-cpu==2.15.1  # Python 3.9 to 3.11",
     ),
+    Entrant(
+        "keras 3",
+        "benchmarks.participants.keras3",
+        "ESTIMATORKIT_BENCH_KERAS",
+        "'keras>=3.10' jax numpy",
+    ),
     Entrant("pytorch", *_TORCH),
     Entrant("pytorch compiled", *_TORCH, {"ESTIMATORKIT_BENCH_TORCH_COMPILE": "1"}),
     Entrant("estimatorkit", "benchmarks.participants.estimatorkit_estimator"),

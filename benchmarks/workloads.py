@@ -48,6 +48,19 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class CensusTraining(Workload):
+    """Training of the census wide-and-deep model (`census_program`), its input included.
+
+    Attributes:
+        batch_size: rows a step.
+        warm_steps: as for `Classification`.
+    """
+
+    batch_size: int
+    warm_steps: int
+
+
+@dataclass(frozen=True)
 class Classification(Workload):
     """Training of a ReLU DNN classifier, its input pipeline included.
 
@@ -130,6 +143,16 @@ WORKLOADS: dict[str, Workload] = {
             shuffle_buffer=10_000,
             warm_steps=500,
         ),
+        CensusTraining(
+            name="census",
+            about="DNNLinearCombinedClassifier, wide and deep, census rows in memory, batch 128",
+            unit="step",
+            participants=("tensorflow", "estimatorkit"),
+            trial=500,
+            granule=100,
+            batch_size=128,
+            warm_steps=500,
+        ),
         Workload(
             name="session_run",
             about="Session.run of placeholder + constant, one scalar fed and one fetched",
@@ -153,6 +176,40 @@ WORKLOADS: dict[str, Workload] = {
             participants=("tensorflow", "pytorch", "estimatorkit"),
             trial=20,
             granule=10,
+        ),
+        *(
+            Workload(
+                name=f"fit_{name}",
+                about=f"Keras's fit: {about}, Adam, accuracy",
+                unit="call",
+                participants=("tensorflow", "keras 3", "pytorch", "estimatorkit"),
+                trial=4,
+                granule=2,
+            )
+            for name, about in (
+                ("iris", "[10, 10], 20 epochs of 120 examples, batch 32"),
+                ("mnist_dnn", "[256, 128], an epoch of 12,800 pictures, batch 128"),
+                ("mnist_cnn", "3x3x32, pool, 128, dropout, an epoch of 5,120, batch 128"),
+            )
+        ),
+        Workload(
+            name="predict_again",
+            about="predict of one example by a DNNClassifier that has predicted before",
+            unit="call",
+            participants=("tensorflow", "estimatorkit"),
+            trial=4,
+            granule=2,
+        ),
+        *(
+            Workload(
+                name=f"embedding_{name}",
+                about=f"a step of Adagrad on 128 rows of a table of {rows} x 64",
+                unit="call",
+                participants=("tensorflow", "estimatorkit"),
+                trial=200,
+                granule=100,
+            )
+            for name, rows in (("10_thousand", "10,000"), ("1_million", "1,000,000"))
         ),
         Workload(
             name="data_shuffle",

@@ -8,15 +8,25 @@ from importlib.metadata import version
 
 import estimatorkit as ek
 import estimatorkit.compat.v1 as v1
-from benchmarks import data_programs, graph_programs
+from benchmarks import (
+    census_program,
+    data_programs,
+    estimator_calls,
+    graph_programs,
+    keras_programs,
+)
+from benchmarks.census_program import CensusTrainer
 from benchmarks.estimator_program import EstimatorProgram, EstimatorTrainer
 from benchmarks.participants.protocol import Participant, answer
-from benchmarks.workloads import Classification
+from benchmarks.workloads import CensusTraining, Classification
 from estimatorkit.version import __version__
 
 
-def trainer(workload: Classification) -> EstimatorTrainer:
+def trainer(workload: Classification | CensusTraining) -> EstimatorTrainer | CensusTrainer:
     """Returns the workload's trainer, its data loaded."""
+    if isinstance(workload, CensusTraining):
+        optimizers = ek.train.FtrlOptimizer, ek.train.AdagradOptimizer
+        return census_program.trainer(ek, optimizers, workload)
     program = EstimatorProgram(
         estimator=ek,
         adagrad=ek.train.AdagradOptimizer,
@@ -38,7 +48,13 @@ if __name__ == "__main__":
             trainer=trainer,
             calls={
                 name: functools.partial(program, v1)
-                for name, program in (graph_programs.PROGRAMS | data_programs.PROGRAMS).items()
+                for name, program in (
+                    graph_programs.PROGRAMS | data_programs.PROGRAMS | estimator_calls.PROGRAMS
+                ).items()
+            }
+            | {
+                name: functools.partial(keras_programs.fit, name, ek.keras)
+                for name in keras_programs.DATA
             },
         )
     )

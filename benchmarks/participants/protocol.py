@@ -16,9 +16,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from benchmarks.workloads import WORKLOADS, Classification, Workload
+from benchmarks.workloads import WORKLOADS, CensusTraining, Classification, Workload
 
 
 class Trainer(Protocol):
@@ -41,13 +41,13 @@ class Participant:
     Attributes:
         imports: by workload's name, the statements that are timed in a fresh interpreter.
         versions: package names and versions, for the report.
-        trainer: makes the `Trainer` of a classification.
+        trainer: makes the `Trainer` of a `Classification` or a `CensusTraining`.
         calls: by workload's name, a function that returns the call to time.
     """
 
     imports: dict[str, str]
     versions: dict[str, str]
-    trainer: Callable[[Classification], Trainer]
+    trainer: Callable[[Any], Trainer]
     calls: dict[str, Callable[[], Callable[[], object]]]
 
 
@@ -101,7 +101,7 @@ def measure(
     participant: Participant, workload: Workload, units: int, check: bool
 ) -> dict[str, float]:
     """Measures `units` units of `workload`; returns the figures of the JSON line."""
-    if isinstance(workload, Classification):
+    if isinstance(workload, (Classification, CensusTraining)):
         trainer = participant.trainer(workload)
         loss = {}
         if check:

@@ -7,6 +7,7 @@ With `ESTIMATORKIT_BENCH_TORCH_COMPILE=1`, model and loss are compiled by `torch
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -18,6 +19,7 @@ import numpy as np
 import torch  # type: ignore[import-not-found,unused-ignore]
 from torch import nn  # type: ignore[import-not-found,unused-ignore]
 
+from benchmarks import keras_programs
 from benchmarks.graph_programs import digits
 from benchmarks.participants import pytorch_data
 from benchmarks.participants.protocol import CHECKED_EXAMPLES, Participant, answer
@@ -143,6 +145,42 @@ def cnn_step() -> Callable[[], object]:
     return call
 
 
+def fit(name: str) -> Callable[[], object]:
+    """Returns a call that trains the network of `keras_programs.fit` for as many epochs."""
+    data = keras_programs.DATA[name]()
+    inputs, labels = torch.from_numpy(data.x), torch.from_numpy(data.y)
+    if name == "fit_mnist_cnn":
+        inputs = inputs.permute(0, 3, 1, 2).contiguous()
+        hidden: list[Any] = [nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+        hidden += [nn.Linear(32 * 13 * 13, 128), nn.ReLU(), nn.Dropout(0.2)]
+        width = 128
+    else:
+        hidden, width = [], inputs.shape[1]
+        for units in (10, 10) if name == "fit_iris" else (256, 128):
+            hidden += [nn.Linear(width, units), nn.ReLU()]
+            width = units
+    model = nn.Sequential(*hidden, nn.Linear(width, data.classes))
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+
+    def call() -> object:
+        history = []
+        for _ in range(data.epochs):
+            total, right = torch.zeros(()), torch.zeros(())
+            for chosen in torch.randperm(len(inputs)).split(data.batch_size):
+                optimizer.zero_grad()
+                logits, truth = model(inputs[chosen]), labels[chosen]
+                loss = nn.functional.cross_entropy(logits, truth)
+                loss.backward()
+                optimizer.step()
+                total += loss.detach() * len(chosen)
+                right += (logits.detach().argmax(1) == truth).sum()
+            history.append((float(total) / len(inputs), float(right) / len(inputs)))
+        return history
+
+    call()
+    return call
+
+
 if __name__ == "__main__":
     answer(
         Participant(
@@ -152,6 +190,10 @@ if __name__ == "__main__":
             },
             versions={"torch": torch.__version__},
             trainer=trainer,
-            calls={"mnist_cnn": cnn_step, **pytorch_data.PROGRAMS},
+            calls={
+                "mnist_cnn": cnn_step,
+                **pytorch_data.PROGRAMS,
+                **{name: functools.partial(fit, name) for name in keras_programs.DATA},
+            },
         )
     )

@@ -6,9 +6,16 @@ import functools
 
 import tensorflow as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from benchmarks import data_programs, graph_programs
+from benchmarks import (
+    census_program,
+    data_programs,
+    estimator_calls,
+    graph_programs,
+    keras_programs,
+)
 from benchmarks.estimator_program import EstimatorProgram
 from benchmarks.participants.protocol import Participant, answer
+from benchmarks.workloads import CensusTraining
 
 if __name__ == "__main__":
     tf.get_logger().setLevel("ERROR")
@@ -18,6 +25,8 @@ if __name__ == "__main__":
         numeric_column=tf.feature_column.numeric_column,
         dataset=tf.data.Dataset,
     )
+    legacy = tf.keras.optimizers.legacy
+    optimizers = legacy.Ftrl, legacy.Adagrad
     answer(
         Participant(
             imports={
@@ -25,10 +34,20 @@ if __name__ == "__main__":
                 "import_classifier": "import tensorflow as tf; tf.estimator.DNNClassifier",
             },
             versions={"tensorflow": tf.__version__},
-            trainer=program.trainer,
+            trainer=lambda workload: (
+                census_program.trainer(tf, optimizers, workload)
+                if isinstance(workload, CensusTraining)
+                else program.trainer(workload)
+            ),
             calls={
                 name: functools.partial(program, tf.compat.v1)
-                for name, program in (graph_programs.PROGRAMS | data_programs.PROGRAMS).items()
+                for name, program in (
+                    graph_programs.PROGRAMS | data_programs.PROGRAMS | estimator_calls.PROGRAMS
+                ).items()
+            }
+            | {
+                name: functools.partial(keras_programs.fit, name, tf.keras)
+                for name in keras_programs.DATA
             },
         )
     )
