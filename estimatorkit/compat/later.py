@@ -27,6 +27,7 @@ def _later(prefix: str, names: str, sentence: str) -> dict[str, str]:
 
 
 _KERAS = {
+    "preprocessing.image.ImageDataGenerator": "map image's functions over a data.Dataset",
     "applications": "build the network of keras.layers; Model.load_weights reads what Keras wrote",
 }
 _CONTRIB = {

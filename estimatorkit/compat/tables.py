@@ -170,7 +170,10 @@ MODULES: dict[str, Table] = {
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
         for top in _KERAS
-        for name in ("backend", "callbacks", "estimator", "models", "preprocessing.image")
+        for name in (
+            *("backend", "callbacks", "estimator", "models", "preprocessing.image", "wrappers"),
+            "wrappers.scikit_learn",
+        )
     },
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))

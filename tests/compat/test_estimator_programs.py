@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +53,20 @@ def cnn_model_fn(features: Any, labels: Any, mode: Any) -> Any:
     return tf.estimator.EstimatorSpec(mode=mode, loss=loss, eval_metric_ops=eval_metric_ops)
 
 
-def test_cnn_mnist(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("estimatorkit"), "propagate", True)
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What is logged at the level INFO."""
+    stream = io.StringIO()
+    logger, handler = logging.getLogger("estimatorkit"), logging.StreamHandler(stream)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield stream
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def test_cnn_mnist(tmp_path: Path, logged: io.StringIO) -> None:
     classifier = tf.estimator.Estimator(model_fn=cnn_model_fn, model_dir=str(tmp_path))
     logging_hook = tf.train.LoggingTensorHook(
         tensors={"probabilities": "softmax_tensor"}, every_n_iter=2
@@ -63,7 +75,7 @@ def test_cnn_mnist(
         x={"x": IMAGES}, y=DIGITS.astype(np.int32), batch_size=16, num_epochs=None, shuffle=True
     )
     classifier.train(input_fn=train_input_fn, steps=3, hooks=[logging_hook])
-    assert "probabilities = [[" in caplog.text
+    assert "probabilities = [[" in logged.getvalue()
     eval_input_fn = tf.estimator.inputs.numpy_input_fn(
         x={"x": IMAGES}, y=DIGITS.astype(np.int32), num_epochs=1, shuffle=False
     )
@@ -106,6 +118,7 @@ def census_input_fn(data_file: str, num_epochs: int, shuffle: bool, batch_size: 
     return dataset.repeat(num_epochs).batch(batch_size)
 
 
+@pytest.mark.slow
 def test_wide_deep_census(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--train_epochs", type=int, default=2)

@@ -68,6 +68,7 @@ ABSENT = {
     "load_op_library": "jax_function",
     "saved_model.save": "simple_save",
     "keras.applications.VGG16": "keras.layers",
+    "keras.preprocessing.image.ImageDataGenerator": "data.Dataset",
     "contrib.crf.crf_log_likelihood": "scan",
     "contrib.legacy_seq2seq.model_with_buckets": "nn.static_rnn",
     "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "HistGradientBoosting",
