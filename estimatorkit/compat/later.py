@@ -92,7 +92,7 @@ SENTENCES: dict[str, str] = {
 
 # The names of these say what to use instead; the modules of `tables.MODULES` come before them.
 MODULES: dict[str, Table] = {
-    **{f"{top}keras.{name}": Table() for top in ("", "python.") for name in _KERAS},
+    **{f"{top}keras.applications": Table() for top in ("", "python.")},
     **{
         name: Table()
         for name in (
