@@ -1,0 +1,261 @@
+"""`estimatorkit.sklearn` in scikit-learn's own tools, and scikit-learn's checks of estimators.
+
+All of these checks fit some 90 models each, which takes minutes: they are run with `-m slow`. The
+ones that fit none are run always.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import os
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import estimatorkit as tf
+from estimatorkit.sklearn import (
+    SKBaselineClassifier,
+    SKBaselineRegressor,
+    SKClassifier,
+    SKDNNClassifier,
+    SKDNNRegressor,
+    SKLinearClassifier,
+    SKLinearRegressor,
+    SKRegressor,
+)
+
+CHECKED = [
+    SKLinearClassifier(epochs=20, random_state=0),
+    SKLinearRegressor(epochs=20, random_state=0),
+]
+EXPECTED_TO_FAIL = {
+    "check_sample_weight_equivalence_on_dense_data": "weights and repetitions are equal for all "
+    "rows at once, not for the mini-batches that they are trained in (as scikit-learn's SGD)",
+}
+WITHOUT_FITTING = {
+    *("check_estimator_cloneable", "check_estimator_tags_renamed", "check_valid_tag_types"),
+    *("check_estimator_repr", "check_no_attributes_set_in_init", "check_mixin_order"),
+    *("check_estimators_unfitted", "check_do_not_raise_errors_in_init_or_set_params"),
+    *("check_all_zero_sample_weights_error", "check_complex_data", "check_estimator_sparse_tag"),
+    *("check_estimators_empty_data_messages", "check_estimator_sparse_array"),
+    *("check_estimator_sparse_matrix", "check_classifiers_one_label", "check_supervised_y_no_nan"),
+    *("check_classifiers_regression_target", "check_parameters_default_constructible"),
+    *("check_get_params_invariance", "check_set_params", "check_fit1d", "check_requires_y_none"),
+}
+
+
+def two_classes(rows: int = 96) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers on far different scales, and words as labels that a line tells apart."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(rows, 3)) * [1, 100, 1] + [0, 1000, 0]
+    return X, np.where(X[:, 0] + (X[:, 1] - 1000) / 100 > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("estimator", CHECKED, ids=lambda each: type(each).__name__)
+def test_checks_that_fit_nothing(estimator: Any) -> None:
+    passed = set()
+
+    def note(**result: Any) -> None:
+        assert result["status"] == "passed", result
+        passed.add(result["check_name"])
+
+    run_checks(estimator, lambda name: name in WITHOUT_FITTING, note)
+    own = {"check_classifiers_one_label", "check_classifiers_regression_target"}
+    assert passed >= WITHOUT_FITTING - own
+
+
+def run_checks(estimator: Any, wanted: Callable[[str], bool], note: Callable[..., None]) -> None:
+    """Runs those of scikit-learn's checks whose names are wanted."""
+    for each, check in estimator_checks.estimator_checks_generator(estimator):
+        function = check.func if isinstance(check, partial) else check
+        while isinstance(function, partial):
+            function = function.func
+        name = inspect.unwrap(function).__name__
+        if wanted(name):
+            check(each)
+            note(check_name=name, status="passed")
+
+
+@pytest.fixture
+def asked(request: pytest.FixtureRequest) -> None:
+    if "slow" not in request.config.getoption("-m"):
+        pytest.skip("NOT TESTED: all of scikit-learn's checks, which take minutes: -m slow")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("asked")
+@parametrize_with_checks(
+    CHECKED, expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL, xfail_strict=True
+)
+def test_all_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+def test_words_as_labels_and_columns_of_a_frame_of_all_kinds() -> None:
+    X, y = two_classes(160)
+    frame = pd.DataFrame(
+        {
+            "number": np.where(np.arange(160) % 9, X[:, 0], np.nan),
+            "color": pd.Categorical(np.where(y == "yes", "red", "blue")),
+            "when": pd.date_range("2024-01-01", periods=160, freq="31h"),
+        }
+    )
+    model = SKDNNClassifier(hidden_units=(8,), epochs=20, random_state=1).fit(frame, y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.feature_names_in_.tolist() == ["number", "color", "when"]
+    assert model.n_features_in_ == 3
+    assert model.score(frame, y) > 0.95
+    # The words are known to the model inside.
+    features = model._features(frame)
+    prediction = next(
+        model.estimator_.predict(lambda: tf.data.Dataset.from_tensor_slices(features).batch(4))
+    )
+    assert set(prediction["all_classes"]) == {b"no", b"yes"}
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["color", "number", "when"]])
+
+
+def test_a_copy_predicts_the_same_and_the_folder_goes_with_the_model() -> None:
+    X, y = two_classes()
+    model = SKLinearClassifier(epochs=2, random_state=3).fit(X, y)
+    folder = model.model_dir_
+    twin, far = copy.deepcopy(model), pickle.loads(pickle.dumps(model))  # noqa: S301 (our own)
+    expected = model.predict_proba(X)
+    for each in (twin, far):
+        assert each.model_dir_ != folder
+        np.testing.assert_array_equal(each.predict_proba(X), expected)
+    assert os.path.isdir(folder)
+    del model
+    gc.collect()
+    assert not os.path.exists(folder)
+    assert os.path.isdir(twin.model_dir_)
+    # One row gets, to the bit, what it gets among others.
+    np.testing.assert_array_equal(twin.predict_proba(X[5:6]), expected[5:6])
+    assert not hasattr(clone(twin), "classes_")
+
+
+def test_random_state_is_the_model_to_the_bit_and_columns_are_standardized() -> None:
+    X, y = two_classes()
+    one, same, raw = (
+        SKLinearClassifier(epochs=2, random_state=seed, standardize=standardize).fit(X, y)
+        for seed, standardize in ((1, True), (1, True), (1, False))
+    )
+    probabilities = one.predict_proba(X)
+    np.testing.assert_array_equal(probabilities, same.predict_proba(X))
+    assert one.score(X, y) > raw.score(X, y)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_searches_pipelines_and_calibration() -> None:
+    X, y = two_classes()
+    model = SKLinearClassifier(epochs=60, random_state=0)
+    once = ShuffleSplit(1, test_size=0.3, random_state=0)  # each fit is a compilation
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model),
+        {"sklinearclassifier__optimizer": ["Ftrl", "SGD"]},
+        cv=once,
+        error_score="raise",
+    ).fit(X, y)
+    assert set(search.cv_results_["param_sklinearclassifier__optimizer"]) == {"Ftrl", "SGD"}
+    assert search.best_score_ > 0.9
+    assert cross_val_score(model, X, y, cv=once, error_score="raise").min() > 0.9
+    calibrated = CalibratedClassifierCV(model, cv=once).fit(X, y)
+    assert calibrated.predict_proba(X).shape == (96, 2)
+    assert calibrated.score(X, y) > 0.9
+
+
+def test_weights_and_training_on() -> None:
+    X = np.zeros((40, 1))
+    y = np.arange(40) % 2
+    model = SKBaselineClassifier(epochs=40, optimizer=lambda: tf.train.AdamOptimizer(0.1))
+    model.fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_allclose(model.predict_proba(X)[0], [0.25, 0.75], atol=0.05)
+    regressor = SKBaselineRegressor(steps=3, batch_size=8, random_state=0)
+    for rows in (40, 30):
+        regressor.partial_fit(X[:rows], y[:rows])
+    assert regressor.n_steps_ == 6
+    with pytest.raises(ValueError, match="labels that are no class"):
+        SKBaselineClassifier(steps=1).partial_fit(X, y, classes=[0, 2])
+
+
+def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None:
+    X, _ = two_classes(64)
+    y = np.random.default_rng(5).integers(0, 2, 64)  # nothing to learn
+    model = SKDNNClassifier(
+        hidden_units=(16,),
+        epochs=60,
+        validation_fraction=0.5,
+        patience=1,
+        random_state=0,
+        optimizer=lambda: tf.train.AdamOptimizer(0.2),
+    ).fit(X, y)
+    losses = [each["average_loss"] for each in model.history_]
+    assert len(losses) == model.best_epoch_ + 1 < 60
+    assert losses[model.best_epoch_ - 1] == min(losses)
+    rows = tf.data.Dataset.from_tensor_slices(model._features(X)).batch(64)
+    best = model._model.checkpoint
+    (inside,) = model.estimator_.predict(
+        lambda: rows, ["probabilities"], checkpoint_path=best, yield_single_examples=False
+    )
+    np.testing.assert_allclose(model.predict_proba(X), inside["probabilities"], rtol=1e-5)
+    with pytest.raises(ValueError, match="validation_fraction > 0"):
+        SKDNNClassifier(patience=2).fit(X, y)
+
+
+def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(128, 2))
+    y = np.stack([X[:, 0], -X[:, 1]], axis=1)
+    made: list[int] = []
+
+    def own(columns: Any, label_dimension: int, config: Any, rate: float = 0.05) -> Any:
+        made.append(label_dimension)
+        return tf.estimator.LinearRegressor(
+            columns, None, label_dimension, optimizer=tf.train.AdamOptimizer(rate), config=config
+        )
+
+    model = SKRegressor(own, rate=0.1, model_dir=tmp_path, random_state=0).fit(X, y)
+    assert made == [2]
+    assert model.predict(X).shape == (128, 2)
+    assert model.score(X, y) > 0.95
+    assert model.get_params()["rate"] == 0.1
+    assert Path(model.model_dir_).parent == tmp_path
+    assert model.model_dir_.rpartition("/")[2].startswith("fit-")
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        model.fit(X, y, sample_weight=np.ones(128))
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "error", "said"),
+    [
+        (SKClassifier("DNNClasifier"), [[1.0], [2.0]], ValueError, "DNNClassifier"),
+        (SKClassifier(hidden_unit=[3]), [[1.0], [2.0]], ValueError, "hidden_units"),
+        (SKClassifier(epochs=0), [[1.0], [2.0]], ValueError, "epochs is no positive int"),
+        (SKDNNRegressor(), sparse.csr_array([[1.0], [2.0]]), TypeError, "[Ss]parse"),
+    ],
+)
+def test_what_does_not_fit_is_said(model: Any, X: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        model.fit(X, [0, 1])
+    with pytest.raises(NotFittedError):
+        model.predict([[1.0]])
+    with pytest.raises(ValueError, match="did you mean 'epochs'"):
+        SKDNNRegressor().set_params(epoch=3)
