@@ -11,7 +11,8 @@ Does a person earn more than 50,000 dollars a year? The files hold 32,561 person
 * `DNNLinearCombinedClassifier`: a linear model of crosses learns exceptions by heart (wide), a
   network of embeddings learns what they have in common (deep); their logits are added. Each is
   trained by what suits it: Ftrl and Adagrad;
-* a linear model can be looked into: its weights say which words speak for a high income.
+* a linear model can be looked into: `tf.inspection.linear_weights` says which words, and which
+  combinations of them, speak for a high income.
 
     python examples/census_wide_deep.py [--epochs 4] [--model_dir runs/census]
 
@@ -83,7 +84,7 @@ def columns():
     crosses = [
         fc.crossed_column(["education", "occupation"], 1000),
         fc.crossed_column([ages, "education", "occupation"], 10_000),
-        fc.crossed_column(["marital_status", "relationship"], 100),
+        fc.crossed_column([words["marital_status"], words["relationship"]], 100),
     ]
     wide = [*words.values(), occupation, ages, *crosses]
     # A network wants numbers of about 1: gains reach from 0 to 99,999, their logarithms to 11.
@@ -118,10 +119,13 @@ def main(epochs=4, batch_size=128, lines=None, seed=None, model_dir=None):
         "{accuracy_baseline:.4f}), area under the curve {auc:.4f}\n".format(**result)
     )
 
-    # What has the linear part learned about education? A weight is what a word adds to the logit.
-    weights = classifier.get_variable_value("linear/linear_model/education/weights")[:, 0]
-    for word, weight in sorted(zip(EDUCATION, weights, strict=True), key=lambda each: -each[1]):
-        print(f"    {word:12}  {weight:+.2f}  {'#' * round(20 * abs(float(weight)))}")
+    # What the linear part has learned. A weight is what a word adds to the logit; buckets of
+    # hashes have no names.
+    weights = tf.inspection.linear_weights(classifier)
+    named = weights[(weights["column"] != "bias") & ~weights["value"].str.startswith("bucket ")]
+    for index in named["weight"].abs().nlargest(12).index:
+        column, value, weight = named.loc[index]
+        print(f"    {weight:+.2f}  {column}: {value}")
     return result
 
 

@@ -17,7 +17,8 @@ TensorFlow's old tutorial instead (5 x 5 x 32, pool, 5 x 5 x 64, pool, 1024 unit
 
     python examples/mnist_cnn.py [--epochs 3] [--network slides] [--model_dir runs/mnist_cnn]
 
-After 3 epochs at least 98.5 % of the test pictures are told right.
+After 3 epochs about 98.3 % of the test pictures are told right. Smaller batches (`--batch_size 32`)
+are more steps in as many epochs.
 """
 
 from __future__ import annotations

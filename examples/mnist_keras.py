@@ -12,7 +12,7 @@ and takes the weights along: what `fit` has learned is where the estimator begin
 
     python examples/mnist_keras.py [--epochs 2] [--steps 500] [--model_dir runs/mnist_keras]
 
-Two epochs tell about 98.4 % of the test pictures right, the estimator's 500 steps more 98.5 %.
+It prints how many of the test pictures are told right after `fit`, and after the estimator's steps.
 """
 
 from __future__ import annotations
