@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,7 +207,7 @@ def _csv_file(source: Any, name: str, dtypes: dict[str, Any]) -> Table:
     return read
 
 
-_COMPRESSED: dict[str, Callable[[str], IO[Any]]] = {
+_COMPRESSED: dict[str, Callable[[str], Any]] = {
     ".gz": gzip.GzipFile,
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
