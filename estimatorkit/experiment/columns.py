@@ -305,36 +305,8 @@ class Crossed(ColumnArguments):
                 yield from each.arguments.reads()
 
 
-class Weighted(ColumnArguments):
-    """Ids with weights from another column of the data (`weighted_categorical_column`)."""
-
-    factory = "weighted_categorical_column"
-    renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
-    gives_ids = True
-
-    column: Annotated[Feature, Field(description="a column of ids")]
-    weight: Annotated[Text, Field(description="the column in the data with the weights")]
-
-    @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        _check_ids(self.column, ("column",))
-        return self
-
-    def reads(self) -> Iterator[Read]:
-        """Those of the ids, and the weights."""
-        yield from self.column.arguments.reads()
-        yield Read(self.weight, "float32")
-
-
-# -- ids made dense
-
-
-class Indicator(ColumnArguments):
-    """Ids as a vector of zeros and ones (`indicator_column`)."""
-
-    factory = "indicator_column"
-    renamed = {"column": "categorical_column"}  # noqa: RUF012
-    gives_numbers = True
+class _OfIds(ColumnArguments):
+    """What is made of one column of ids."""
 
     column: Annotated[Feature, Field(description="a column of ids")]
 
@@ -346,6 +318,32 @@ class Indicator(ColumnArguments):
     def reads(self) -> Iterator[Read]:
         """Those of the ids."""
         yield from self.column.arguments.reads()
+
+
+class Weighted(_OfIds):
+    """Ids with weights from another column of the data (`weighted_categorical_column`)."""
+
+    factory = "weighted_categorical_column"
+    renamed = {"column": "categorical_column", "weight": "weight_feature_key"}  # noqa: RUF012
+    gives_ids = True
+
+    weight: Annotated[Text, Field(description="the column in the data with the weights")]
+
+    def reads(self) -> Iterator[Read]:
+        """Those of the ids, and the weights."""
+        yield from super().reads()
+        yield Read(self.weight, "float32")
+
+
+# -- ids made dense
+
+
+class Indicator(_OfIds):
+    """Ids as a vector of zeros and ones (`indicator_column`)."""
+
+    factory = "indicator_column"
+    renamed = {"column": "categorical_column"}  # noqa: RUF012
+    gives_numbers = True
 
 
 class _Embedding(ColumnArguments):
@@ -363,22 +361,11 @@ class _Embedding(ColumnArguments):
     trainable: Switch = True
 
 
-class Embedding(_Embedding):
+class Embedding(_OfIds, _Embedding):
     """A vector that is learned for each id (`embedding_column`)."""
 
     factory = "embedding_column"
     renamed = {"column": "categorical_column"}  # noqa: RUF012
-
-    column: Annotated[Feature, Field(description="a column of ids")]
-
-    @model_validator(mode="after")
-    def _of_ids(self) -> Self:
-        _check_ids(self.column, ("column",))
-        return self
-
-    def reads(self) -> Iterator[Read]:
-        """Those of the ids."""
-        yield from self.column.arguments.reads()
 
 
 class SharedEmbeddings(_Embedding):
@@ -466,7 +453,7 @@ def _arguments_in(annotation: Any) -> Iterator[type[ColumnArguments]]:
         yield from _arguments_in(argument)
 
 
-for _class in (Crossed, Weighted, Indicator, Embedding, SharedEmbeddings, Feature):
+for _class in (Crossed, _OfIds, Weighted, Indicator, Embedding, SharedEmbeddings, Feature):
     _class.model_rebuild()
 
 KINDS = {
