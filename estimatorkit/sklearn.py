@@ -12,47 +12,23 @@ temporary folder of its own.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from estimatorkit import feature_columns as inference
 from estimatorkit._sklearn_base import (
     Classes,
     Numbers,
-    Parameters,
-    is_all_numbers,
-    is_frame,
     probabilities,
-    quiet,
 )
-from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
-from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.frames import as_columns
+from estimatorkit._sklearn_wrapper import HIDDEN_UNITS, OFFERED, Wrapper, parameters_of
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.lazy import listing
 from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
-
-ARRAY = "x"
-"""The key of the feature that an array is: float32 `(rows, features)`."""
-
-WEIGHT = "sample_weight"
-"""The key of the feature with the weights of rows."""
 
 _CLASSIFIERS: dict[str, Callable[..., Estimator]] = {
     "BaselineClassifier": baseline.BaselineClassifier,
@@ -66,394 +42,9 @@ _REGRESSORS: dict[str, Callable[..., Estimator]] = {
     "DNNRegressor": dnn.DNNRegressor,
     "LinearRegressor": linear.LinearRegressor,
 }
-_HIDDEN_UNITS = {"hidden_units": (64, 32), "dnn_hidden_units": (64, 32)}
-_OFFERED = (
-    *("columns", "feature_columns", "linear_feature_columns", "dnn_feature_columns"),
-    *("n_classes", "label_dimension", "label_vocabulary", "weight_column", "model_dir", "config"),
-)
-# All predictions are made in batches of this many rows, the last one filled up: one compilation,
-# and a row's prediction does not depend on how many others there are, to the last bit.
-_ROWS = 256
 
 
-class _Model:
-    """A trained model in a new folder, which goes with it where it is temporary.
-
-    Args:
-        make: makes the estimator for a folder.
-        parent: the folder of the folder; None for a temporary one.
-    """
-
-    def __init__(self, make: Callable[[str], Estimator], parent: Any) -> None:
-        if parent is not None:
-            os.makedirs(parent, exist_ok=True)
-        prefix = "estimatorkit-" if parent is None else "fit-"
-        folder = tempfile.mkdtemp(prefix=prefix, dir=parent)
-        if parent is None:
-            weakref.finalize(self, shutil.rmtree, folder, True)
-        self.estimator = make(folder)
-        self.checkpoint: str | None = None
-        self._predictor: Any = None
-
-    def trained(self, checkpoint: str | None) -> None:
-        """Goes on with a checkpoint."""
-        self.checkpoint, self._predictor = checkpoint, None
-
-    def predict(self, features: Mapping[str, NDArray[Any]], key: str) -> NDArray[Any]:
-        """The predictions of one key, `(rows, ...)`."""
-        if self._predictor is None:
-            self._predictor = self.estimator.as_predictor(self.checkpoint, [key])
-        rows = len(next(iter(features.values())))
-        found = []
-        for start in range(0, rows, _ROWS):
-            places = np.minimum(np.arange(start, start + _ROWS), rows - 1)
-            batch = self._predictor.batch({name: each[places] for name, each in features.items()})
-            found.append(batch[key][: rows - start])
-        return np.concatenate(found)
-
-
-class _Wrapper(Parameters):
-    """The base of `SKClassifier` and `SKRegressor`."""
-
-    estimator: Any
-    _known: dict[str, Callable[..., Estimator]]
-    _model: _Model
-
-    def _set(
-        self,
-        feature_columns: Any = None,
-        epochs: int = 30,
-        steps: int | None = None,
-        batch_size: int = 32,
-        validation_fraction: float = 0.0,
-        patience: int | None = None,
-        standardize: bool = True,
-        model_dir: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-        **arguments: Any,
-    ) -> None:
-        self.feature_columns = feature_columns
-        self.epochs = epochs
-        self.steps = steps
-        self.batch_size = batch_size
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.standardize = standardize
-        self.model_dir = model_dir
-        self.random_state = random_state
-        self.verbose = verbose
-        for name, value in arguments.items():
-            setattr(self, name, value)
-
-    # -- the estimator inside
-
-    @property
-    def estimator_(self) -> Estimator:
-        """The estimator that was trained."""
-        check_is_fitted(self)
-        return self._model.estimator
-
-    @property
-    def model_dir_(self) -> str:
-        """The folder of the model."""
-        return self.estimator_.model_dir
-
-    def _maker(self) -> Callable[..., Estimator]:
-        if callable(self.estimator):
-            made: Callable[..., Estimator] = self.estimator
-            return made
-        if self.estimator not in self._known:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__} knows no estimator {self.estimator!r}",
-                    expected=f"one of {sorted(self._known)}, or a function that makes one",
-                    received=repr(self.estimator),
-                    hint=did_you_mean(str(self.estimator), self._known),
-                )
-            )
-        return self._known[self.estimator]
-
-    def _more_parameters(self) -> set[str]:
-        return set(inspect.signature(self._maker()).parameters) - set(_OFFERED)
-
-    def _arguments(self) -> dict[str, Any]:
-        own = {*inspect.signature(_Wrapper._set).parameters, "estimator"}
-        return {name: value for name, value in self.get_params().items() if name not in own}
-
-    def _made(self, model_dir: str) -> Estimator:
-        """Makes the estimator for what `fit` saw."""
-        maker = self._maker()
-        taken = inspect.signature(maker).parameters
-        config = RunConfig(
-            model_dir=model_dir,
-            tf_random_seed=self._seed,
-            save_summary_steps=None,
-            save_checkpoints_steps=2**31,  # the first step and the last are saved
-            keep_checkpoint_max=(self.patience or 0) + 2,
-            log_step_count_steps=100 if self.verbose else None,
-        )
-        linear_only = getattr(maker, "__name__", "").startswith("Linear")
-        offered = {
-            "columns": self.columns_,
-            "feature_columns": self._wide if linear_only else self.columns_,
-            "linear_feature_columns": self._wide,
-            "dnn_feature_columns": self.columns_,
-            "weight_column": WEIGHT,
-            "config": config,
-            **self._label_arguments(),
-        }
-        arguments = {name: value for name, value in _HIDDEN_UNITS.items() if name in taken}
-        arguments |= {name: value for name, value in offered.items() if name in taken}
-        for name, value in self._arguments().items():
-            if name not in taken and not _takes_any(maker):
-                raise ValueError(
-                    explain(
-                        f"{type(self).__name__} got the parameter {name!r}, which neither it nor "
-                        f"{getattr(maker, '__name__', maker)} takes",
-                        expected=f"one of {sorted({*self.get_params(), *taken} - {name})}",
-                        received=f"{name}={value!r}"[:200],
-                        hint=did_you_mean(name, taken),
-                    )
-                )
-            arguments[name] = copy.copy(value)
-        return maker(**arguments)
-
-    def _label_arguments(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    # -- data
-
-    def _table(self, X: Any, *, reset: bool, as_array: bool = True) -> Any:
-        if reset:
-            numbers = not is_frame(X) or (self.feature_columns is None and is_all_numbers(X))
-            self._as_array = numbers
-        return super()._table(X, reset=reset, as_array=self._as_array)
-
-    def _learn_columns(self, table: Any) -> None:
-        """Chooses columns for a table, and how it is made features of."""
-        self._inferred: Any = None
-        self._center: Any = 0.0
-        self._scale: Any = 1.0
-        given = self.feature_columns
-        if given is None and is_frame(table):
-            given = inference.infer(table)
-        if isinstance(given, inference.InferredColumns):
-            self._inferred, self.columns_, self._wide = given, given.columns, given.wide
-        elif given is not None:
-            self.columns_ = self._wide = tuple(given)
-        else:
-            self.columns_ = self._wide = (numeric_column(ARRAY, (table.shape[1],)),)
-            if self.standardize:
-                self._center, deviation = table.mean(axis=0), table.std(axis=0)
-                self._scale = np.where(deviation > 0, deviation, 1.0)
-
-    def _features(self, table: Any) -> dict[str, NDArray[Any]]:
-        if self._inferred is not None:
-            table = self._inferred.prepare(table)
-        if not is_frame(table):
-            return {ARRAY: ((table - self._center) / self._scale).astype(np.float32)}
-        columns = as_columns(table)
-        return {str(name): np.asarray(column) for name, column in columns.items()}
-
-    def _fed_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
-        return labels
-
-    def _opened(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, classes: Any = None
-    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-        """Table, labels and weights, checked."""
-        table = self._table(X, reset=reset)
-        labels = self._labels(y, reset=reset, classes=classes)
-        if len(labels) != len(table):
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: "
-                f"{[len(table), len(labels)]}"
-            )
-        if sample_weight is not None and "weight_column" not in _parameters(self._maker()):
-            raise ValueError(
-                explain(
-                    "the estimator takes no sample_weight",
-                    expected="a function with the argument weight_column",
-                    received=repr(self.estimator),
-                )
-            )
-        return table, labels, self._weights(sample_weight, labels)
-
-    # -- training
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Trains a new model.
-
-        Args:
-            X: an array `(rows, features)` of numbers, or a DataFrame, whose columns may be words,
-                dates and numbers with missing values (see `feature_columns.infer`). A DataFrame of
-                numbers only, none of them missing, is its array.
-            y: the labels, `(rows,)`; of regressors also `(rows, labels)`.
-            sample_weight: `(rows,)`, weights of rows in the loss; 1 by default.
-
-        Returns:
-            The wrapper.
-
-        Raises:
-            ValueError: a parameter or the data do not fit.
-            TypeError: `X` is sparse.
-        """
-        self._check_settings()
-        table, labels, weights = self._opened(X, y, sample_weight, reset=True)
-        kept = self._validation(table, labels, weights)
-        table, labels, weights = kept[0]
-        self._begin(table)
-        self._train(table, labels, weights, self.epochs, kept[1])
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        """Trains on: one epoch over these rows (or `steps` steps).
-
-        Args:
-            X, y, sample_weight: as for `fit`. Columns are chosen from the first rows that come.
-            classes: all classes that will come; in the first call only.
-
-        Returns:
-            The wrapper.
-        """
-        self._check_settings()
-        first = not self.__sklearn_is_fitted__()
-        table, labels, weights = self._opened(X, y, sample_weight, reset=first, classes=classes)
-        if first:
-            self._begin(table)
-        self._train(table, labels, weights, 1, None)
-        return self
-
-    def _check_settings(self) -> None:
-        for name in ("epochs", "batch_size", "steps", "patience"):
-            value = getattr(self, name)
-            optional = name in ("steps", "patience")
-            if not (optional and value is None) and (not hasattr(value, "__index__") or value < 1):
-                raise ValueError(
-                    explain(f"{name} is no positive int", expected=">= 1", received=repr(value))
-                )
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                explain(
-                    "validation_fraction is no fraction",
-                    expected="0 <= validation_fraction < 1",
-                    received=repr(self.validation_fraction),
-                )
-            )
-        if self.patience is not None and (self.validation_fraction == 0 or self.steps is not None):
-            raise ValueError(
-                explain(
-                    "patience counts epochs without a smaller loss on rows that are set aside",
-                    expected="validation_fraction > 0, and no steps",
-                    received=f"validation_fraction={self.validation_fraction}, steps={self.steps}",
-                )
-            )
-
-    def _begin(self, table: Any) -> None:
-        """A new model, in a folder of its own."""
-        self._learn_columns(table)
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._model = _Model(self._made, self.model_dir)
-        self.history_: list[dict[str, float]] = []
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a model was trained to its end."""
-        return hasattr(self, "_model") and self._model.checkpoint is not None
-
-    def _validation(self, *arrays: Any) -> tuple[Any, Any]:
-        if not self.validation_fraction:
-            return arrays, None
-        split = train_test_split(
-            *arrays,
-            test_size=self.validation_fraction,
-            random_state=check_random_state(self.random_state).randint(2**31 - 1),
-            stratify=arrays[1] if isinstance(self, Classes) else None,
-        )
-        return split[::2], split[1::2]
-
-    def _dataset(self, table: Any, labels: NDArray[Any], weights: NDArray[Any]) -> Dataset:
-        features = self._features(table)
-        if "weight_column" in _parameters(self._maker()):
-            features[WEIGHT] = weights
-        return Dataset.from_tensor_slices((features, self._fed_labels(labels)))
-
-    def _train(
-        self,
-        table: Any,
-        labels: NDArray[Any],
-        weights: NDArray[Any],
-        epochs: int,
-        validation: Any,
-    ) -> None:
-        rows, model = len(labels), self._model
-        data = self._dataset(table, labels, weights)
-        shuffled = data.shuffle(rows, seed=self._seed).repeat().batch(self.batch_size)
-        steps = self.steps or math.ceil(rows * epochs / self.batch_size)
-        with quiet(not self.verbose):
-            if validation is None:
-                model.estimator.train(lambda: shuffled, steps=steps)
-                model.trained(model.estimator.latest_checkpoint())
-            else:
-                held_out = self._dataset(*validation).batch(_ROWS)
-                self._train_and_watch(shuffled, held_out, steps, epochs)
-        self.n_steps_ = int(model.estimator.get_variable_value("global_step"))
-
-    def _train_and_watch(self, data: Dataset, held_out: Dataset, steps: int, epochs: int) -> None:
-        """Trains epoch by epoch; the model of the epoch with the smallest loss stays."""
-        estimator, best = self._model.estimator, math.inf
-        rounds = 1 if self.steps else epochs
-        for number in range(1, rounds + 1):
-            estimator.train(lambda: data, max_steps=math.ceil(steps * number / rounds))
-            metrics = estimator.evaluate(lambda: held_out)
-            self.history_.append({key: float(value) for key, value in metrics.items()})
-            loss = self.history_[-1].get("average_loss", self.history_[-1]["loss"])
-            if loss < best:
-                best, self.best_epoch_ = loss, number
-                self._model.trained(estimator.latest_checkpoint())
-            elif self.patience is not None and number - self.best_epoch_ >= self.patience:
-                break
-            elif self.patience is None:
-                self._model.trained(estimator.latest_checkpoint())
-
-    # -- predicting
-
-    def _predicted(self, X: Any, key: str) -> NDArray[Any]:
-        check_is_fitted(self)
-        features = self._features(self._table(X, reset=False))
-        with quiet(not self.verbose):
-            return self._model.predict(features, key)
-
-    # -- copies
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        model = state.pop("_model", None)
-        if model is not None and model.checkpoint is not None:
-            saved = read_checkpoint(model.checkpoint)
-            state["_checkpoint"] = os.path.basename(model.checkpoint), saved.tensors, saved.state
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        saved = state.pop("_checkpoint", None)
-        super().__setstate__(state)
-        if saved is not None:
-            name, tensors, more = saved
-            self._model = _Model(self._made, None)
-            folder = self._model.estimator.model_dir
-            self._model.trained(os.fspath(write_checkpoint(folder, name, tensors, more)))
-
-
-def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(function).parameters
-
-
-def _takes_any(function: Callable[..., Any]) -> bool:
-    return any(each.kind is each.VAR_KEYWORD for each in _parameters(function).values())
-
-
-class SKClassifier(Classes, _Wrapper):
+class SKClassifier(Classes, Wrapper):
     """An estimator that tells classes apart, in scikit-learn's form.
 
     Args:
@@ -510,7 +101,7 @@ class SKClassifier(Classes, _Wrapper):
     def _vocabulary(self) -> list[str] | None:
         """The classes where they are words and the estimator takes them."""
         words = all(isinstance(each, str) for each in self.classes_)
-        fits = words and "label_vocabulary" in _parameters(self._maker())
+        fits = words and "label_vocabulary" in parameters_of(self._maker())
         return [str(each) for each in self.classes_] if fits else None
 
     def _fed_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -537,7 +128,7 @@ class SKClassifier(Classes, _Wrapper):
         return tags
 
 
-class SKRegressor(Numbers, _Wrapper):
+class SKRegressor(Numbers, Wrapper):
     """An estimator that predicts numbers, in scikit-learn's form.
 
     Labels are learnt as they are: put large ones through a `TransformedTargetRegressor`.
@@ -581,13 +172,13 @@ def _named(name: str, base: type[Any], maker: Callable[..., Estimator]) -> Any:
         self._set(**(_defaults | parameters))
 
     own = [
-        each.replace(kind=each.KEYWORD_ONLY, default=_HIDDEN_UNITS.get(each.name, each.default))
+        each.replace(kind=each.KEYWORD_ONLY, default=HIDDEN_UNITS.get(each.name, each.default))
         for each in inspect.signature(maker).parameters.values()
-        if each.name not in _OFFERED
+        if each.name not in OFFERED
     ]
     settings = [
         each.replace(kind=each.KEYWORD_ONLY)
-        for each in inspect.signature(_Wrapper._set).parameters.values()
+        for each in inspect.signature(Wrapper._set).parameters.values()
         if each.name not in ("self", "arguments")
     ]
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)

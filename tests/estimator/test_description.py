@@ -77,3 +77,13 @@ def test_a_subclass_may_have_a_summary_of_its_own(tmp_path: Path) -> None:
 
     own = Own(lambda features, labels, mode: None, model_dir=str(tmp_path))
     assert own.summary() == "own"
+
+
+def test_datasets_and_graphs_show_themselves() -> None:
+    dataset = tf.data.Dataset.from_tensor_slices({"<b>": np.zeros((4, 2), np.float32)}).batch(3)
+    html = dataset._repr_html_()
+    assert "component [&#x27;&lt;b&gt;&#x27;]" in html
+    assert "<td>float32</td>" in html
+    with tf.Graph().as_default() as graph:
+        tf.add(tf.constant(1), tf.constant(2))
+    assert '<td>Const</td><td style="text-align: right">2</td>' in graph._repr_html_()
