@@ -11,6 +11,9 @@ from types import ModuleType
 
 import pytest
 
+import estimatorkit as tf
+from tests.slides.data import data_dir
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -34,6 +37,108 @@ def test_iris_learns_with_each_seed(
     printed = capsys.readouterr().out
     for species in ("Setosa", "Versicolor", "Virginica"):
         assert re.search(rf'Prediction is "{species}" \(\d+\.\d%\), expected "{species}"', printed)
+
+
+# -- pages on pictures and tables; benchmarks/examples.py runs them whole
+
+
+@pytest.fixture
+def few_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of MNIST's pictures only, so that an epoch is short."""
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("mnist").parent))
+    (train_x, train_y), (test_x, test_y) = tf.datasets.mnist.load_data()
+    few = (train_x[:3000], train_y[:3000]), (test_x[:500], test_y[:500])
+    monkeypatch.setattr(tf.datasets.mnist, "load_data", lambda: few)
+
+
+def test_ridge_regression_finds_what_the_formula_says(capsys: pytest.CaptureFixture[str]) -> None:
+    result = load_example("ridge_regression").main()
+    assert result["difference"] < 1e-3
+    assert result["cost"] == pytest.approx(result["least_cost"], rel=1e-4)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step")]
+    costs = [float(re.split(r"cost +", line)[1].split(",")[0]) for line in lines]
+    assert costs == sorted(costs, reverse=True)
+    assert len(costs) == 11
+
+
+@pytest.mark.usefixtures("few_digits")
+def test_mnist_softmax_is_the_same_by_feeds_and_by_a_dataset() -> None:
+    result = load_example("mnist_softmax").main(steps=300)
+    assert result["accuracy"] >= 0.8
+    assert result["accuracy_by_dataset"] == pytest.approx(result["accuracy"], abs=0.005)
+
+
+@pytest.mark.usefixtures("few_digits")
+def test_mnist_dnn_exports_the_best_of_its_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = load_example("mnist_dnn").main(steps=60, seed=1, model_dir=str(tmp_path))
+    assert result["global_step"] == 60
+    assert result["accuracy"] >= 0.7
+    assert result["exported_accuracy"] >= result["accuracy"] - 0.005
+    assert {path.name for path in (tmp_path / "export").iterdir()} == {"best", "final"}
+    assert re.search(r"a \d taken for a \d \(\d+% sure\)", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("few_digits")
+@pytest.mark.parametrize("network", ["slides", "tutorial"])
+def test_mnist_cnn_learns_and_its_export_answers(
+    network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = {"epochs": 1, "seed": 1} if network == "slides" else {"epochs": 0.05, "test_examples": 10}
+    result = load_example("mnist_cnn").main(network=network, model_dir=str(tmp_path), **few)
+    found, labels = (
+        [int(each) for each in line.split(":")[1].split()]
+        for line in capsys.readouterr().out.splitlines()[-2:]
+    )
+    assert labels == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
+    assert len(found) == 10
+    if network == "slides":
+        assert result["global_step"] == 23
+        assert result["accuracy"] >= 0.75
+        assert sum(a == b for a, b in zip(found, labels, strict=True)) >= 7
+
+
+def test_mnist_keras_hands_its_weights_to_the_estimator(
+    few_digits: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = load_example("mnist_keras").main(
+        epochs=2, steps=1, examples=1200, seed=1, model_dir=str(tmp_path)
+    )
+    assert result["epochs"] == 2
+    assert result["global_step"] == 1
+    assert result["fit_accuracy"] >= 0.6
+    assert result["accuracy"] == pytest.approx(result["fit_accuracy"], abs=0.1)
+    assert len((tmp_path / "epochs.csv").read_text().splitlines()) == 3
+    assert "Total params: 693962" in capsys.readouterr().out
+
+
+def test_census_learns_more_than_always_no(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("census").parent))
+    result = load_example("census_wide_deep").main(
+        epochs=2, lines=4000, seed=1, model_dir=str(tmp_path)
+    )
+    assert result["global_step"] == 63  # 8,000 persons in batches of 128
+    assert result["accuracy_baseline"] == pytest.approx(0.76, abs=0.02)
+    assert result["accuracy"] >= result["accuracy_baseline"] + 0.03
+    weights = re.findall(r"^    ([+-]\d\.\d\d)  (\w+): ", capsys.readouterr().out, re.MULTILINE)
+    assert len(weights) == 12
+    sizes = [abs(float(weight)) for weight, _ in weights]
+    assert sizes == sorted(sizes, reverse=True)
+    assert "marital_status" in {column for _, column in weights}
+
+
+def test_automobile_prices_are_told_better_than_by_their_mean(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("automobile").parent))
+    losses = load_example("automobile").main(steps=300, seed=1)
+    mean = losses.pop("mean price")
+    assert len(losses) == 4
+    assert max(losses.values()) < mean / 3
+    assert "engine-size: int64" not in capsys.readouterr().out  # five reasons are shown
 
 
 def run_script_of_readme(position: int) -> str:
