@@ -68,14 +68,14 @@ class TestTrain:
         assert len(recorder.losses) == 4
         assert estimator.latest_checkpoint() == str(tmp_path / "model.ckpt-4")
 
-    def test_one_compilation_and_one_for_a_short_last_batch(self, tmp_path: Path) -> None:
-        for count, compilations in ((40, 1), (41, 2)):
+    def test_one_compilation_with_or_without_a_short_last_batch(self, tmp_path: Path) -> None:
+        for count in (40, 41):
             recorder = Recorder()
             estimator = counting.estimator(tmp_path, uses_input=True)
             estimator.train(features_of(count), [recorder])
             found = recorder.session.state.compilations
             assert {name: found[name] for name in found if "step" in name and "/" not in name} == {
-                "train_step": compilations
+                "train_step": 1
             }
 
     def test_no_elements(self, tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ class TestEvaluate:
         with pytest.raises(ValueError, match="the evaluation input has no elements"):
             trained.evaluate(lambda: Dataset.from_tensor_slices(np.zeros(0, np.float32)).batch(2))
 
-    def test_one_compilation_and_one_for_a_short_last_batch(self, trained: Estimator) -> None:
-        for count, compilations in ((40, 1), (41, 2)):
+    def test_one_compilation_with_or_without_a_short_last_batch(self, trained: Estimator) -> None:
+        for count in (40, 41):
             recorder = Recorder()
             trained.evaluate(features_of(count), hooks=[recorder])
-            assert recorder.session.state.compilations["evaluation_step"] == compilations
+            assert recorder.session.state.compilations["evaluation_step"] == 1
 
     def test_changes_nothing(self, trained: Estimator, tmp_path: Path) -> None:
         before = sorted(path.name for path in tmp_path.iterdir())
