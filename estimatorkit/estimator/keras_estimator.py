@@ -210,7 +210,7 @@ def _model_fn(
             if total is None:
                 raise ValueError("The model has no loss: give one to compile(loss=...).")
             if not training:
-                metrics = CompiledMetrics(model.metrics, model.weighted_metrics, model.loss, names)
+                metrics = CompiledMetrics(model.metrics, model.weighted_metrics, names)
                 rows = metrics(truths, called.tensors, no_weights)
                 return EstimatorSpec(
                     mode,

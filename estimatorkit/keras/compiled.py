@@ -187,15 +187,11 @@ class CompiledMetrics:
     Args:
         metrics: names, functions or `Metric`s: a list, a list a output, or a dict; not weighted.
         weighted_metrics: those that sample weights count for.
-        loss: that of `compile`, which says what 'accuracy' means.
         names: of the outputs.
     """
 
-    def __init__(
-        self, metrics: Any, weighted_metrics: Any, loss: Any, names: Sequence[str]
-    ) -> None:
+    def __init__(self, metrics: Any, weighted_metrics: Any, names: Sequence[str]) -> None:
         self._names = list(names)
-        self._losses = by_output(loss, names, "loss")
         self._plain = self._by_output(metrics)
         self._weighted = self._by_output(weighted_metrics)
         self._made: dict[tuple[int, bool, int], Any] = {}
@@ -231,7 +227,7 @@ class CompiledMetrics:
                     labels, predictions, weight = matched(truth, output, weights[number])
                     key = (number, weighted, position)
                     if key not in self._made:
-                        self._made[key] = self._metric(given, labels, predictions, number)
+                        self._made[key] = keras_metrics.as_metric(given, labels, predictions)
                     metric = self._made[key]
                     weight = with_mask(predictions, weight if weighted else None, mask)
                     update = metric.update_state(labels, predictions, sample_weight=weight)
@@ -251,31 +247,6 @@ class CompiledMetrics:
             count += 1
             unique = f"{name}_{count}"
         return unique
-
-    def _metric(self, given: Any, labels: Tensor, predictions: Tensor, number: int) -> Any:
-        if isinstance(given, keras_metrics.Metric):
-            return given
-        name = given if isinstance(given, str) else None
-        if name is not None and name.lower() in ("accuracy", "acc", "crossentropy", "ce"):
-            given = _chosen(name.lower() in ("accuracy", "acc"), labels, predictions)
-        found = keras_metrics.get(given)
-        if isinstance(found, keras_metrics.Metric):
-            return found
-        return keras_metrics.MeanMetricWrapper(found, name=name or found.__name__)
-
-
-def _chosen(accuracy: bool, labels: Tensor, predictions: Tensor) -> str:
-    """What 'accuracy' or 'crossentropy' means for labels and predictions of these shapes."""
-    width = predictions.shape[-1] if predictions.shape.rank else None
-    last = labels.shape[-1] if labels.shape.rank else None
-    fewer = (labels.shape.rank or 0) < (predictions.shape.rank or 0)
-    if width == 1:
-        kind = "binary"
-    elif (fewer or last == 1) and (width is None or width > 1):
-        kind = "sparse_categorical"
-    else:
-        kind = "categorical"
-    return f"{kind}_{'accuracy' if accuracy else 'crossentropy'}"
 
 
 __all__ = [

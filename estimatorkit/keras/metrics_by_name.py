@@ -119,9 +119,9 @@ def as_metric(identifier: Any, y_true: Any, y_pred: Any) -> Metric:
     Raises:
         ValueError: it means nothing.
     """
-    known = isinstance(identifier, str) and _SHORT.get(identifier, identifier) in _BY_LABELS
-    if known:
-        kinds = _BY_LABELS[_SHORT.get(identifier, identifier)]
+    short = identifier.lower() if isinstance(identifier, str) else ""
+    kinds = _BY_LABELS.get(_SHORT.get(short, short))
+    if kinds is not None:
         found: Any = kinds[_kind_of_labels(_shape(y_true), _shape(y_pred))]
     else:
         found = get(identifier)

@@ -338,6 +338,22 @@ class Model(Layer):
                 )
                 self(inputs, training=False)
 
+    def _callbacks(
+        self, given: Any, verbose: Any, steps: int | None, epochs: int | None = None
+    ) -> Any:
+        """The callbacks as one, with what `verbose` asks for, and in training a `History`."""
+        from estimatorkit.keras.callbacks import CallbackList
+
+        return CallbackList(
+            given,
+            add_history=epochs is not None,
+            add_progbar=verbose not in (0, False),
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=1 if epochs is None else epochs,
+            steps=steps,
+        )
+
     def fit(
         self,
         x: Any = None,
@@ -391,8 +407,6 @@ class Model(Layer):
             RuntimeError: `compile` was not called.
             ValueError: the data does not fit.
         """
-        from estimatorkit.keras.callbacks import CallbackList
-
         epochs = kwargs.pop("nb_epoch", epochs)
         if kwargs:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(kwargs))!r}")
@@ -410,15 +424,7 @@ class Model(Layer):
             validation = batches_of(
                 x_of, y_of, weights_of, size, validation_steps, False, "evaluate"
             )
-        listed = CallbackList(
-            callbacks,
-            add_history=True,
-            add_progbar=verbose not in (0, False),
-            model=self,
-            verbose=1 if verbose == "auto" else verbose,
-            epochs=epochs,
-            steps=batches.steps,
-        )
+        listed = self._callbacks(callbacks, verbose, batches.steps, epochs)
         self.stop_training = False
 
         def validate(epoch: int) -> Mapping[str, Any]:
@@ -466,18 +472,8 @@ class Model(Layer):
         Returns:
             The loss, where there are no metrics; otherwise a list, or a dict.
         """
-        from estimatorkit.keras.callbacks import CallbackList
-
         batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
-        listed = CallbackList(
-            callbacks,
-            add_history=False,
-            add_progbar=verbose not in (0, False),
-            model=self,
-            verbose=1 if verbose == "auto" else verbose,
-            epochs=1,
-            steps=batches.steps,
-        )
+        listed = self._callbacks(callbacks, verbose, batches.steps)
         logs = training.evaluate(self, batches, listed)
         if return_dict:
             return logs
@@ -501,18 +497,8 @@ class Model(Layer):
         use_multiprocessing: bool = False,
     ) -> Any:
         """The outputs for all examples, as arrays in the structure of the outputs."""
-        from estimatorkit.keras.callbacks import CallbackList
-
         batches = batches_of(x, None, None, batch_size, steps, False, "predict")
-        listed = CallbackList(
-            callbacks,
-            add_history=False,
-            add_progbar=verbose not in (0, False),
-            model=self,
-            verbose=1 if verbose == "auto" else verbose,
-            epochs=1,
-            steps=batches.steps,
-        )
+        listed = self._callbacks(callbacks, verbose, batches.steps)
         return training.predict(self, batches, listed)
 
     def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:

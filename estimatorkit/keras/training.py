@@ -8,7 +8,7 @@ logs and what is weighted how are those of TensorFlow 2.15's Keras.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterator_ops import Iterator, named_iterator
+from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+from estimatorkit.data.iterator_ops import named_iterator
 from estimatorkit.keras import metrics as keras_metrics
 from estimatorkit.keras.compiled import (
     CompiledLoss,
@@ -73,9 +74,7 @@ class Compiled:
         """Those for outputs of these names."""
         if self._losses is None or self._metrics is None:
             self._losses = CompiledLoss(self.loss, self.given_loss_weights, names)
-            self._metrics = CompiledMetrics(
-                self.given_metrics, self.given_weighted_metrics, self.loss, names
-            )
+            self._metrics = CompiledMetrics(self.given_metrics, self.given_weighted_metrics, names)
         return self._losses, self._metrics
 
 
@@ -105,7 +104,7 @@ class Step:
         finalized = self._graph.finalized
         self._graph.unfinalize()
         with self._graph.as_default(), self._graph.name_scope(None), self._graph.name_scope(kind):
-            self.iterator: Iterator = named_iterator(spec)
+            self.iterator: GraphIterator = named_iterator(spec)
             x, y, weight = (*self.iterator.get_next(), None, None)[:3]
             with call_scope(kind == "train") as scope:
                 outputs = model(x, training=kind == "train")
@@ -403,31 +402,47 @@ def fit(
     callbacks.on_train_end()
 
 
+def _one_pass(
+    step: Step, batches: Batches, singly: bool, begin: Callable[[int], Any]
+) -> Iterator[tuple[int, Steps]]:
+    """Runs a step over the batches once; gives the number of the last batch and what it did.
+
+    Args:
+        step: what is done with a batch.
+        batches: from their beginning.
+        singly: whether each batch is a call of its own.
+        begin: called with the number of the next batch.
+    """
+    step.start(batches.dataset)
+    loop = step.ready()
+    done = 0
+    try:
+        while batches.steps is None or done < batches.steps:
+            wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
+            begin(done)
+            try:
+                result = loop.run(1 if singly else wanted)
+            except OutOfRangeError:
+                break
+            done += result.count
+            yield done - 1, result
+            if result.ended:
+                break
+    finally:
+        step.close()
+
+
 def evaluate(model: Model, batches: Batches, callbacks: Any) -> dict[str, float]:
     """The logs of one pass: see `Model.evaluate`."""
     step = model.step("test", batches.dataset.element_spec)
     callbacks.on_test_begin()
     step.reset()
-    step.start(batches.dataset)
-    loop = step.ready()
-    done = 0
-    logs: dict[str, float] = {}
-    try:
-        while batches.steps is None or done < batches.steps:
-            wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
-            callbacks.on_test_batch_begin(done)
-            try:
-                result = loop.run(1 if callbacks.wants_test_batches else wanted)
-            except OutOfRangeError:
-                break
-            done += result.count
-            logs = step.logs(result.after)
-            callbacks.on_test_batch_end(done - 1, logs)
-            if result.ended:
-                break
-    finally:
-        step.close()
-    if not done:
+    logs: dict[str, float] | None = None
+    singly, begin = callbacks.wants_test_batches, callbacks.on_test_batch_begin
+    for number, result in _one_pass(step, batches, singly, begin):
+        logs = step.logs(result.after)
+        callbacks.on_test_batch_end(number, logs)
+    if logs is None:
         raise ValueError("evaluate(): expected at least one batch, received none.")
     callbacks.on_test_end(logs)
     return logs
@@ -437,25 +452,11 @@ def predict(model: Model, batches: Batches, callbacks: Any) -> Any:
     """The outputs of one pass: see `Model.predict`."""
     step = model.step("predict", batches.dataset.element_spec)
     callbacks.on_predict_begin()
-    step.start(batches.dataset)
-    loop = step.ready()
     parts: list[list[Any]] = []
-    done = 0
-    try:
-        while batches.steps is None or done < batches.steps:
-            wanted = _MOST_STEPS if batches.steps is None else batches.steps - done
-            callbacks.on_predict_batch_begin(done)
-            try:
-                result = loop.run(1 if callbacks.wants_predict_batches else wanted)
-            except OutOfRangeError:
-                break
-            done += result.count
-            parts.append([_joined(value) for value in result.every])
-            callbacks.on_predict_batch_end(done - 1, {"outputs": parts[-1]})
-            if result.ended:
-                break
-    finally:
-        step.close()
+    singly, begin = callbacks.wants_predict_batches, callbacks.on_predict_batch_begin
+    for number, result in _one_pass(step, batches, singly, begin):
+        parts.append([_joined(value) for value in result.every])
+        callbacks.on_predict_batch_end(number, {"outputs": parts[-1]})
     if not parts:
         raise ValueError("predict(): expected at least one batch, received none.")
     callbacks.on_predict_end()
