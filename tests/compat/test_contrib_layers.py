@@ -143,7 +143,7 @@ def test_dropout_keeps_a_part() -> None:
         *("SGD", "Adam", "Momentum", tf.train.AdagradOptimizer, tf.train.AdamOptimizer(0.1)),
         lambda rate: tf.train.GradientDescentOptimizer(rate),
     ],
-    ids=str,
+    ids=["SGD", "Adam", "Momentum", "class", "instance", "function"],
 )
 def test_optimize_loss_makes_a_step(optimizer: Any) -> None:
     weight = tf.get_variable("w", initializer=3.0)
