@@ -89,6 +89,8 @@ class OpDef:
         on_block: how a host op runs on many rows at once where it is not elementwise:
             `on_block(inputs, attrs)`, the first input a column, the others as they are, giving a
             column for each output; or None where it cannot.
+        outside_loops: whether XLA computes it fast on a CPU only outside loops, so that many steps
+            are not to be one loop there (see `compiled_loop`).
     """
 
     type: str
@@ -110,6 +112,7 @@ class OpDef:
     elementwise: bool = False
     rowwise: bool | Callable[[Mapping[str, Any]], bool] = False
     on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any] | None] | None = None
+    outside_loops: bool = False
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""

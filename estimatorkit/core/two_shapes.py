@@ -36,6 +36,12 @@ class TwoShapes:
     shapes: tuple[tuple[tuple[int, ...], ...], ...]
     runs: NDArray[np.int32]
 
+    def of(self, row: int) -> tuple[tuple[int, ...], ...]:
+        """The shapes of a row of every column."""
+        begins, ends = self.runs[..., 0], self.runs[..., 1]
+        ((_, kind),) = np.argwhere((begins <= row) & (row < ends))
+        return self.shapes[kind]
+
 
 def in_two_shapes(columns: Sequence[Column]) -> tuple[list[NDArray[Any]], TwoShapes] | None:
     """Columns whose rows have two shapes that differ in their first dimension, as plain arrays.

@@ -61,8 +61,8 @@ class Snapshot:
 class Training:
     """A model with dropout and momentum on shuffled data that never ends, and its loop."""
 
-    def __init__(self) -> None:
-        self.model, self.session = toy.session_of(toy.dataset(42))
+    def __init__(self, convolution: bool = False) -> None:
+        self.model, self.session = toy.session_of(toy.dataset(42), convolution=convolution)
         graph = self.session.graph
         with graph.as_default():
             counter = tf.train.get_global_step()._as_graph_element()
@@ -79,9 +79,10 @@ class Training:
         return np.concatenate(losses), toy.weights(self.session)
 
 
-@pytest.fixture(scope="module")
-def training() -> Iterator[Training]:
-    made = Training()
+@pytest.fixture(scope="module", params=[False, True], ids=["in one loop", "one by one"])
+def training(request: pytest.FixtureRequest) -> Iterator[Training]:
+    """On a CPU, steps with convolutions are calls of their own."""
+    made = Training(convolution=request.param)
     yield made
     made.session.close()
 
@@ -310,7 +311,7 @@ def test_an_error_of_host_work_names_the_op(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_steps_without_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.core.loop._STEPS_WITHOUT_INPUT", 8)
+    monkeypatch.setattr("estimatorkit.core.compiled_loop.STEPS_WITHOUT_INPUT", 8)
     graph = Graph()
     graph.seed = 3
     with graph.as_default():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,9 +23,9 @@ STEPS = 36  # six epochs of 42 rows in batches of 8
 class Training:
     """The toy on epochs whose last batch has two rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, convolution: bool = False) -> None:
         data = Dataset.from_tensor_slices(toy.rows(42)).shuffle(42).batch(8).repeat()
-        self.model, self.session = toy.session_of(data)
+        self.model, self.session = toy.session_of(data, convolution=convolution)
         state = self.session.state
 
         def source(op: Any) -> Any:
@@ -45,16 +46,17 @@ class Training:
         self.session.close()
 
 
-@pytest.fixture
-def training() -> Iterator[Training]:
-    made = Training()
+@pytest.fixture(params=[False, True], ids=["in one loop", "one by one"])
+def training(request: pytest.FixtureRequest) -> Iterator[Training]:
+    made = Training(convolution=request.param)
     yield made
     made.close()
 
 
-def singly() -> tuple[Any, Any, Any]:
+@functools.cache
+def singly(convolution: bool) -> tuple[Any, Any, Any]:
     """Losses, weights and the next element after as many runs of the session."""
-    made = Training()
+    made = Training(convolution)
     run = made.session.run
     losses = [run([made.model.loss, made.model.train_op])[0] for _ in range(STEPS)]
     weights = toy.weights(made.session)
@@ -63,9 +65,9 @@ def singly() -> tuple[Any, Any, Any]:
     return np.stack(losses), weights, following
 
 
-@pytest.fixture(scope="module")
-def reference() -> Any:
-    return singly()
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Any:
+    return singly(request.node.callspec.params["training"])
 
 
 @pytest.mark.parametrize("parts", [[STEPS], [5, 1, 6, 12, 12], [1] * 8 + [28], [7, 29]])

@@ -60,7 +60,13 @@ class Model:
 
 
 def build(
-    features: Any, labels: Any, *, dropout: float = 0.25, rate: float = 0.1, units: int = 8
+    features: Any,
+    labels: Any,
+    *,
+    dropout: float = 0.25,
+    rate: float = 0.1,
+    units: int = 8,
+    convolution: bool = False,
 ) -> Model:
     """Adds the model to the default graph.
 
@@ -70,8 +76,13 @@ def build(
         dropout: the share of hidden values that are dropped.
         rate: the learning rate.
         units: of the hidden layer; 0 for none.
+        convolution: whether the features go through one first, as a row of points.
     """
     counter = get_or_create_global_step()
+    if convolution:
+        filters = tf.get_variable("filters", [2, 1, 3], initializer=tf.constant_initializer(0.3))
+        points = tf.nn.conv1d(tf.expand_dims(features, 2), filters, 1, "SAME")
+        features = tf.reshape(points, [-1, 3 * FEATURES])
     hidden = tf.nn.relu(dense(features, units, "hidden")) if units else features
     if dropout:
         hidden = tf.nn.dropout(hidden, rate=dropout)

@@ -306,6 +306,7 @@ register(
     _convolve,
     infer=_infer,
     accepts="f",
+    outside_loops=True,
     cases=lambda: [
         Case(inputs, attrs, _reference(*inputs, **attrs))
         for inputs, attrs in (
@@ -411,6 +412,7 @@ register(
     infer=_of_given_shape(2),
     accepts="f",
     static=(2,),
+    outside_loops=True,
     cases=_transposed_cases,
 )
 
@@ -452,6 +454,7 @@ register(
     infer=_of_given_shape(1),
     accepts="f",
     static=(1,),
+    outside_loops=True,
     cases=_filter_gradient_cases,
 )
 
