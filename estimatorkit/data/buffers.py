@@ -88,6 +88,14 @@ def batch(column: Column, size: int, what: str) -> Column:
     return as_plain(RaggedColumn(column.values, whole, column.starts[::size]))
 
 
+def cut(column: NDArray[Any], sizes: NDArray[np.int64]) -> Column:
+    """The rows in batches of these sizes, which take all of them; without a copy."""
+    if (sizes == sizes[0]).all():
+        return column.reshape(len(sizes), sizes[0], *column.shape[1:])
+    rest = np.broadcast_to(np.array(column.shape[1:], np.int64), (len(sizes), column.ndim - 1))
+    return RaggedColumn(column.reshape(-1), np.concatenate([sizes[:, None], rest], axis=1))
+
+
 def _batch_sparse(column: SparseColumn, size: int) -> SparseColumn:
     numbers = np.repeat(np.arange(len(column)) % size, np.diff(column.starts))
     cut = slice(column.starts[0], column.starts[-1])

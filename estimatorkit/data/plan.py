@@ -18,6 +18,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from estimatorkit.core import dtypes, nest
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.data import iterators
@@ -73,6 +75,11 @@ class Plan(ABC):
 
     def as_gather(self) -> tuple[Columns, Plan] | None:
         """Columns and a plan of row indices that together give the same rows; or None."""
+        return None
+
+    def as_batches(self) -> tuple[Columns, Plan, int, bool] | None:
+        """Columns, a plan of row indices, the size of batches of these rows and whether a smaller
+        last one is dropped, that together give the same elements; or None."""
         return None
 
     def tensors(self) -> list[Tensor]:
@@ -263,6 +270,15 @@ class Repeat(Reordering):
             return INFINITE
         return UNKNOWN if source == UNKNOWN else source * self.count
 
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        form = self.source.as_batches()
+        if form is None:
+            return super().iterator(seeds)
+        columns, indices, size, drop_remainder = form
+        numbers = replace(self, source=indices).iterator(seeds)
+        length = indices.cardinality
+        return iterators.BatchedEpochsIterator(columns, numbers, length, size, drop_remainder)
+
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         return iterators.RepeatIterator(source, self.count)
 
@@ -373,6 +389,15 @@ class Batch(Unary):
             return source
         full, rest = divmod(source, int(self.batch_size))
         return full if self.drop_remainder or not rest else full + 1
+
+    def as_batches(self) -> tuple[Columns, Plan, int, bool] | None:
+        form = self.source.as_gather()
+        if form is None or type(self) is not Batch or self.cardinality <= 0:
+            return None
+        columns, indices = form
+        if not all(isinstance(column, np.ndarray) for column in columns):
+            return None
+        return columns, indices, int(self.batch_size), bool(self.drop_remainder)
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         names = _components(self.source.element_spec)

@@ -293,7 +293,7 @@ class _Fit:
         loop = self._step.ready()
         self._step.reset(self._batches.steps or 0)
         if self._repeats:
-            self._step.start(self._batches.dataset.repeat())
+            self._step.start(self._batches.dataset.repeat(self._epochs - self._epoch))
         elif self._batches.once:
             self._step.start(self._batches.dataset)
         self._begin()
