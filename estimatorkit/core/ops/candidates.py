@@ -45,12 +45,18 @@ class Candidates(NamedTuple):
 
 def _draw(key: Any, probabilities: NDArray[Any], count: int, unique: bool) -> Any:
     """Class ids."""
-    logs = jnp.log(probabilities)
-    if not unique:
-        return jax.random.categorical(key, logs, shape=(count,))
-    # Drawing without replacement by adding Gumbel noise: the order in which classes first come.
-    noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
-    return jax.lax.top_k(noisy, count)[1]
+    if unique:
+        # Drawing without replacement by adding Gumbel noise: the order in which classes first come.
+        logs = jnp.log(probabilities)
+        noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
+        return jax.lax.top_k(noisy, count)[1]
+    # The inverse of the cumulated probabilities, in whole numbers: a float32 draw knows no
+    # probability below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
+    ends = np.cumsum(probabilities, dtype=np.float64)
+    ends = np.rint(ends / ends[-1] * 2.0**32)
+    ends = ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
+    drawn = jax.random.bits(key, (count,), np.uint32)
+    return jnp.searchsorted(ends, drawn, side="right", method="scan_unrolled")
 
 
 def _tries(misses: NDArray[Any], count: int) -> float:
