@@ -35,6 +35,7 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import numeric_column
 
@@ -152,17 +153,17 @@ class Wrapper(Parameters):
             )
         return self._known[self.estimator]
 
-    def _moreparameters_of(self) -> set[str]:
-        return set(inspect.signature(self._maker()).parameters) - set(OFFERED)
+    def _more_parameters(self) -> set[str]:
+        return set(parameters_of(self._maker())) - set(OFFERED)
 
     def _arguments(self) -> dict[str, Any]:
-        own = {*inspect.signature(Wrapper._set).parameters, "estimator"}
+        own = {*parameters_of(Wrapper._set), "estimator"}
         return {name: value for name, value in self.get_params().items() if name not in own}
 
     def _made(self, model_dir: str) -> Estimator:
         """Makes the estimator for what `fit` saw."""
         maker = self._maker()
-        taken = inspect.signature(maker).parameters
+        taken = parameters_of(maker)
         config = RunConfig(
             model_dir=model_dir,
             tf_random_seed=self._seed,
@@ -379,14 +380,15 @@ class Wrapper(Parameters):
 
     def _train_and_watch(self, data: Dataset, held_out: Dataset, steps: int, epochs: int) -> None:
         """Trains epoch by epoch; the model of the epoch with the smallest loss stays."""
-        estimator, best = self._model.estimator, math.inf
+        estimator, best = self._model.estimator, math.nan
+        monitor = MetricMonitor("loss", "min")  # to which NaN is worse than any number
         rounds = 1 if self.steps else epochs
         for number in range(1, rounds + 1):
             estimator.train(lambda: data, max_steps=math.ceil(steps * number / rounds))
             metrics = estimator.evaluate(lambda: held_out)
             self.history_.append({key: float(value) for key, value in metrics.items()})
             loss = self.history_[-1].get("average_loss", self.history_[-1]["loss"])
-            if loss < best:
+            if number == 1 or monitor.is_better(loss, best):
                 best, self.best_epoch_ = loss, number
                 self._model.trained(estimator.latest_checkpoint())
             elif self.patience is not None and number - self.best_epoch_ >= self.patience:

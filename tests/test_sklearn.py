@@ -220,6 +220,26 @@ def test_training_ends_when_the_loss_on_rows_set_aside_does_not_shrink() -> None
         SKDNNClassifier(patience=2).fit(X, y)
 
 
+def test_a_loss_on_rows_set_aside_may_be_infinite() -> None:
+    X, y = np.arange(8.0)[:, None], np.zeros(8)
+    settings = {"epochs": 3, "validation_fraction": 0.5, "patience": 2, "random_state": 0}
+    model = SKLinearRegressor(**settings)
+    _, (_, held_out, _) = model._validation(X, np.arange(8), np.ones(8))
+    y[held_out] = 1e25  # whose square is no float32
+    model.fit(X, y)
+    assert model.history_[0]["average_loss"] == np.inf
+    assert (model.best_epoch_, len(model.history_)) == (1, 3)
+
+
+def test_arguments_of_the_estimator_are_parameters_before_they_are_given() -> None:
+    model = SKClassifier("DNNClassifier").set_params(hidden_units=(3,), dropout=0.5, epochs=2)
+    assert model.get_params()["hidden_units"] == (3,)
+    with pytest.raises(ValueError, match="did you mean 'dropout'"):
+        model.set_params(drop_out=0.5)
+    with pytest.raises(ValueError, match="Invalid parameter 'n_classes'"):
+        model.set_params(n_classes=3)  # that is learnt of the labels
+
+
 def test_several_labels_a_row_and_a_model_of_ones_own(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(128, 2))
