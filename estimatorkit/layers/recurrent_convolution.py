@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.ops import nn
-from estimatorkit.core.ops.convolution import output_length
 from estimatorkit.core.ops.convolution_functions import convolution
+from estimatorkit.core.ops.sliding_windows import output_length
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.configured import (

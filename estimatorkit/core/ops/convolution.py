@@ -18,6 +18,13 @@ from jax import lax
 
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.ops import convolution_cpu, convolution_rows
+from estimatorkit.core.ops.sliding_windows import (
+    check_known_window,
+    check_window,
+    output_length,
+    window_pads,
+    window_reach,
+)
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -77,7 +84,7 @@ def _rows_for_cpu(
     if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
         return None  # shapes with symbols: only the output's shape is asked for
     (stride,), (dilation,) = strides, dilations
-    pads = convolution_rows.pads_of(x, filters, padding, dilation)
+    (pads,) = window_pads(x.shape[1:2], filters.shape[:1], strides, padding, dilations)
     length = output_length(x.shape[1], filters.shape[0], stride, pads, dilation)
     if min(pads) < 0 or not convolution_rows.pays(x, filters, stride, length or 0):
         return None
@@ -136,70 +143,6 @@ def _plain(
     )
 
 
-def output_length(
-    length: int | None, window: int | None, stride: int, padding: Any, dilation: int = 1
-) -> int | None:
-    """The length of a convolution's or a pooling's output along one dimension.
-
-    Args:
-        length, window: of the input and the window; None where they are not known.
-        stride, dilation: the window's.
-        padding: 'SAME', 'VALID', or a pair of numbers.
-    """
-    if length is None or (window is None and padding != "SAME"):
-        return None
-    if padding == "SAME":
-        return -(-length // stride)
-    reach = (int(window or 1) - 1) * dilation + 1
-    extra = 0 if padding == "VALID" else sum(padding)
-    return max(0, (length + extra - reach) // stride + 1)
-
-
-def too_large(length: int, window: int, stride: int, padding: Any, dilation: int) -> str | None:
-    """The message, in the words of TensorFlow's kernels, where a window is much too large.
-
-    Where less than two strides are missing the output is empty (but see `check_known_window`).
-    """
-    reach = (window - 1) * dilation + 1
-    extra = 0 if isinstance(padding, str) else sum(padding)
-    over = length + extra - reach + stride
-    if padding == "SAME" or over > -stride:
-        return None
-    return explain(
-        f"Computed output size would be negative: {-(-over // stride)} [input_size: "
-        f"{length + extra}, effective_filter_size: {reach}, stride: {stride}]",
-        hint="use padding='SAME', a smaller window or larger inputs",
-    )
-
-
-def check_window(
-    lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
-) -> None:
-    """Refuses a window that is much larger than an input whose shape only the run tells."""
-    for at, length in enumerate(lengths):
-        own = padding if isinstance(padding, str) else padding[at]
-        problem = too_large(length, window[at], strides[at], own, dilations[at])
-        if problem:
-            raise InvalidArgumentError(None, None, problem)
-
-
-def check_known_window(tensor: Tensor, length: int | None, reach: int | None, padding: Any) -> None:
-    """Refuses a window that reaches over more than its input's length along one dimension."""
-    if padding == "SAME" or length is None or reach is None:
-        return
-    given = length if padding == "VALID" else length + sum(padding)
-    if reach > given:
-        raise ValueError(
-            explain(
-                f"Negative dimension size caused by subtracting {reach} from {given}: the window "
-                "is larger than its input",
-                received=tensor,
-                made_at=tensor.op.source,
-                hint="use padding='SAME' or a smaller window",
-            )
-        )
-
-
 def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, filters = inputs
     strides, padding, first = attrs["strides"], attrs["padding"], attrs["channels_first"]
@@ -233,7 +176,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     for at, length in enumerate(space):
         own = padding if isinstance(padding, str) else padding[at]
         size, dilation = window[at], attrs["dilations"][at]
-        reach = None if size is None else (size - 1) * dilation + 1
+        reach = None if size is None else window_reach(size, dilation)
         check_known_window(x, length, reach, own)
         out.append(output_length(length, size, attrs["strides"][at], own, dilation))
     batch = x.shape.dims[0]
@@ -457,66 +400,3 @@ register(
     outside_loops=True,
     cases=_filter_gradient_cases,
 )
-
-
-# -- arguments, as TensorFlow takes them
-
-
-def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
-    """The part of strides or dilations that is about space."""
-    if values is None:
-        return (1,) * rank
-    if isinstance(values, (int, np.integer)):
-        return (int(values),) * rank
-    given = [int(each) for each in values]
-    if len(given) == rank:
-        return tuple(given)
-    if len(given) != rank + 2:
-        raise ValueError(
-            explain(
-                f"a convolution's {what} do not fit",
-                expected=f"1, {rank} or {rank + 2} numbers",
-                received=given,
-            )
-        )
-    channels = given[1] if first else given[-1]
-    if given[0] != 1 or channels != 1:
-        raise ValueError(
-            explain(
-                f"Current implementation does not yet support {what} in the batch and depth "
-                "dimensions",
-                expected="1 there",
-                received=given,
-            )
-        )
-    return tuple(given[2:] if first else given[1:-1])
-
-
-def as_padding(padding: Any, rank: int, first: bool) -> Any:
-    if isinstance(padding, str):
-        if padding.upper() not in ("SAME", "VALID"):
-            raise ValueError(
-                explain(
-                    "a convolution's padding is none of its values",
-                    expected="'SAME', 'VALID' or a pair of numbers for each dimension",
-                    received=repr(padding),
-                )
-            )
-        return padding.upper()
-    pairs = tuple((int(before), int(after)) for before, after in padding)
-    if len(pairs) == rank + 2:
-        pairs = pairs[2:] if first else pairs[1:-1]
-    return pairs
-
-
-def is_channels_first(data_format: str | None) -> bool:
-    given = data_format or "NHWC"
-    if not (given.startswith("NC") or (given.startswith("N") and given.endswith("C"))):
-        raise ValueError(
-            explain(
-                "data_format is none of its values",
-                expected="'NHWC' or 'NCHW' (or of other dimensions)",
-                received=repr(data_format),
-            )
-        )
-    return given.startswith("NC") and not given.endswith("C")

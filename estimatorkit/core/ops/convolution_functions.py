@@ -11,7 +11,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array
-from estimatorkit.core.ops.convolution import as_padding, as_spatial, is_channels_first
+from estimatorkit.core.ops.sliding_windows import as_window_attrs, is_channels_first
 from estimatorkit.core.tensor import Tensor
 
 
@@ -31,9 +31,7 @@ def _conv(
     x = convert_to_tensor(x, name="input")
     filters = convert_to_tensor(filters, x.dtype, name="filter")
     attrs = {
-        "strides": as_spatial(strides, rank, first, "strides"),
-        "padding": as_padding(padding, rank, first),
-        "dilations": as_spatial(dilations, rank, first, "dilations"),
+        **as_window_attrs(strides, padding, dilations, rank, first),
         "channels_first": first,
         "groups": _groups(x, filters, rank, first) if groups is None else groups,
     }
@@ -139,12 +137,9 @@ def conv1d(
         name: the name scope.
         dilations: a number.
     """
-    first = is_channels_first(data_format)
     x = input if value is None else value
     with get_default_graph().name_scope(name or "conv1d") as scope:
-        return _conv(
-            x, filters, 1, stride, padding, "NCW" if first else "NWC", dilations, scope, "conv1d"
-        )
+        return _conv(x, filters, 1, stride, padding, data_format, dilations, scope, "conv1d")
 
 
 def convolution(
@@ -193,7 +188,6 @@ def depthwise_conv2d(
     Returns:
         `(batch, height, width, channels x multiplier)`.
     """
-    first = is_channels_first(data_format)
     with get_default_graph().name_scope(name or "depthwise") as scope:
         x = convert_to_tensor(input, name="tensor_in")
         filters = convert_to_tensor(filter, x.dtype, name="filter_in")
@@ -218,7 +212,7 @@ def depthwise_conv2d(
             2,
             strides,
             padding,
-            "NCHW" if first else "NHWC",
+            data_format,
             rate if dilations is None else dilations,
             scope,
             "depthwise",

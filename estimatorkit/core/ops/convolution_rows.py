@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from jax import lax
 
 WIDEST = 16
 """The product has a column for each output and place: a wide filter would take much memory."""
@@ -35,21 +34,6 @@ def pays(x: Any, filters: Any, stride: int, length: int) -> bool:
     if not 1 < width <= WIDEST or outputs > 4 * channels:
         return False
     return bool(2 * x.shape[0] * length * width * channels * outputs >= LEAST_OPERATIONS)
-
-
-def pads_of(x: Any, filters: Any, padding: Any, dilation: int) -> tuple[int, int]:
-    """The padding before and after, in numbers.
-
-    Args:
-        x, filters: as for `pays`.
-        padding: 'SAME', 'VALID', or one pair of numbers.
-        dilation: how far the places of the filter are apart.
-    """
-    if isinstance(padding, str):
-        reach = (filters.shape[0] - 1) * dilation + 1
-        padding = lax.padtype_to_pads(x.shape[1:2], [reach], [1], padding)
-    ((before, after),) = padding
-    return int(before), int(after)
 
 
 def convolve(x: Any, filters: Any, pads: tuple[int, int], dilation: int) -> Any:

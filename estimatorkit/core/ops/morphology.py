@@ -15,17 +15,17 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.convolution import (
+from estimatorkit.core.ops.elementwise import negative
+from estimatorkit.core.ops.rearrange import reverse
+from estimatorkit.core.ops.sliding_windows import (
     as_padding,
     as_spatial,
     check_window,
     is_channels_first,
     output_length,
     too_large,
+    window_pads,
 )
-from estimatorkit.core.ops.elementwise import negative
-from estimatorkit.core.ops.pooling import window_pads
-from estimatorkit.core.ops.rearrange import reverse
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -34,15 +34,11 @@ _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4,
 _ELEMENT = np.cos(np.arange(3 * 2 * 2, dtype=np.float32)).reshape(3, 2, 2)
 
 
-def _reach(sizes: Sequence[int], rates: Sequence[int]) -> list[int]:
-    return [(size - 1) * rate + 1 for size, rate in zip(sizes, rates, strict=True)]
-
-
 def _dilate(x: Any, filters: Any, strides: Any, rates: Any, padding: str) -> Any:
     x, filters = jnp.asarray(x), jnp.asarray(filters)
     lengths, sizes = x.shape[1:3], filters.shape[:2]
     check_window(lengths, sizes, strides, padding, rates)
-    pads = window_pads(lengths, _reach(sizes, rates), strides, padding)
+    pads = window_pads(lengths, sizes, strides, padding, rates)
     down, across = (
         output_length(length, size, stride, padding, rate) or 0
         for length, size, stride, rate in zip(lengths, sizes, strides, rates, strict=True)
@@ -105,7 +101,7 @@ def _attrs(**changed: Any) -> dict[str, Any]:
 def _reference(x: Any, filters: Any, strides: Any, rates: Any, padding: str) -> Any:
     """The same, one output after the other."""
     (_, *lengths, _), sizes = x.shape, filters.shape[:2]
-    pads = window_pads(lengths, _reach(sizes, rates), strides, padding)
+    pads = window_pads(lengths, sizes, strides, padding, rates)
     counts = [
         output_length(length, size, stride, padding, rate) or 0
         for length, size, stride, rate in zip(lengths, sizes, strides, rates, strict=True)

@@ -21,12 +21,14 @@ from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array
-from estimatorkit.core.ops.convolution import (
+from estimatorkit.core.ops.sliding_windows import (
     as_padding,
+    as_spatial,
     check_known_window,
     check_window,
     is_channels_first,
     output_length,
+    window_pads,
 )
 from estimatorkit.core.ops.space_blocks import batch_to_space_nd, space_to_batch_nd
 from estimatorkit.core.registry import Case, Spec, register
@@ -34,21 +36,6 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
 _IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4, 2)
-
-
-def window_pads(
-    lengths: Sequence[int], window: Any, strides: Any, padding: Any
-) -> list[tuple[int, int]]:
-    """The numbers of places before and after each dimension of space that padding stands for."""
-    if padding == "VALID":
-        return [(0, 0)] * len(lengths)
-    if padding != "SAME":
-        return [tuple(pair) for pair in padding]
-    pads = []
-    for length, size, stride in zip(lengths, window, strides, strict=True):
-        total = max(0, (-(-length // stride) - 1) * stride + size - length)
-        pads.append((total // 2, total - total // 2))
-    return pads
 
 
 def _channels_last(x: Any, first: bool) -> Any:
@@ -267,25 +254,6 @@ register(
 )
 
 
-def _spatial(values: Any, rank: int, first: bool) -> tuple[int, ...]:
-    if isinstance(values, (int, np.integer)):
-        return (int(values),) * rank
-    given = tuple(int(each) for each in values)
-    if len(given) == 1:
-        return given * rank
-    if len(given) == rank:
-        return given
-    if len(given) != rank + 2 or given[0] != 1 or given[1 if first else -1] != 1:
-        raise ValueError(
-            explain(
-                "a pooling's window or strides do not fit",
-                expected=f"1, {rank} or {rank + 2} numbers, 1 for batch and channels",
-                received=list(given),
-            )
-        )
-    return given[2:] if first else given[1:-1]
-
-
 def _pool(
     op_type: str,
     value: Any,
@@ -298,8 +266,8 @@ def _pool(
 ) -> Tensor:
     first = is_channels_first(data_format)
     attrs = {
-        "window": _spatial(ksize, rank, first),
-        "strides": _spatial(strides, rank, first),
+        "window": as_spatial(ksize, rank, first, "ksize"),
+        "strides": as_spatial(strides, rank, first, "strides"),
         "padding": as_padding(padding, rank, first),
         "channels_first": first,
     }
@@ -405,7 +373,7 @@ def pool(
         )
     op_type = "MaxPool" if pooling_type == "MAX" else "AvgPool"
     rank = len(window_shape)
-    steps = _spatial(1 if strides is None else strides, rank, False)
+    steps = as_spatial(strides, rank, False, "strides")
     given = dilations if dilation_rate is None else dilation_rate
     rates = _rates(1 if given is None else given, rank, padding, steps)
     if max(rates) == 1:
@@ -485,8 +453,8 @@ def max_pool_with_argmax(
         else as_dtype(output_dtype if Targmax is None else Targmax)
     )
     attrs = {
-        "window": _spatial(ksize, 2, False),
-        "strides": _spatial(strides, 2, False),
+        "window": as_spatial(ksize, 2, False, "ksize"),
+        "strides": as_spatial(strides, 2, False, "strides"),
         "padding": as_padding(padding, 2, False),
         "dtype": wanted,
         "batch": include_batch_in_index,

@@ -10,7 +10,7 @@ from typing import Any
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.convolution import as_padding, as_spatial, is_channels_first
+from estimatorkit.core.ops.sliding_windows import as_window_attrs, is_channels_first
 from estimatorkit.core.tensor import Tensor
 
 
@@ -40,21 +40,10 @@ def _conv_transpose(
                     made_at=x.op.source,
                 )
             )
-        attrs = _window_attrs(strides, padding, dilations, rank, first)
+        attrs = {**as_window_attrs(strides, padding, dilations, rank, first), "first": first}
         shape = as_index_tensor(output_shape, "output_shape")
         inputs = {"out_backprop": x, "filter": kernel, "input_sizes": shape}
         return make("ConvolutionBackpropInput", inputs, attrs, scope)
-
-
-def _window_attrs(
-    strides: Any, padding: Any, dilations: Any, rank: int, first: bool
-) -> dict[str, Any]:
-    return {
-        "strides": as_spatial(strides, rank, first, "strides"),
-        "padding": as_padding(padding, rank, first),
-        "dilations": as_spatial(dilations, rank, first, "dilations"),
-        "first": first,
-    }
 
 
 def conv2d_transpose(
@@ -207,7 +196,7 @@ def conv2d_backprop_filter(
     """
     first = is_channels_first(data_format)
     x = convert_to_tensor(input, name="input")
-    attrs = _window_attrs(strides, padding, dilations, 2, first)
+    attrs = {**as_window_attrs(strides, padding, dilations, 2, first), "first": first}
     inputs = {
         "input": x,
         "filter_sizes": as_index_tensor(filter_sizes, "filter_sizes"),

@@ -1,0 +1,207 @@
+"""Windows that slide over space, as those of convolutions and poolings do.
+
+Their arguments as TensorFlow takes them (`as_window_attrs` and its parts), the length and padding
+that come of them, and the refusal of those that are too large. Padding here is 'SAME' (the odd
+place after), 'VALID' (none), or a pair of numbers for each dimension of space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.tensor import Tensor
+
+# -- lengths
+
+
+def window_reach(size: int, dilation: int) -> int:
+    """From the first place of a window to the last."""
+    return (size - 1) * dilation + 1
+
+
+def window_pads(
+    lengths: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Any,
+    dilations: Sequence[int] | None = None,
+) -> list[tuple[int, int]]:
+    """The numbers of places before and after each dimension of space that padding stands for."""
+    if padding == "VALID":
+        return [(0, 0)] * len(lengths)
+    if padding != "SAME":
+        return [(before, after) for before, after in padding]
+    pads = []
+    for at, (length, size, stride) in enumerate(zip(lengths, window, strides, strict=True)):
+        reach = window_reach(size, dilations[at] if dilations else 1)
+        total = max(0, (-(-length // stride) - 1) * stride + reach - length)
+        pads.append((total // 2, total - total // 2))
+    return pads
+
+
+def output_length(
+    length: int | None, window: int | None, stride: int, padding: Any, dilation: int = 1
+) -> int | None:
+    """The length of a convolution's or a pooling's output along one dimension.
+
+    Args:
+        length, window: of the input and the window; None where they are not known.
+        stride, dilation: the window's.
+        padding: 'SAME', 'VALID', or a pair of numbers.
+    """
+    if length is None:
+        return None
+    if padding == "SAME":
+        return -(-length // stride)
+    if window is None:
+        return None
+    extra = 0 if padding == "VALID" else sum(padding)
+    return max(0, (length + extra - window_reach(window, dilation)) // stride + 1)
+
+
+def too_large(length: int, window: int, stride: int, padding: Any, dilation: int) -> str | None:
+    """The message, in the words of TensorFlow's kernels, where a window is much too large.
+
+    Where less than two strides are missing the output is empty (but see `check_known_window`).
+    """
+    reach = window_reach(window, dilation)
+    extra = 0 if isinstance(padding, str) else sum(padding)
+    over = length + extra - reach + stride
+    if padding == "SAME" or over > -stride:
+        return None
+    return explain(
+        f"Computed output size would be negative: {-(-over // stride)} [input_size: "
+        f"{length + extra}, effective_filter_size: {reach}, stride: {stride}]",
+        hint="use padding='SAME', a smaller window or larger inputs",
+    )
+
+
+def check_window(
+    lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
+) -> None:
+    """Refuses a window that is much larger than an input whose shape only the run tells."""
+    for at, length in enumerate(lengths):
+        own = padding if isinstance(padding, str) else padding[at]
+        problem = too_large(length, window[at], strides[at], own, dilations[at])
+        if problem:
+            raise InvalidArgumentError(None, None, problem)
+
+
+def check_known_window(tensor: Tensor, length: int | None, reach: int | None, padding: Any) -> None:
+    """Refuses a window that reaches over more than its input's length along one dimension."""
+    if padding == "SAME" or length is None or reach is None:
+        return
+    given = length if padding == "VALID" else length + sum(padding)
+    if reach > given:
+        raise ValueError(
+            explain(
+                f"Negative dimension size caused by subtracting {reach} from {given}: the window "
+                "is larger than its input",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="use padding='SAME' or a smaller window",
+            )
+        )
+
+
+# -- arguments, as TensorFlow takes them
+
+
+def as_window_attrs(
+    strides: Any, padding: Any, dilations: Any, rank: int, first: bool
+) -> dict[str, Any]:
+    """The attributes that say how a convolution's filter moves."""
+    return {
+        "strides": as_spatial(strides, rank, first, "strides"),
+        "padding": as_padding(padding, rank, first),
+        "dilations": as_spatial(dilations, rank, first, "dilations"),
+    }
+
+
+def as_spatial(values: Any, rank: int, first: bool, what: str) -> tuple[int, ...]:
+    """The part about space of strides, dilations, or the size of a window.
+
+    Args:
+        values: a number for all dimensions (or a list of it), one for each dimension of space, or
+            one for each of the input with 1 for batch and channels; 1 by default.
+        rank: how many dimensions of space there are.
+        first: whether the channels are the second dimension of the input, not the last.
+        what: the argument's name, for the errors.
+
+    Raises:
+        ValueError: it is none of these, or a number below 1.
+    """
+    given = [int(each) for each in np.atleast_1d(1 if values is None else values)]
+    if len(given) not in (1, rank, rank + 2):
+        raise ValueError(
+            explain(
+                f"{what} should be of length 1, {rank} or {rank + 2} but was {len(given)}",
+                received=given,
+            )
+        )
+    if min(given) < 1:
+        raise ValueError(explain(f"{what} must be positive", received=given))
+    if len(given) < rank + 2:
+        return tuple(given) * (rank // len(given))
+    channels = 1 if first else -1
+    if given[0] != 1 or given[channels] != 1:
+        raise ValueError(
+            explain(
+                f"Current implementation does not yet support {what} in the batch and depth "
+                "dimensions",
+                expected="1 there",
+                received=given,
+            )
+        )
+    return tuple(given[2:] if first else given[1:-1])
+
+
+def as_padding(padding: Any, rank: int, first: bool) -> Any:
+    """'SAME', 'VALID', or the pairs about space.
+
+    Args:
+        padding: one of the two, or a pair for each dimension of space, or for each of the input
+            with zeros for batch and channels.
+        rank, first: see `as_spatial`.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if isinstance(padding, str):
+        if padding.upper() in ("SAME", "VALID"):
+            return padding.upper()
+    elif np.ndim(padding) == 2 and np.shape(padding)[1] == 2:
+        pairs = [(int(before), int(after)) for before, after in padding]
+        if len(pairs) == rank + 2:
+            channels = pairs.pop(1 if first else -1)
+            batch = pairs.pop(0)
+            if batch != (0, 0) or channels != (0, 0):
+                problem = "Nonzero explicit padding in the batch or depth dimensions is not"
+                raise ValueError(explain(f"{problem} supported", received=padding))
+        if len(pairs) == rank:
+            return tuple(pairs)
+    raise ValueError(
+        explain(
+            "padding is none of its values",
+            expected=f"'SAME', 'VALID' or {rank} or {rank + 2} pairs of numbers",
+            received=repr(padding),
+        )
+    )
+
+
+def is_channels_first(data_format: str | None) -> bool:
+    """Whether the channels are the second dimension: 'NCHW' and the like; not by default."""
+    given = data_format or "NHWC"
+    if not (given.startswith("NC") or (given.startswith("N") and given.endswith("C"))):
+        raise ValueError(
+            explain(
+                "data_format is none of its values",
+                expected="'NHWC' or 'NCHW' (or of other dimensions)",
+                received=repr(data_format),
+            )
+        )
+    return given.startswith("NC") and not given.endswith("C")
