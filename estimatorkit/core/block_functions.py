@@ -37,6 +37,7 @@ from estimatorkit.core.lower import attribute, interpret, segment_function
 from estimatorkit.core.nest import expand
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import Plan, Segment, make_plan
+from estimatorkit.core.random_bits import state_in_body
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
@@ -299,7 +300,7 @@ class _DeviceStep:
         def of_one(by_row: Any, number: Any, shared: Any, variables: Any, words: Any) -> Any:
             one, all_ = iter(by_row), iter(shared)
             inputs = [next(one) if row else next(all_) for row in is_row]
-            counters = [jax.numpy.append(pair, number) for pair in words]
+            counters = [state_in_body(pair, number) for pair in words]
             return function(inputs, [*variables, *counters])[0]
 
         def of_all(by_row: Any, numbers: Any, shared: Any, variables: Any, words: Any) -> Any:

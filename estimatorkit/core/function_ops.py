@@ -25,8 +25,9 @@ from estimatorkit.core.gradients import is_special
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.host_functions import ELEMENT, host_function
 from estimatorkit.core.loops import while_loop
-from estimatorkit.core.lower import call_function, split_key
+from estimatorkit.core.lower import call_function
 from estimatorkit.core.ops.random import random_words
+from estimatorkit.core.random_bits import split_key
 from estimatorkit.core.registry import Place, Spec
 from estimatorkit.core.scans import scan
 from estimatorkit.core.shapes import UNKNOWN, TensorShape

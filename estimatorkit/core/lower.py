@@ -19,6 +19,7 @@ from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.plan import Segment
+from estimatorkit.core.random_bits import random_key, split_key, state_in_body
 from estimatorkit.core.rewriting import Rewriting
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -26,12 +27,6 @@ _AS_WRITTEN = Rewriting()
 
 _REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
 """What kernels raise on values they cannot take; reported with the op and the user's line."""
-
-
-def random_key(state: Any) -> Any:
-    """The JAX key of an op's run: (seed, seed, counter) as three words."""
-    key = jax.random.wrap_key_data(state[:2], impl="threefry2x32")
-    return jax.random.fold_in(key, state[2])
 
 
 def interpret(
@@ -232,17 +227,10 @@ def call_function(
             values[tensor] = value
     for op in function.ops:
         if registry.lookup(op.type).random:
-            words = split_key(key, op.index)
-            state[op.name] = jax.numpy.concatenate([words, np.zeros(1, np.uint32)])
+            state[op.name] = state_in_body(split_key(key, op.index))
     interpret(function.ops, values, state, host=False, differentiable=True, instead=instead)
     changed = [state[function.inputs[position].op.name] for position in function.updated]
     return changed, [_kept_known(values, tensor) for tensor in function.outputs]
-
-
-def split_key(words: Any, number: Any) -> Any:
-    """Two random words that follow from two others and a number."""
-    key = jax.random.wrap_key_data(words, impl="threefry2x32")
-    return jax.random.key_data(jax.random.fold_in(key, number))
 
 
 def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:

@@ -252,7 +252,7 @@ def multinomial(
 
 register(
     "RandomWords",
-    lambda *, key: jax.random.key_data(key),
+    lambda *, key: jax.random.bits(key, (2,), np.uint32),
     infer=fixed(uint32, TensorShape([2])),
     gradient=None,
     random=True,
