@@ -141,11 +141,12 @@ def test_automobile_prices_are_told_better_than_by_their_mean(
     assert "engine-size: int64" not in capsys.readouterr().out  # five reasons are shown
 
 
-def run_script_of_readme(position: int) -> str:
-    """What the README's script at a position prints."""
+def run_script_of_readme(part: str) -> str:
+    """What the README's script that has this part in it prints."""
     scripts = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (script,) = [script for script in scripts if part in script]
     done = subprocess.run(
-        [sys.executable, "-c", scripts[position]],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -156,15 +157,22 @@ def run_script_of_readme(position: int) -> str:
 
 
 def test_readme_script_of_an_estimator_runs() -> None:
-    printed = run_script_of_readme(0)
+    printed = run_script_of_readme("DNNClassifier(")
     accuracy = re.search(r"'accuracy': (?:np\.float32\()?([\d.]+)", printed)
     assert accuracy is not None
     assert float(accuracy[1]) >= 0.9
     assert printed.splitlines()[-1].count("np.int64") == 30
 
 
+def test_readme_script_of_a_keras_model_runs() -> None:
+    *epochs, evaluation = run_script_of_readme("keras.Sequential").splitlines()
+    assert sum(line.startswith("Epoch ") for line in epochs) == 5
+    accuracy = float(evaluation.strip("[]").split(", ")[1].strip("np.float32()"))
+    assert accuracy >= 0.85
+
+
 def test_readme_script_of_data_runs() -> None:
-    rows = sorted(re.findall(r"\[+([\d. ]+)\]", run_script_of_readme(1)))
+    rows = sorted(re.findall(r"\[+([\d. ]+)\]", run_script_of_readme("indicator_column")))
     assert [[float(each) for each in row.split()] for row in rows] == [
         [0, 0, 1, 0, 0, 1],
         [0, 1, 0, 0, 0, 0],
@@ -175,7 +183,7 @@ def test_readme_script_of_data_runs() -> None:
 
 def test_readme_script_of_a_graph_runs() -> None:
     """The loop ends after the first step that passes the limit; the slope is its closed form."""
-    printed = run_script_of_readme(2)
+    printed = run_script_of_readme("while_loop")
     values = re.search(
         r"\(?(\d+)\)?, (?:np\.float32\()?([\d.]+)\)?, array\(\[\[(.*?)\]\]", printed, re.DOTALL
     )

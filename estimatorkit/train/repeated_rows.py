@@ -52,6 +52,7 @@ registry.register(
     _sum_repeated_rows,
     infer=_infer,
     gradient=None,
+    accepts="fic",
     cases=lambda: [
         Case(
             (np.array([[1.0], [2.0], [4.0]], np.float32), np.array([1, 0, 1])),

@@ -53,7 +53,7 @@ ELSEWHERE = {
     "JaxFunction": "test_functions.py",  # needs ranks
     **dict.fromkeys(("MutexV2", "ExecuteInCriticalSection"), "test_critical_section.py"),
     "Timestamp": "test_debug.py",  # another value each time
-    "ExportedModule": "../estimator/test_export.py",  # holds a program
+    "ExportedModule": "../estimator/test_exported_module.py",  # holds a program
     **dict.fromkeys(("UnigramSampler", "LearnedUnigramCandidateSampler"), "test_nn_golden.py"),
     **dict.fromkeys(("ReadFile", "WriteFile", "MatchingFiles"), "test_files.py"),
     **{type_: "test_tables.py" for type_ in registry.registered_types() if "Table" in type_},

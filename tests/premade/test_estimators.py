@@ -141,7 +141,7 @@ def test_dropout_is_for_training_only(tmp_path: Path) -> None:
         for variable in trainable_variables():
             values[variable.op.name] = np.full(variable.shape.as_list(), 0.5, np.float32)
             variable.load(values[variable.op.name], session)
-        assert len({session.run(train.loss).item() for _ in range(4)}) == 4
+        assert len({session.run(train.loss).item() for _ in range(8)}) > 4
     with Graph().as_default(), Session() as session:
         spec = estimator.model_fn(features, None, ModeKeys.PREDICT, None)
         for variable in trainable_variables():
