@@ -539,6 +539,8 @@ class Estimator:
         as_text: bool = False,
         checkpoint_path: str | os.PathLike[str] | None = None,
         experimental_mode: str = ModeKeys.PREDICT,
+        *,
+        example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
         """Writes the model for serving; see `estimator.exporting.export_saved_model`.
 
@@ -555,6 +557,7 @@ class Estimator:
             as_text,
             checkpoint_path,
             experimental_mode,
+            example_inputs,
         )
 
     def export_savedmodel(
@@ -578,12 +581,20 @@ class Estimator:
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | os.PathLike[str] | None = None,
+        *,
+        example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
         """Writes the model for several modes; see `estimator.exporting`."""
         from estimatorkit.estimator import exporting
 
         return exporting.experimental_export_all_saved_models(
-            self, export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+            self,
+            export_dir_base,
+            input_receiver_fn_map,
+            assets_extra,
+            as_text,
+            checkpoint_path,
+            example_inputs,
         )
 
     # -- building

@@ -1,4 +1,4 @@
-"""`tf.estimator.experimental`: hooks that end trainings early or evaluate in their course."""
+"""`tf.estimator.experimental`: hooks that end trainings or evaluate in them, and more."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names("estimatorkit.estimator.in_memory_evaluator", "InMemoryEvaluatorHook"),
+    **names("estimatorkit.estimator.serving_inputs", "build_raw_supervised_input_receiver_fn"),
     "KMeans": "estimatorkit.premade.kmeans:KMeansClustering",
     **names("estimatorkit.premade.rnn", "RNNClassifier", "RNNEstimator"),
     **names(

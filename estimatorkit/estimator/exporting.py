@@ -9,11 +9,13 @@ model does not exist. Folders are written whole or not at all.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -36,6 +38,7 @@ from estimatorkit.estimator.rest_json import column_request, reply, row_request
 from estimatorkit.estimator.serving_graph import ServingGraph, make_serving_graph
 from estimatorkit.estimator.serving_signatures import export_outputs, make_signatures
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.layers.call_record import set_learning_phase
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.log import logger
@@ -45,10 +48,10 @@ from estimatorkit.train.scaffold import Scaffold
 from estimatorkit.train.signatures import get_tensor_from_tensor_info
 from estimatorkit.version import __version__
 
-_TAGS = {
-    ModeKeys.PREDICT: [constants.SERVING],
+_TAGS = {  # in TensorFlow's order
     ModeKeys.TRAIN: [constants.TRAINING],
     ModeKeys.EVAL: [constants.EVAL],
+    ModeKeys.PREDICT: [constants.SERVING],
 }
 _ROWS = 3
 _SHARD_BYTES = 2 << 30
@@ -135,23 +138,19 @@ def experimental_export_all_saved_models(
     checkpoint = estimator._checkpoint_or_error(checkpoint_path)
     assets = _checked_assets(assets_extra or {})
     base = Path(local_path(export_dir_base))
-    with os_errors("export the model", base):
+    with os_errors("export the model", base), ExitStack() as opened:
         base.mkdir(parents=True, exist_ok=True)
         with temporary_beside(base / str(_next_version(base))) as temporary:
             builder = SavedModelBuilder(temporary)
-            served = None
-            for mode in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):  # TensorFlow's order
-                if mode in input_receiver_fn_map:
-                    model = ServedModel(estimator, mode, input_receiver_fn_map[mode], checkpoint)
-                    model.add_to(builder)
-                    if mode == ModeKeys.PREDICT:
-                        served = model
-                    else:
-                        model.session.close()
+            modes = [mode for mode in _TAGS if mode in input_receiver_fn_map]
+            for mode in modes:
+                opened.close()  # one model at a time is in memory
+                model = ServedModel(estimator, mode, input_receiver_fn_map[mode], checkpoint)
+                opened.enter_context(model.session)
+                model.add_to(builder, with_variables=mode == modes[0])
             builder.save(as_text)
-            if served is not None:
-                with served.session:
-                    served.write(temporary, example_inputs)
+            if mode == ModeKeys.PREDICT:
+                model.write(temporary, example_inputs)
             _copy_assets(temporary, assets)
             sync_file(temporary)
             final = _renamed(temporary, base)
@@ -167,15 +166,16 @@ def _next_version(base: Path) -> int:
 
 
 def _renamed(temporary: Path, base: Path) -> Path:
-    """Gives an export its name: another process may have taken one meanwhile."""
+    """Gives an export its name in one step; where another process has just taken that, the next."""
     while True:
         final = base / str(_next_version(base))
         try:
-            final.mkdir()  # ours alone from now on; a rename replaces it as it is empty
-        except FileExistsError:
-            continue
-        os.rename(temporary, final)
-        return final
+            os.rename(temporary, final)  # refused where there is a folder that is not empty
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+        else:
+            return final
 
 
 def _checked_assets(assets: Mapping[str, Any]) -> dict[PurePosixPath, str]:
@@ -213,6 +213,7 @@ class ServedModel:
     ) -> None:
         graph = Graph()
         graph.seed = estimator.config.tf_random_seed
+        set_learning_phase(mode == ModeKeys.TRAIN, graph)  # as in the estimator's own graphs
         with graph.as_default():
             get_or_create_global_step(graph)
             receiver = receiver_fn()
@@ -257,10 +258,9 @@ class ServedModel:
                 f"`{checkpoint}`.\n\n{error}"
             ) from error
 
-    def add_to(self, builder: SavedModelBuilder) -> None:
-        """Adds the graph to a SavedModel, and with the first one the variables."""
+    def add_to(self, builder: SavedModelBuilder, with_variables: bool) -> None:
+        """Adds the graph to a SavedModel; the first one with the variables."""
         graph = self.session.graph
-        first = builder._tensors is None
         options: dict[str, Any] = {
             "tags": _TAGS[self._mode],
             "signature_def_map": self.signatures,
@@ -269,7 +269,7 @@ class ServedModel:
             "saver": self._saver,
         }
         with graph.as_default():
-            if first:
+            if with_variables:
                 builder.add_meta_graph_and_variables(self.session, **options)
             else:
                 builder.add_meta_graph(**options)
@@ -280,6 +280,7 @@ class ServedModel:
         """Writes the files that `load_predictor` reads, then loads and asks them."""
         with self.session.graph.as_default():
             parts = {name: self.parts(each) for name, each in self.signatures.items()}
+        _check_examples(example_inputs, {name: list(given) for name, (given, _) in parts.items()})
         plans: dict[Any, int] = {}
         graphs: list[ServedGraph] = []
         listed: dict[str, Any] = {}
@@ -401,22 +402,25 @@ class ServedGraph:
         self.outputs: dict[str, NDArray[Any]] = {}
         self.rows_alone = False
         samples: list[dict[str, Any]] = []
-        if example_inputs is not None and set(example_inputs) == set(inputs):
-            whole = {key: np.asarray(each) for key, each in example_inputs.items()}
-        else:
-            whole = sample_inputs(inputs, _ROWS)
+        given = example_inputs if example_inputs and example_inputs.keys() == inputs.keys() else {}
+        whole = {key: np.asarray(given[key]) for key in given and inputs}
+        whole = whole or sample_inputs(inputs, _ROWS)
         try:
             run = session.make_callable(list(outputs.values()), list(inputs.values()))
             answers = [dict(zip(outputs, run(*whole.values()), strict=True))]
             samples.append(whole)
             if all(tensor.shape.rank and tensor.shape[0] is None for tensor in inputs.values()):
-                part = {key: each[:-1] for key, each in whole.items()}
-                answers.append(dict(zip(outputs, run(*part.values()), strict=True)))
-                samples.append(part)
-                self.rows_alone = _rows_alone(*answers)
+                several = len(next(iter(whole.values()))) > 1
+                other = {
+                    key: each[:-1] if several else np.concatenate([each, each])
+                    for key, each in whole.items()
+                }
+                answers.append(dict(zip(outputs, run(*other.values()), strict=True)))
+                samples.append(other)
+                self.rows_alone = several and _rows_alone(*answers)
             self.inputs, self.outputs = whole, answers[0]
         except (InvalidArgumentError, ValueError) as error:
-            if example_inputs is not None:
+            if given:
                 raise
             logger.warning(
                 "The export is not tested, as the model refuses the example that was made up for "
@@ -426,6 +430,24 @@ class ServedGraph:
         self.graph: ServingGraph = make_serving_graph(session, inputs, outputs, samples)
         for segment, reason in self.graph.kept.items():
             logger.info("%s is exported as a graph, not as StableHLO: %s", segment, reason)
+
+
+def _check_examples(
+    example_inputs: Mapping[str, Any] | None, signatures: Mapping[str, list[str]]
+) -> None:
+    """Raises ValueError where no signature takes the example inputs that were given."""
+    if example_inputs is not None and not any(
+        example_inputs.keys() == set(names) for names in signatures.values()
+    ):
+        raise ValueError(
+            explain(
+                "example_inputs are not those of any signature",
+                expected=" or ".join(
+                    f"{sorted(names)} ({name})" for name, names in signatures.items()
+                ),
+                received=sorted(example_inputs),
+            )
+        )
 
 
 def _rows_alone(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:

@@ -89,7 +89,8 @@ def make_serving_graph(
         session: holds the model; its tables are filled.
         feeds: the tensors that are fed, by input.
         fetches: the tensors that are given, by output.
-        samples: two sets of inputs of different batch sizes, by which dimensions are told apart.
+        samples: two sets of inputs of different batch sizes, by which dimensions are told apart;
+            one where there is no batch.
 
     Raises:
         InvalidArgumentError: a placeholder is needed that is not fed, or an input is refused.
@@ -101,7 +102,8 @@ def make_serving_graph(
     values = [
         _segment_inputs(plan, session.state, [each[key] for key in feeds]) for each in samples
     ]
-    return _Writer(session, plan, values).write(feeds, fetches)
+    batches = [np.shape(next(iter(each.values())))[:1] for each in samples]
+    return _Writer(session, plan, values, batches).write(feeds, fetches)
 
 
 def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor, Any]:
@@ -119,10 +121,17 @@ def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor
 class _Writer:
     """Writes the graph of one plan."""
 
-    def __init__(self, session: Any, plan: Plan, samples: Sequence[Mapping[Tensor, Any]]) -> None:
+    def __init__(
+        self,
+        session: Any,
+        plan: Plan,
+        samples: Sequence[Mapping[Tensor, Any]],
+        batches: Sequence[tuple[int, ...]],
+    ) -> None:
         self._session = session
         self._plan = plan
         self._samples = samples
+        self._batches = batches
         self._taken = {op.name for op in session.graph.get_operations()}
         self._names: dict[Tensor, str] = {}
         self._homes: dict[Operation, str] = {}  # the modules that operations went into
@@ -287,7 +296,7 @@ class _Writer:
         if segment.static_inputs:
             names = ", ".join(tensor.name for tensor in segment.static_inputs)
             raise NotServable(f"shapes follow from the values of {names}")
-        symbols = _Symbols(self._samples)
+        symbols = _Symbols(self._samples, self._batches)
         taken = [symbols.abstract(tensor) for tensor in segment.inputs]
         for variable in segment.reads:
             attrs = self._session.graph.get_operation_by_name(variable).attrs
@@ -307,8 +316,11 @@ class _Symbols:
     The first dimension of all that have the batch's size in both samples is one and the same.
     """
 
-    def __init__(self, samples: Sequence[Mapping[Tensor, Any]]) -> None:
+    def __init__(
+        self, samples: Sequence[Mapping[Tensor, Any]], batches: Sequence[tuple[int, ...]]
+    ) -> None:
         self._samples = samples
+        self._batches = batches
         self._scope = jax.export.SymbolicScope(["batch >= 1"])
         self._count = 0
 
@@ -318,12 +330,13 @@ class _Symbols:
         if dims is None:
             raise NotServable(f"the rank of {tensor.name} is not known")
         sizes = [np.shape(values[tensor]) for values in self._samples if tensor in values]
+        batches = list(self._batches)
         named: list[Any] = []
         for axis, dim in enumerate(dims):
             if dim is not None:
                 named.append(dim)
                 continue
-            is_batch = axis == 0 and [each[0] for each in sizes] == [3, 2]
+            is_batch = axis == 0 and len(sizes) == 2 and [each[:1] for each in sizes] == batches
             self._count += not is_batch
             name = "batch" if is_batch else f"size{self._count}"
             named.append(jax.export.symbolic_shape(name, scope=self._scope)[0])

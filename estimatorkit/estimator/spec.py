@@ -43,7 +43,7 @@ class EstimatorSpec(_Spec):
             with `result()` and `updates`.
         export_outputs: by signature name, what an exported model gives.
         training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks to run with.
-        scaffold: accepted for TensorFlow's signature.
+        scaffold: the `Scaffold` that initializes, restores and saves; made for it by default.
 
     Raises:
         ValueError: a part that the mode needs is missing.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.estimator import export as exports
+from estimatorkit.estimator import exporting
 from estimatorkit.estimator.exporting import (
     experimental_export_all_saved_models,
     export_saved_model,
@@ -233,6 +236,25 @@ def test_folders_are_whole_unique_and_increase(
     assert {each.name for each in base.iterdir()} == {"9000000000", again.name}
 
 
+def test_names_are_given_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed leaves no empty version; whoever comes second takes the next name."""
+    (tmp_path / "7" / "theirs").mkdir(parents=True)
+    written = tmp_path / "7.tmp-1-00000000"
+    (written / "ours").mkdir(parents=True)
+    before: list[set[str]] = []
+
+    def rename(source: Path, target: Path, original: Any = os.rename) -> None:
+        before.append({each.name for each in tmp_path.iterdir()})
+        original(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    versions = iter([7, 8])
+    monkeypatch.setattr(exporting, "_next_version", lambda _: next(versions))
+    assert exporting._renamed(written, tmp_path) == tmp_path / "8"
+    assert before == [{"7", written.name}] * 2
+    assert {each.name for each in tmp_path.glob("*/*")} == {"theirs", "ours"}
+
+
 def test_an_export_that_answers_otherwise_is_refused(
     model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +372,71 @@ def test_images_and_sequences_are_stablehlo(tmp_path: Path) -> None:
         found = predictor({"x": np.ones([5, 16])})
     assert found["place"].tolist() == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(found["y"][0], np.repeat(9.0, 8))
+
+
+def _two_inputs() -> Any:
+    fed = {key: tf.placeholder(tf.float32, [None, 2], name=key) for key in ("x", "more")}
+    return exports.ServingInputReceiver(fed, fed)
+
+
+def _summed(features: Any, labels: Any, mode: str, params: Any) -> Any:
+    """The sum of two features, less that of all rows where `params` say so."""
+    if mode != tf.estimator.ModeKeys.PREDICT:
+        return _model_fn(features, labels, mode)
+    tf.get_variable("count", [], tf.int64, trainable=False)
+    rows = features["x"] + features["more"]
+    shift = tf.reduce_sum(rows) if params["mixes"] else 0.0
+    return tf.estimator.EstimatorSpec(
+        mode, predictions={"y": tf.matmul(rows - shift, tf.get_variable("w", [2, 1]))}
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("mixes", [False, True])
+def test_example_inputs_may_have_any_number_of_rows(rows: int, mixes: bool, tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path / "model", functools.partial(_summed, params={"mixes": mixes}))
+    given = {key: np.arange(2.0 * rows).reshape(rows, 2) for key in ("x", "more")}
+    folder = estimator.export_saved_model(tmp_path / "out", _two_inputs, example_inputs=given)
+    with load_predictor(folder) as predictor:
+        (graph,) = predictor._contents.graphs
+        assert len(graph.modules) == 1
+        # Of one row nobody can tell, so that it is not said.
+        assert graph.rows_alone == (rows > 1 and not mixes)
+        total = predictor({"x": np.ones([3, 2]), "more": np.ones([3, 2])})["y"]
+        weights = estimator.get_variable_value("w").sum()
+        np.testing.assert_allclose(total, np.full([3, 1], (2 - 12 * mixes) * weights), rtol=1e-5)
+    request = json.loads((Path(os.fsdecode(folder)) / "example_request.json").read_text())
+    assert len(request.get("instances", request.get("inputs", {}).get("x"))) == rows
+
+
+def test_example_inputs_of_other_names_are_refused(tmp_path: Path) -> None:
+    estimator = _estimator(tmp_path / "model", _model_fn)
+    with pytest.raises(ValueError, match=r"not those of any signature(.|\n)*\['half'\]"):
+        estimator.export_saved_model(
+            tmp_path / "out", _raw, example_inputs={"X": np.ones([2, 2], np.float32)}
+        )
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_layers_know_the_mode_they_are_exported_in(tmp_path: Path) -> None:
+    """Also those that are not told: a graph that is exported to be trained has dropout."""
+    told = []
+
+    def noted(features: Any, labels: Any, mode: str) -> Any:
+        told.append((mode, tf.keras.backend.learning_phase()))
+        return _model_fn(features, labels, mode)
+
+    estimator = _estimator(tmp_path / "model", noted)
+    del told[:]
+    with tf.Graph().as_default():
+        supervised = tf.estimator.experimental.build_raw_supervised_input_receiver_fn(
+            {"x": tf.placeholder(tf.float32, [None, 2])}, tf.placeholder(tf.float32, [None])
+        )
+    modes = tf.estimator.ModeKeys
+    estimator.experimental_export_all_saved_models(
+        tmp_path / "out", {modes.PREDICT: _raw, modes.TRAIN: supervised}
+    )
+    assert told == [(modes.TRAIN, True), (modes.PREDICT, False)]
 
 
 def test_random_numbers_are_drawn_where_it_is_served(tmp_path: Path) -> None:
