@@ -90,7 +90,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         self._weights: list[Any] = []
         self._frozen: list[Any] = []  # weights that are not trainable in themselves
         self._regularized: list[tuple[Any, Callable[[Any], Any]]] = []
-        self._regularization: dict[Graph, list[Tensor]] = {}
+        self._regularization: dict[Graph, dict[int, Tensor]] = {}
         self._made_losses: list[Any] = []
         self._made_updates: list[Any] = []
         self._calls: list[LayerCall] = []

@@ -20,7 +20,7 @@ class LayerLosses(Tracker):
 
     _trainable: bool
     _regularized: list[tuple[Any, Callable[[Any], Any]]]
-    _regularization: dict[Graph, list[Tensor]]
+    _regularization: dict[Graph, dict[int, Tensor]]
     _made_losses: list[Any]
     _made_updates: list[Any]
 
@@ -30,13 +30,13 @@ class LayerLosses(Tracker):
         variable, and those that calls have added.
         """
         graph = get_default_graph().outermost
-        if self._trainable and graph not in self._regularization:
-            self._regularization[graph] = [
-                regularizer(variable)
-                for variable, regularizer in self._regularized
-                if variable is None or variable.graph is graph
-            ]
-        own = list(self._regularization.get(graph, ())) if self._trainable else []
+        own: list[Tensor] = []
+        if self._trainable:
+            made = self._regularization.setdefault(graph, {})
+            for number, (variable, regularizer) in enumerate(self._regularized):
+                if number not in made and (variable is None or variable.graph is graph):
+                    made[number] = regularizer(variable)
+            own += made.values()
         own += [loss for loss in self._made_losses if loss.graph.outermost is graph]
         return own + [loss for each in self._parts() for loss in each.losses]
 

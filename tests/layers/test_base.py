@@ -277,6 +277,12 @@ class TestTraining:
         layer.trainable = False
         assert layer.losses == []
 
+    def test_regularizers_of_a_layer_that_was_asked_before_it_was_built(self) -> None:
+        layer = Dense(2, kernel_regularizer="l2")
+        assert layer.losses == []
+        layer(x(1, 2))
+        assert len(layer.losses) == 1
+
 
 class TestMasks:
     def test_they_are_carried_along_and_end(self) -> None:
