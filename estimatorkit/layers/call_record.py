@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.dtypes import bool_
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.ops import array
@@ -38,6 +37,11 @@ class LayerCall:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     outputs: Any
+
+    @property
+    def inputs(self) -> Any:
+        """The first argument."""
+        return self.args[0] if self.args else next(iter(self.kwargs.values()))
 
     @property
     def input_tensors(self) -> list[Tensor]:
@@ -96,8 +100,6 @@ def learning_phase() -> Any:
             record.learning_phase = array.placeholder_with_default(
                 False, [], "keras_learning_phase"
             )
-        if record.learning_phase.dtype is not bool_:
-            raise AssertionError("the learning phase is a bool")
     return record.learning_phase
 
 

@@ -22,8 +22,7 @@ class LayerConnections:
         Raises:
             AttributeError: the layer was never called, or several times.
         """
-        call = self._only_call("input")
-        return call.args[0] if call.args else next(iter(call.kwargs.values()))
+        return self._only_call("input").inputs
 
     @property
     def output(self) -> Any:
@@ -45,18 +44,17 @@ class LayerConnections:
             raise AttributeError(
                 f"Layer {self._name} has never been called and thus has no {what}."
             )
-        if len({id(call) for call in self._calls}) > 1 and what:
-            shapes = {str(map_structure(lambda t: t.shape, call.outputs)) for call in self._calls}
-            if len(shapes) > 1:
-                raise AttributeError(
-                    f"The layer {self._name} has multiple calls with different shapes: "
-                    f"the {what} is ill-defined. Use `get_{what}_at(node_index)` instead."
-                )
+        shapes = {str(map_structure(lambda t: t.shape, call.outputs)) for call in self._calls}
+        if len(shapes) > 1:
+            raise AttributeError(
+                f"The layer {self._name} has multiple calls with different shapes: "
+                f"the {what} is ill-defined. Use `get_{what}_at(node_index)` instead."
+            )
         return self._calls[0]
 
     def get_input_at(self, node_index: int) -> Any:
         """The inputs of a call, by its number."""
-        return self._calls[node_index].args[0]
+        return self._calls[node_index].inputs
 
     def get_output_at(self, node_index: int) -> Any:
         """The outputs of a call, by its number."""
