@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
-from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.ops import array, elementwise, indexing, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import losses as keras_losses
 from estimatorkit.keras import metrics as keras_metrics
-from estimatorkit.keras.loss import LossFunctionWrapper
-from estimatorkit.layers.base import mask_of
+from estimatorkit.keras.loss import LossFunctionWrapper, masked_weights
 
 
 def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
@@ -63,8 +61,10 @@ def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
     return given
 
 
-def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Tensor, Any]:
-    """Labels in the rank and dtype of predictions, where that is how Keras takes them."""
+def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Any]:
+    """Labels in the rank and dtype of predictions, and weights in their rank, as Keras gives them
+    to losses and metrics: users' own may reckon with it.
+    """
     truth = convert_to_tensor(y_true)
     rank, other = truth.shape.rank, y_pred.shape.rank
     if rank == 1 and other == 2:
@@ -77,7 +77,7 @@ def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Tensor, A
     both_integer = truth.dtype.is_integer and y_pred.dtype.is_integer
     if (both_floating or both_integer) and truth.dtype != y_pred.dtype:
         truth = elementwise.cast(truth, y_pred.dtype)
-    return truth, y_pred, weight
+    return truth, weight
 
 
 def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor:
@@ -104,22 +104,6 @@ def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor
     else:
         numbers = elementwise.cast(array.reshape(labels, [-1]), "int64")
     return indexing.gather(table, numbers)
-
-
-def with_mask(y_pred: Tensor, weight: Any, mask: Any) -> Any:
-    """Weights with those of masked steps set to 0."""
-    if mask is None:
-        return weight
-    mask = elementwise.cast(mask, float32)
-    if weight is None:
-        return mask
-    weight = elementwise.cast(weight, float32)
-    if weight.shape.rank is not None and mask.shape.rank is not None:
-        for _ in range(mask.shape.rank - weight.shape.rank):
-            weight = array.expand_dims(weight, -1)
-        for _ in range(weight.shape.rank - mask.shape.rank):
-            mask = array.expand_dims(mask, -1)
-    return weight * mask
 
 
 class CompiledLoss:
@@ -163,9 +147,8 @@ class CompiledLoss:
                         expected="(x, y), y in the structure of the outputs",
                     )
                 )
-            mask = mask_of(output)
-            labels, predictions, weight = matched(truth, output, weight)
-            value = loss(labels, predictions, with_mask(predictions, weight, mask))
+            labels, weight = matched(truth, output, weight)
+            value = loss(labels, output, weight)
             if value.shape.rank != 0:
                 value = reduce.reduce_mean(value)
             named.append((f"{name}_loss", value))
@@ -202,7 +185,8 @@ class CompiledMetrics:
         if isinstance(metrics, (list, tuple)) and not any(
             isinstance(each, (list, tuple)) for each in metrics
         ):
-            return [list(metrics) for _ in self._names]
+            others = self._names[1:]
+            return [list(metrics), *([_like(each) for each in metrics] for _ in others)]
         given = by_output(metrics, self._names, "metrics")
         return [
             list(each) if isinstance(each, (list, tuple)) else [] if each is None else [each]
@@ -220,17 +204,19 @@ class CompiledMetrics:
         """The name, the update and the `Metric` of each."""
         rows: list[tuple[str, Any, Any]] = []
         for number, name in enumerate(self._names):
-            output, truth = outputs[number], y[number]
-            mask = mask_of(output)
-            for weighted, metrics in ((False, self._plain), (True, self._weighted)):
-                for position, given in enumerate(metrics[number]):
-                    labels, predictions, weight = matched(truth, output, weights[number])
+            plain, weighted_ones = self._plain[number], self._weighted[number]
+            if not plain and not weighted_ones:
+                continue
+            output = outputs[number]
+            labels, weight = matched(y[number], output, weights[number])
+            for weighted, metrics in ((False, plain), (True, weighted_ones)):
+                counts = masked_weights(output, output, weight if weighted else None)
+                for position, given in enumerate(metrics):
                     key = (number, weighted, position)
                     if key not in self._made:
-                        self._made[key] = keras_metrics.as_metric(given, labels, predictions)
+                        self._made[key] = keras_metrics.as_metric(given, labels, output)
                     metric = self._made[key]
-                    weight = with_mask(predictions, weight if weighted else None, mask)
-                    update = metric.update_state(labels, predictions, sample_weight=weight)
+                    update = metric.update_state(labels, output, sample_weight=counts)
                     rows.append((self._title(name, metric, weighted, rows), update, metric))
         return rows
 
@@ -247,6 +233,13 @@ class CompiledMetrics:
             count += 1
             unique = f"{name}_{count}"
         return unique
+
+
+def _like(metric: Any) -> Any:
+    """What counts the same of another output."""
+    if isinstance(metric, keras_metrics.Metric):
+        return type(metric).from_config(metric.get_config())
+    return metric
 
 
 __all__ = [

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, reduce
@@ -88,15 +89,25 @@ class Loss:
         Raises:
             ValueError: shapes do not fit.
         """
+        if sample_weight is not None:
+            sample_weight = convert_to_tensor(sample_weight, name="sample_weight")
+        by_example = bool(_masks_of(y_pred)) or (
+            sample_weight is not None and sample_weight.shape.rank != 0
+        )
         scope = (self.name or type(self).__name__).strip("_").replace("<lambda>", "lambda")
         with get_default_graph().name_scope(scope):
-            losses = convert_to_tensor(self.call(y_true, y_pred), name="losses")
+            values = self._values(y_true, y_pred, by_example)
+            losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
             return compute_weighted_loss(
                 *(losses, 1.0 if weights is None else weights),
                 loss_collection=None,
                 reduction=self.reduction,
             )
+
+    def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
+        """The losses; one an example, where weights or a mask tell examples apart."""
+        return self.call(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments from which `from_config` makes an equal loss."""
@@ -122,17 +133,25 @@ def masked_weights(
     Returns:
         Weights; None for all 1.
     """
-    masks = record_of(losses.graph).masks
-    tensors = [each for each in (y_pred, losses) if isinstance(each, Tensor) and each in masks]
-    if not tensors:
+    masks = _masks_of(y_pred, losses)
+    if not masks:
         return sample_weight
-    weights = elementwise.cast(masks[tensors[0]], losses.dtype)
-    for each in tensors[1:]:
-        weights = weights * elementwise.cast(masks[each], losses.dtype)
+    # Of 16 bits the number of steps would be inexact from 2048 on.
+    dtype = float64 if losses.dtype is float64 else float32
+    weights = elementwise.cast(masks[0], dtype)
+    for each in masks[1:]:
+        weights = weights * elementwise.cast(each, dtype)
     if reduction in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE):
         size = elementwise.cast(array.size(weights), weights.dtype)
         weights = weights * elementwise.div_no_nan(size, reduce.reduce_sum(weights))
     return weights if sample_weight is None else weights * aligned(sample_weight, weights)
+
+
+def _masks_of(*values: Any) -> list[Tensor]:
+    """The masks of those that have one."""
+    tensors = dict.fromkeys(each for each in values if isinstance(each, Tensor))
+    found = [record_of(each.graph).masks.get(each) for each in tensors]
+    return [each for each in found if each is not None]
 
 
 class LossFunctionWrapper(Loss):
@@ -160,14 +179,10 @@ class LossFunctionWrapper(Loss):
         truth, guesses = match_ranks(y_true, y_pred)
         return self.fn(truth, guesses, **self._fn_kwargs)
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        if sample_weight is not None:
-            weights = convert_to_tensor(sample_weight, name="sample_weight")
-            truth, guesses = match_ranks(y_true, y_pred)
-            if weights.shape.rank:
-                y_true, y_pred = as_columns(self.fn, truth, guesses)
-            sample_weight = weights
-        return super().__call__(y_true, y_pred, sample_weight)
+    def _values(self, y_true: Any, y_pred: Any, by_example: bool) -> Any:
+        if by_example:
+            y_true, y_pred = as_columns(self.fn, *match_ranks(y_true, y_pred))
+        return self.call(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._fn_kwargs}
