@@ -160,11 +160,9 @@ def _count(values: Any, what: str) -> int:
 def _of_arrays(
     x: Any, y: Any, sample_weight: Any, batch_size: int, steps: int | None, shuffle: Any, what: str
 ) -> Batches:
-    values = [as_arrays(each) for each in (x, y, sample_weight) if each is not None]
-    if y is None and sample_weight is not None:
-        raise ValueError(f"{what}(): sample_weight is given without y.")
+    values = _given((x, y, sample_weight))
     count = _count(values, what)
-    dataset = Dataset.from_tensor_slices(tuple(values))
+    dataset = Dataset.from_tensor_slices(values)
     if shuffle == "batch":
         dataset = dataset.batch(batch_size).shuffle(-(-count // batch_size))
     else:
@@ -222,7 +220,25 @@ def _tuple_of(element: Any) -> tuple[Any, ...]:
                 received=f"{len(parts)} parts",
             )
         )
-    return tuple(as_arrays(each) for each in parts if each is not None)
+    return _given(parts)
+
+
+def _given(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Those of `(x, y, sample_weight)` that are there, as arrays.
+
+    Raises:
+        ValueError: one before them is None: weights without labels, say.
+    """
+    found = tuple(as_arrays(each) for each in parts if each is not None)
+    if any(each is None for each in parts[: len(found)]):
+        raise ValueError(
+            explain(
+                "sample_weight is given without y, or y without x",
+                expected="`(x,)`, `(x, y)` or `(x, y, sample_weight)`",
+                received=", ".join("None" if each is None else "arrays" for each in parts),
+            )
+        )
+    return found
 
 
 def _signature(element: Any) -> Any:

@@ -313,19 +313,18 @@ class Model(Layer):
 
     def step(self, kind: str, spec: Any, class_weight: Any = None) -> training.Step:
         """The step of a kind for batches of a structure, made once (see `training.Step`)."""
+        self._prepare_for(spec)
         shapes = tuple((str(each), str(each.dtype)) for each in flatten_specs(spec))
         weights = None if class_weight is None else tuple(sorted(class_weight.items()))
-        frozen = tuple(id(each) for each in self.trainable_weights) if kind == "train" else ()
-        key = (kind, _structure(spec), shapes, weights, frozen)
-        if key not in self._steps:
-            self._prepare_for(spec)
-            if kind == "train":
-                frozen = tuple(id(each) for each in self.trainable_weights)
-            made = training.Step(self, spec, kind, class_weight)
-            frozen = tuple(id(each) for each in self.trainable_weights) if kind == "train" else ()
-            key = (kind, _structure(spec), shapes, weights, frozen)
-            self._steps[key] = made
-        return self._steps[key]
+
+        def key() -> Any:
+            trained = tuple(map(id, self.trainable_weights)) if kind == "train" else ()
+            return kind, _structure(spec), shapes, weights, trained
+
+        if key() not in self._steps:
+            made = training.Step(self, spec, kind, class_weight)  # which may build layers
+            self._steps[key()] = made
+        return self._steps[key()]
 
     def _prepare_for(self, spec: Any) -> None:
         """Builds the model for batches of a structure, before the first step with them."""
@@ -475,10 +474,7 @@ class Model(Layer):
         batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
         listed = self._callbacks(callbacks, verbose, batches.steps)
         logs = training.evaluate(self, batches, listed)
-        if return_dict:
-            return logs
-        values = list(logs.values())
-        return values[0] if len(values) == 1 else values
+        return logs if return_dict else _one_or_all(logs)
 
     def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
         """`evaluate` by its older name for generators."""
@@ -538,14 +534,15 @@ class Model(Layer):
         step = self.step(kind, batches.dataset.element_spec, class_weight)
         if reset:
             step.reset()
+        else:
+            step.begin_epoch()
         step.start(batches.dataset)
-        result = step.ready().run(1)
+        try:
+            result = step.ready().run(1)
+        finally:
+            step.close()
         logs = step.logs(result.after or [column[-1] for column in result.every])
-        step.close()
-        if return_dict:
-            return logs
-        found = list(logs.values())
-        return found[0] if len(found) == 1 else found
+        return logs if return_dict else _one_or_all(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
@@ -621,7 +618,15 @@ class Model(Layer):
         """Prints the layers, their output shapes and numbers of parameters."""
         from estimatorkit.keras import model_summary
 
-        model_summary.summary(self, line_length, positions, print_fn, expand_nested, show_trainable)
+        model_summary.summary(
+            *(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
+        )
+
+
+def _one_or_all(logs: Mapping[str, float]) -> Any:
+    """The only value, or a list of all."""
+    values = list(logs.values())
+    return values[0] if len(values) == 1 else values
 
 
 def _structure(spec: Any) -> str:

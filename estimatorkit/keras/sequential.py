@@ -96,13 +96,13 @@ class Sequential(Model):
         if not self.layers:
             raise TypeError("There are no layers in the model.")
         self._members.pop()
-        inputs = None if self._network is None else self._network.inputs
-        self._network = None
+        network, self._network = self._network, None
         self._steps = {}
-        if inputs is not None and self.layers:
-            outputs = self.layers[-1].get_output_at(0)
-            self._set_network(inputs, outputs)
-        elif inputs is not None:
+        if network is None:
+            return
+        if self.layers:  # what stands before may be part of other models, and called there too
+            self._set_network(network.inputs, network.steps[len(self.layers) - 1].outputs)
+        else:
             self.built = False
 
     def build(self, input_shape: Any = None) -> None:

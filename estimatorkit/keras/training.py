@@ -230,7 +230,12 @@ class Step:
             values[variable.op.name] = np.zeros(
                 variable.shape.as_list(), variable.dtype.numpy_dtype
             )
+        self.begin_epoch(length)
+
+    def begin_epoch(self, length: int = 0) -> None:
+        """Says how many steps an epoch has, see `reset`; the metrics go on."""
         if self._resets:
+            values = session_of(self._graph).state.values
             values[self._length.op.name] = np.int32(length)
             values[self._position.op.name] = np.int32(0)
 

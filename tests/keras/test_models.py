@@ -1,0 +1,92 @@
+"""Models: what golden runs do not show: metrics that go on, data with gaps, summaries in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimatorkit import keras
+
+
+def zeros_model() -> Any:
+    """A model that gives 0 and does not learn, so that the loss is the mean of squared labels."""
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(3,), kernel_initializer="zeros")])
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    return model
+
+
+def test_metrics_go_on_over_batches_after_a_training() -> None:
+    model = zeros_model()
+    x = np.ones((4, 3), np.float32)
+    model.fit(x, np.ones(4, np.float32), batch_size=2, verbose=0)
+    losses = [
+        model.train_on_batch(x, np.full(4, label, np.float32), reset_metrics=label == 1)
+        for label in (1, 2, 3, 4)
+    ]
+    np.testing.assert_allclose(losses, [1, 5 / 2, 14 / 3, 30 / 4], rtol=1e-6)
+
+
+def test_weights_without_labels_are_an_error() -> None:
+    x, weights = np.ones((2, 3), np.float32), np.ones(2, np.float32)
+
+    def batches() -> Iterator[Any]:
+        while True:
+            yield x, None, weights
+
+    with pytest.raises(ValueError, match="sample_weight is given without y"):
+        zeros_model().fit(batches(), steps_per_epoch=2, verbose=0)
+    with pytest.raises(ValueError, match="sample_weight is given without y"):
+        zeros_model().fit(x, sample_weight=weights, verbose=0)
+
+
+def test_a_summary_of_some_layers() -> None:
+    model = keras.Sequential(
+        [keras.Input((2,)), *(keras.layers.Dense(2, name=name) for name in "abc")]
+    )
+    lines: list[str] = []
+    model.summary(print_fn=lines.append, layer_range=("b", "c"))
+    assert [line.split()[0] for line in lines if "(Dense)" in line] == ["b", "c"]
+
+
+def test_a_layer_of_two_models_stays_when_one_loses_its_last() -> None:
+    shared = keras.layers.Dense(2)
+    first = keras.Sequential([keras.Input((2,)), shared])
+    second = keras.Sequential([keras.Input((2,)), shared, keras.layers.Dense(3)])
+    second.pop()
+    x = np.ones((1, 2), np.float32)
+    np.testing.assert_array_equal(second.predict(x), first.predict(x))
+
+
+def test_masked_steps_count_in_no_loss_and_no_metric() -> None:
+    inputs = keras.Input((3, 2))
+    outputs = keras.layers.Dense(1, kernel_initializer="zeros")(keras.layers.Masking()(inputs))
+    model = keras.Model(inputs, outputs)
+    plain = ["mae", keras.metrics.RootMeanSquaredError()]
+    model.compile("sgd", "mse", metrics=plain, weighted_metrics=["mae"])
+    x = np.ones((2, 3, 2), np.float32)
+    x[0, 1:] = 0
+    labels = np.arange(6, dtype=np.float32).reshape(2, 3, 1)  # 0; 3, 4, 5 count
+    weights = np.array([1, 2], np.float32)
+    np.testing.assert_allclose(
+        model.evaluate(x, labels, verbose=0), [50 / 4, 3, (50 / 4) ** 0.5, 3], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        model.evaluate(x, labels, sample_weight=weights, verbose=0),
+        [100 / 4, 3, (50 / 4) ** 0.5, 24 / 7],
+        rtol=1e-6,
+    )
+
+
+def test_each_output_has_its_own_sums_of_a_metric_given_once() -> None:
+    inputs = keras.Input((2,))
+    outputs = [
+        keras.layers.Dense(1, kernel_initializer="zeros", name=name)(inputs) for name in "ab"
+    ]
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse", metrics=[keras.metrics.MeanAbsoluteError(name="mae")])
+    labels = [np.full(4, label, np.float32) for label in (1, 3)]
+    logs = model.evaluate(np.ones((4, 2), np.float32), labels, verbose=0, return_dict=True)
+    assert (logs["a_mae"], logs["b_mae"]) == (1, 3)
