@@ -271,3 +271,7 @@ def test_a_learning_rate_set_before_the_first_step_is_the_first() -> None:
     session = session_of()
     session.run(update)
     assert session.run(w) == [0.75]
+
+
+def test_a_weight_of_a_custom_optimizer_has_the_dtype_asked_for() -> None:
+    assert optimizers.SGD().add_weight("count", (), dtype="int64", initializer=0).dtype == "int64"

@@ -411,7 +411,8 @@ class Optimizer(Hyperparameters):
             make = initializers.get(initializer) if not is_number(initializer) else None
             with graph.init_scope():
                 first = (lambda: make(shape, dtype or float32)) if make else initializer
-                self._non_slots[name, graph] = Variable(first, trainable=False, name=name)
+                made = Variable(first, trainable=False, name=name, dtype=dtype)
+            self._non_slots[name, graph] = made
         return self._non_slots[name, graph]
 
     def get_slot_names(self) -> list[str]:
