@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import NamedTuple
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PASSED_OVER = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    contextlib.contextmanager.__code__.co_filename,  # between our context managers and their users
+)
 
 
 class SourceLine(NamedTuple):
@@ -23,7 +27,7 @@ class SourceLine(NamedTuple):
 def user_line() -> SourceLine:
     """Returns the innermost line on the stack that is not in this package (2 us, no file read)."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         frame = frame.f_back
     code = frame.f_code
     return SourceLine(code.co_filename, frame.f_lineno, code.co_name)

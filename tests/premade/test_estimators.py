@@ -14,7 +14,7 @@ import pytest
 import estimatorkit
 from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.partitioned_variables import fixed_size_partitioner
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables_initializer, trainable_variables
@@ -24,6 +24,7 @@ from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.premade import baseline, dnn, linear
 from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.hooks import SessionRunHook
 from estimatorkit.train.optimizers import AdamOptimizer
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())
@@ -243,3 +244,17 @@ def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
             make(tmp_path, **arguments)
     with pytest.raises(ValueError, match="head is no Head"):
         estimatorkit.estimator.BaselineEstimator("binary", tmp_path)
+
+
+def test_operations_of_a_premade_model_are_made_at_a_line_of_the_program(tmp_path: Path) -> None:
+    class Sources(SessionRunHook):
+        def begin(self) -> None:
+            operations = get_default_graph().get_operations()
+            self.files = {operation.source.file for operation in operations}
+
+    sources = Sources()
+    rows = ({"x": np.zeros([4, 1], np.float32)}, np.zeros(4, np.float32))
+    baseline.BaselineRegressor(tmp_path).train(
+        lambda: Dataset.from_tensor_slices(rows).batch(4), hooks=[sources], steps=1
+    )
+    assert sources.files == {__file__}
