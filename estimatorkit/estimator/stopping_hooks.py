@@ -7,7 +7,6 @@ and goes back to the best checkpoint.
 
 from __future__ import annotations
 
-import operator
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -91,7 +90,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
 
     Args:
         estimator: the `Estimator`.
-        metric_name: the metric.
+        monitor: the metric.
         reason_to_stop: says, from the metric's values by step, why to stop, or None.
         eval_dir: the folder; that of evaluations without a name by default.
         min_steps: evaluations before this step do not count.
@@ -102,7 +101,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
     def __init__(
         self,
         estimator: Any,
-        metric_name: str,
+        monitor: MetricMonitor,
         reason_to_stop: Callable[[Mapping[int, float]], str | None],
         eval_dir: str | None,
         min_steps: int,
@@ -113,7 +112,7 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
         _check(estimator, run_every_secs, run_every_steps)
         super().__init__(self._reason, run_every_secs, run_every_steps)
         self._estimator = estimator
-        self._monitor = MetricMonitor(metric_name, "min")
+        self._monitor = monitor
         self._reason_to_stop = reason_to_stop
         self._eval_dir = estimator.eval_dir() if eval_dir is None else os.fspath(eval_dir)
         self._records = EvaluationRecords(self._eval_dir)
@@ -159,54 +158,54 @@ class _StopOnMetricHook(StopOnPredicateHook, EvaluationHook):
 
 
 def _threshold_hook(
-    better: Callable[[float, float], bool],
-    words: str,
-    estimator: Any,
-    metric_name: str,
+    monitor: MetricMonitor,
     threshold: float,
+    estimator: Any,
     eval_dir: str | None,
     min_steps: int,
     *cadence: Any,
 ) -> SessionRunHook:
+    words = {"max": "greater than", "min": "less than"}[monitor.mode]
+
     def reason_to_stop(values: Mapping[int, float]) -> str | None:
         for step, value in values.items():
-            if better(value, threshold):
+            if monitor.is_better(value, threshold):
                 return (
-                    f'At step {step}, metric "{metric_name}" has value {value} which is {words} '
+                    f'At step {step}, metric "{monitor.metric}" has value {value} which is {words} '
                     f"the configured threshold ({threshold}) for early stopping."
                 )
         return None
 
     return _StopOnMetricHook(
-        estimator, metric_name, reason_to_stop, eval_dir, min_steps, None, *cadence
+        estimator, monitor, reason_to_stop, eval_dir, min_steps, None, *cadence
     )
 
 
 def _no_improvement_hook(
-    better: Callable[[float, float], bool],
-    word: str,
-    estimator: Any,
-    metric_name: str,
+    monitor: MetricMonitor,
     max_steps: int,
+    estimator: Any,
     eval_dir: str | None,
     min_steps: int,
     *cadence: Any,
 ) -> SessionRunHook:
+    word = {"max": "increase", "min": "decrease"}[monitor.mode]
+
     def reason_to_stop(values: Mapping[int, float]) -> str | None:
         best: tuple[int, float] | None = None
         for step, value in values.items():
-            if best is None or better(value, best[1]):
+            if best is None or monitor.is_better(value, best[1]):
                 best = step, value
             if step - best[0] >= max_steps:
                 return (
-                    f'No {word} in metric "{metric_name}" for {step - best[0]} steps, which is '
+                    f'No {word} in metric "{monitor.metric}" for {step - best[0]} steps, which is '
                     f"greater than or equal to max steps ({max_steps}) configured for early "
                     "stopping."
                 )
         return None
 
     return _StopOnMetricHook(
-        estimator, metric_name, reason_to_stop, eval_dir, min_steps, max_steps, *cadence
+        estimator, monitor, reason_to_stop, eval_dir, min_steps, max_steps, *cadence
     )
 
 
@@ -236,8 +235,8 @@ def stop_if_higher_hook(
             there are evaluations, but without this metric.
     """
     return _threshold_hook(
-        *(operator.gt, "greater than", estimator, metric_name, threshold, eval_dir, min_steps),
-        *(run_every_secs, run_every_steps),
+        *(MetricMonitor(metric_name, "max"), threshold, estimator),
+        *(eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 
@@ -252,8 +251,8 @@ def stop_if_lower_hook(
 ) -> SessionRunHook:
     """A hook that ends the training when a metric is below a threshold: `stop_if_higher_hook`."""
     return _threshold_hook(
-        *(operator.lt, "less than", estimator, metric_name, threshold, eval_dir, min_steps),
-        *(run_every_secs, run_every_steps),
+        *(MetricMonitor(metric_name, "min"), threshold, estimator),
+        *(eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 
@@ -270,9 +269,11 @@ def stop_if_no_increase_hook(
 
     Args: as `stop_if_higher_hook`, and
         max_steps_without_increase: steps from the evaluation with the highest value to the newest.
+
+    Differs from TensorFlow: a first value of NaN is no record, which nothing could ever beat.
     """
     return _no_improvement_hook(
-        *(operator.gt, "increase", estimator, metric_name, max_steps_without_increase),
+        *(MetricMonitor(metric_name, "max"), max_steps_without_increase, estimator),
         *(eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
@@ -290,9 +291,11 @@ def stop_if_no_decrease_hook(
 
     Args: as `stop_if_higher_hook`, and
         max_steps_without_decrease: steps from the evaluation with the lowest value to the newest.
+
+    Differs from TensorFlow: see `stop_if_no_increase_hook`.
     """
     return _no_improvement_hook(
-        *(operator.lt, "decrease", estimator, metric_name, max_steps_without_decrease),
+        *(MetricMonitor(metric_name, "min"), max_steps_without_decrease, estimator),
         *(eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 

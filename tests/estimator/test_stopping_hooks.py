@@ -228,6 +228,17 @@ def test_evaluations_before_min_steps_do_not_count(tmp_path: Path) -> None:
         assert estimator.get_variable_value("global_step") == expected
 
 
+def test_a_first_value_of_nan_is_beaten_by_any_number(tmp_path: Path) -> None:
+    estimator = counting.estimator(tmp_path, config={"save_checkpoints_steps": 100})
+    values = [(1, float("nan")), (4, 3.0), (6, 2.0), (8, 1.0)]
+    write(Path(estimator.eval_dir()), *((step, {"loss": value}) for step, value in values))
+    cadence = {"run_every_secs": None, "run_every_steps": 1}
+    waits = experimental.stop_if_no_decrease_hook(estimator, "loss", 5, **cadence)
+    below = experimental.stop_if_lower_hook(estimator, "loss", 0.5, **cadence)
+    estimator.train(counting.no_input, [waits, below], max_steps=12)
+    assert estimator.get_variable_value("global_step") == 12
+
+
 # -- the step of a checkpoint
 
 
