@@ -362,10 +362,8 @@ def linear_weights(
     """
     import pandas as pd
 
-    columns = next(
-        (part.columns for part in getattr(estimator, "parts", ()) if _is_linear(part)), None
-    )
-    if columns is None:
+    columns = linear_columns(estimator)
+    if not columns:
         raise ValueError(
             explain(
                 "the model has no linear part",
@@ -393,8 +391,10 @@ def linear_weights(
     return pd.concat(frames, ignore_index=True)
 
 
-def _is_linear(part: Any) -> bool:
-    return bool(part.scope == "linear" and part.columns)
+def linear_columns(estimator: Estimator) -> Sequence[Any]:
+    """The columns of a model's linear part; none where it has no such part."""
+    parts = getattr(estimator, "parts", ())
+    return next((part.columns for part in parts if part.scope == "linear"), ())
 
 
 def value_names(column: Any, count: int) -> list[str]:

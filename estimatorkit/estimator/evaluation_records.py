@@ -16,8 +16,8 @@ from typing import Any
 from estimatorkit.core.summary_writer import summary_iterator
 from estimatorkit.train.log import logger
 
-_EVENT_FILES = "*.tfevents.*"
-_LINES = "metrics.jsonl"
+EVENT_FILES = "*.tfevents.*"
+LINES = "metrics.jsonl"
 _NOT_METRICS = ("step", "time")
 
 
@@ -33,8 +33,8 @@ def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> OrderedDict[int, dict
     """
     found: dict[int, dict[str, float]] = {}
     folder = Path(eval_dir)
-    files = sorted(folder.glob(_EVENT_FILES))
-    for step, metrics in [*events(files), *_lines(folder / _LINES)]:
+    files = sorted(folder.glob(EVENT_FILES))
+    for step, metrics in [*events(files), *lines(folder / LINES)]:
         found.setdefault(step, {}).update(metrics)
     return OrderedDict(sorted(found.items()))
 
@@ -55,7 +55,8 @@ def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
             logger.warning("%s has vanished while it was to be read", file)
 
 
-def _lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
+def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yields the step and the single numbers of each line of a `metrics.jsonl`; none without it."""
     try:
         text = file.read_text("utf-8", errors="replace")
     except FileNotFoundError:
@@ -100,7 +101,7 @@ class EvaluationRecords:
         """The metrics by global step, see `read_eval_metrics`."""
         seen = [
             (file.name, status.st_size, status.st_mtime_ns)
-            for pattern in (_EVENT_FILES, _LINES)
+            for pattern in (EVENT_FILES, LINES)
             for file in sorted(self._folder.glob(pattern))
             for status in [file.stat()]
         ]

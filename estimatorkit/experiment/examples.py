@@ -214,7 +214,7 @@ def _label(column: NDArray[Any], name: str, origin: str) -> NDArray[Any]:
 
 def _classes(estimator: Classifier, column: NDArray[Any], where: str) -> NDArray[Any]:
     if estimator.label_vocabulary is not None:
-        found = [text(value) for value in column]
+        found = [word.decode() for word in _as_text(column)]
         unknown = sorted(set(found) - set(estimator.label_vocabulary))
         if unknown:
             raise DataError(

@@ -9,14 +9,12 @@ there are no scripts: it can be mailed, and opened without a network.
 from __future__ import annotations
 
 import base64
-import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +24,17 @@ from numpy.typing import NDArray
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.core.html import html_table
-from estimatorkit.core.summary_writer import summary_iterator
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluation_records import EVENT_FILES, LINES, events, lines
 from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment import report_plots as plots
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.inspection import (
     class_names,
     label_ids,
+    linear_columns,
     linear_weights,
     permutation_importance,
     predict_table,
@@ -263,32 +262,14 @@ def read_scalars(folder: str | os.PathLike[str]) -> dict[str, list[tuple[int, fl
 
     From `metrics.jsonl` where it is there, or else from event files.
     """
-    records = Path(folder) / "metrics.jsonl"
-    values = _from_records(records) if records.is_file() else _from_events(Path(folder))
+    records = Path(folder) / LINES
+    files = sorted(Path(folder).glob(EVENT_FILES))
     found: dict[str, dict[int, float]] = {}
-    for step, name, value in values:
-        if math.isfinite(value):
-            found.setdefault(name, {})[step] = value  # of a step that was done again, the last
+    for step, metrics in lines(records) if records.is_file() else events(files):
+        for name, value in metrics.items():
+            if math.isfinite(value) and name != "global_step":
+                found.setdefault(name, {})[step] = value  # of a step that was done again, the last
     return {name: sorted(points.items()) for name, points in found.items()}
-
-
-def _from_records(path: Path) -> Iterator[tuple[int, str, float]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # the line that a crash cut off
-        for name, value in record.items():
-            if name not in ("step", "time", "global_step") and isinstance(value, (int, float)):
-                yield int(record["step"]), name, float(value)
-
-
-def _from_events(folder: Path) -> Iterator[tuple[int, str, float]]:
-    files = sorted(folder.glob("*tfevents*"))
-    for event in chain.from_iterable(summary_iterator(file) for file in files):
-        for value in event.summary.value:
-            if value.HasField("simple_value"):
-                yield int(event.step), str(value.tag), float(value.simple_value)
 
 
 def _config_sections(model_dir: str) -> list[Section]:
@@ -299,7 +280,7 @@ def _config_sections(model_dir: str) -> list[Section]:
 
 
 def _weight_sections(estimator: Estimator) -> list[Section]:
-    if not any(part.scope == "linear" and part.columns for part in getattr(estimator, "parts", ())):
+    if not linear_columns(estimator):
         return []
     frame = linear_weights(estimator)
     frame = frame[frame["weight"] != 0]

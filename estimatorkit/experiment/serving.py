@@ -95,7 +95,7 @@ class ModelStore:
         try:
             loaded = load_predictor(folder)
             _warm_up(loaded)
-        except OpError as error:
+        except (OpError, ValueError) as error:  # ValueError: its example request is none
             if not self._held:
                 raise
             self._failed.add(version)  # the older one goes on

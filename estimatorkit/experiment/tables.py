@@ -1,9 +1,8 @@
-"""Tables: what sources hold, and what of it is features and labels.
+"""Tables: what sources hold, and which rows of it an experiment trains and measures with.
 
 A table is a dict of columns, one NumPy array a column (float, integer, or objects that are text),
-all of one length. `read_source` reads one by the table `READERS`; `Rows` takes the features and
-labels that an experiment names out of it, and says which column or row is wrong where it cannot be
-used.
+all of one length. `read_source` reads one by the table `READERS`; `examples` takes features and
+labels out of it.
 """
 
 from __future__ import annotations

@@ -277,8 +277,11 @@ def test_newer_versions_are_picked_up_and_bad_ones_are_not(
         assert client(f"{client.prefix}/versions/7:predict", {"instances": [ROW]})[0] == 404
         shutil.copytree(first, base / "20")
         (base / "20" / "serving" / "graph-0.pb").write_bytes(b"damaged")
-        assert store.refresh()
-        assert store.get()[0] == 10
+        shutil.copytree(first, base / "21")
+        (base / "21" / "example_request.json").write_text('{"instances": [{"y": 1}]}')
+        for _ in range(2):
+            assert store.refresh()
+            assert store.get()[0] == 10
         assert client(f"{client.prefix}:predict", {"instances": [ROW]})[0] == 200
 
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import estimatorkit as ek
-from estimatorkit.experiment import tables
+from estimatorkit.experiment import examples, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.sources import FILE_SOURCES, DataSetName, Source
@@ -114,6 +114,22 @@ def test_census(monkeypatch: pytest.MonkeyPatch) -> None:
     table = tables.read_source("census_test")
     assert tables.row_count(table) == 16281
     assert set(table["income_bracket"]) == {"<=50K", ">50K"}
+
+
+def test_numbers_that_name_classes_are_written_as_in_the_file(tmp_path: Path) -> None:
+    """Also where one is missing, which makes them numbers with a fraction."""
+    (tmp_path / "a.csv").write_text("x,y\n1,7\n2,\n3,12\n")
+    (tmp_path / "a.yaml").write_text(
+        "name: a\ndata: {train: {csv: a.csv}, holdout: 0.3, label: y, missing_labels: skip}\n"
+        "features: [numeric: x]\ntrain: {epochs: 1}\n"
+        "estimator: {type: LinearClassifier, label_vocabulary: ['7', '12']}\n"
+    )
+    experiment = load_experiment(tmp_path / "a.yaml")
+    table = tables.read_source(experiment.data.train)
+    kept = {name: column[[0, 2]] for name, column in table.items()}
+    labels = examples.labels_of(experiment, kept, "a.csv")
+    assert labels is not None
+    assert labels.tolist() == ["7", "12"]
 
 
 def test_a_part_is_kept_and_rows_without_a_label_are_left_out(tmp_path: Path) -> None:
