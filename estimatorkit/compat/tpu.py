@@ -10,19 +10,18 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.tensor import Operation
-from estimatorkit.core.variables import Variable
 from estimatorkit.estimator import run_config
 from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.lazy import listing
 from estimatorkit.train.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
-from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
+from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
 
 _RESERVED = ("batch_size", "context")
 
@@ -265,7 +264,7 @@ class TPUEstimator(Estimator):
         return super()._call_input_fn(input_fn, mode)
 
 
-class CrossShardOptimizer(Optimizer):
+class CrossShardOptimizer(WrappingOptimizer):
     """An optimizer over shards of a TPU; here there is one shard: the optimizer itself.
 
     Args:
@@ -281,34 +280,7 @@ class CrossShardOptimizer(Optimizer):
         name: str = "CrossShardOptimizer",
         group_assignment: Any = None,
     ) -> None:
-        super().__init__(use_locking=False, name=name)
-        self._optimizer = opt
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
-        """The optimizer's gradients; see `Optimizer.compute_gradients`."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
-
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[GradientAndVariable],
-        global_step: Variable | None = None,
-        name: str | None = None,
-        skip_gradients_aggregation: bool = False,
-    ) -> Operation:
-        """One step of the optimizer; see `Optimizer.apply_gradients`."""
-        return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
-
-    def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The optimizer's slot."""
-        return self._optimizer.get_slot(var, name)
-
-    def get_slot_names(self) -> list[str]:
-        """The names of the optimizer's slots."""
-        return self._optimizer.get_slot_names()
-
-    def variables(self) -> list[Variable]:
-        """The optimizer's variables."""
-        return self._optimizer.variables()
+        super().__init__(opt, name)
 
 
 __all__ = [

@@ -18,12 +18,12 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, elementwise, indexing, joining, reduce
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
+from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
 
 INITIAL_SCALE = 2.0**15
 GROWTH_STEPS = 2000
@@ -183,7 +183,7 @@ def as_loss_scale(loss_scale: Any) -> LossScale:
     )
 
 
-class MixedPrecisionLossScaleOptimizer(Optimizer):
+class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
     """Scales the loss for another optimizer.
 
     A step whose gradients are not all finite changes no variable and does not count.
@@ -199,12 +199,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
     """
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
-        if not isinstance(opt, Optimizer):
-            raise TypeError(
-                explain('"opt" must be an instance of Optimizer', received=repr(opt)[:200])
-            )
-        super().__init__(use_locking=False, name=opt.get_name())
-        self._optimizer = opt
+        super().__init__(opt)
         self._loss_scale = as_loss_scale(loss_scale)
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
@@ -235,43 +230,28 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         pairs = list(grads_and_vars)
         given = [gradient for gradient, _ in pairs if gradient is not None]
         if not given:
-            return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+            return super().apply_gradients(pairs, global_step, name)
         update, should_apply = self._loss_scale.update(given)
-        if isinstance(should_apply, bool):
-            return self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
-        self._make_variables([variable for gradient, variable in pairs if gradient is not None])
+        if should_apply is True:
+            with get_default_graph().control_dependencies([update]):
+                return super().apply_gradients(pairs, global_step, name)
 
         def apply() -> Tensor:
-            step = self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+            step = WrappingOptimizer.apply_gradients(self, pairs, global_step, name)
             with get_default_graph().control_dependencies([step]):
                 return constant(True)
 
-        applied = cond(should_apply, apply, lambda: constant(False))
-        graph = get_default_graph()
+        applied = cond(convert_to_tensor(should_apply), apply, lambda: constant(False))
         done: Operation = array.group(applied, update, name=name or self._name)
-        graph.add_to_collection(GraphKeys.TRAIN_OP, done)
+        self._note_train_op(done)
         return done
-
-    def _make_variables(self, variables: Sequence[Variable]) -> None:
-        """Makes the optimizer's variables here, out of the branch that applies gradients."""
-        graph = get_default_graph()
-        with graph.init_scope():
-            self._optimizer._create_slots(variables)
-
-    def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot of the optimizer inside."""
-        return self._optimizer.get_slot(var, name)
-
-    def get_slot_names(self) -> list[str]:
-        """The names of the slots of the optimizer inside."""
-        return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Variable]:
         """The variables of the optimizer inside, then those of the loss scale."""
         own: Sequence[Variable] = ()
         if isinstance(self._loss_scale, DynamicLossScale):
             own = self._loss_scale.variables()
-        return [*self._optimizer.variables(), *own]
+        return [*super().variables(), *own]
 
 
 def _multiplied(gradient: Any, factor: Tensor) -> Any:

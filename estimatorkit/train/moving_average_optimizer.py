@@ -12,9 +12,10 @@ from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.train.moving_averages import ExponentialMovingAverage
 from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
 from estimatorkit.train.saver import Saver
+from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
 
 
-class MovingAverageOptimizer(Optimizer):
+class MovingAverageOptimizer(WrappingOptimizer):
     """Another optimizer, and an `ExponentialMovingAverage` of its variables after each step.
 
     Source: `tf.contrib.opt.MovingAverageOptimizer`.
@@ -32,15 +33,10 @@ class MovingAverageOptimizer(Optimizer):
         num_updates: Any = None,
         sequential_update: bool = True,
     ) -> None:
-        super().__init__(use_locking=False, name=opt.get_name())
-        self._optimizer = opt
+        super().__init__(opt)
         self._average = ExponentialMovingAverage(average_decay, num_updates=num_updates)
         self._sequential_update = sequential_update
         self._averaged: list[Variable] = []
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
-        """The gradients of the optimizer inside; see `Optimizer.compute_gradients`."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self,
@@ -51,7 +47,7 @@ class MovingAverageOptimizer(Optimizer):
     ) -> Operation:
         """Applies gradients, then moves the averages; see `Optimizer.apply_gradients`."""
         pairs = list(grads_and_vars)
-        step = self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
+        step = super().apply_gradients(pairs, global_step, name)
         self._averaged = [variable for gradient, variable in pairs if gradient is not None]
         before = [step] if self._sequential_update else []
         with get_default_graph().control_dependencies(before):
@@ -88,18 +84,6 @@ class MovingAverageOptimizer(Optimizer):
             if variable in names and average in names:
                 swapped[names[variable]], swapped[names[average]] = average, variable
         return Saver(swapped, name=name, **kwargs)
-
-    def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """The slot of the optimizer inside."""
-        return self._optimizer.get_slot(var, name)
-
-    def get_slot_names(self) -> list[str]:
-        """The names of the slots of the optimizer inside."""
-        return self._optimizer.get_slot_names()
-
-    def variables(self) -> list[Variable]:
-        """The variables of the optimizer inside."""
-        return self._optimizer.variables()
 
 
 __all__ = ["MovingAverageOptimizer"]

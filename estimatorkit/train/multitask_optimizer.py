@@ -7,16 +7,18 @@ from typing import Any
 
 from estimatorkit.core.control_flow import cond
 from estimatorkit.core.conversion import constant
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.clip import clip_by_global_norm
-from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
+from estimatorkit.train.optimizer import GradientAndVariable
+from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
 
 
-class MultitaskOptimizerWrapper:
+class MultitaskOptimizerWrapper(WrappingOptimizer):
     """Another optimizer; a variable whose gradient is all 0 keeps its value and its slots.
 
     Where several tasks take turns, momentum and averages of one would move in the steps of the
@@ -24,39 +26,33 @@ class MultitaskOptimizerWrapper:
 
     Args:
         opt: the optimizer, whose other methods and attributes this object has.
-    """
 
-    def __init__(self, opt: Optimizer) -> None:
-        self._optimizer = opt
+    Raises:
+        TypeError: `opt` is no optimizer.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name == "_optimizer":
             raise AttributeError(name)
         return getattr(self._optimizer, name)
 
-    def minimize(
-        self,
-        loss: Any,
-        global_step: Variable | None = None,
-        var_list: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Operation:
-        """See `Optimizer.minimize`."""
-        name = kwargs.pop("name", None)
-        pairs = self._optimizer.compute_gradients(loss, var_list, *args, **kwargs)
-        return self.apply_gradients(pairs, global_step=global_step, name=name)
-
     def apply_gradients(
         self,
         grads_and_vars: Iterable[GradientAndVariable],
         global_step: Variable | None = None,
         name: str | None = None,
+        skip_gradients_aggregation: bool = False,
     ) -> Operation:
-        """See `Optimizer.apply_gradients`."""
+        """See `Optimizer.apply_gradients`.
+
+        Raises:
+            TypeError: the optimizer inside does not update its variables one by one.
+        """
         update = self._optimizer._update
+        updated: list[Variable] = []
 
         def update_where_trained(gradient: Any, variable: Variable) -> Operation:
+            updated.append(variable)
             values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
             trained = reduce.reduce_any(elementwise.not_equal(values, 0.0))
 
@@ -69,11 +65,19 @@ class MultitaskOptimizerWrapper:
 
         vars(self._optimizer)["_update"] = update_where_trained
         try:
-            return self._optimizer.apply_gradients(
-                grads_and_vars, global_step=global_step, name=name
-            )
+            done = super().apply_gradients(grads_and_vars, global_step, name)
         finally:
             del vars(self._optimizer)["_update"]
+        if not updated:
+            raise TypeError(
+                explain(
+                    "MultitaskOptimizerWrapper takes an optimizer that updates its variables one "
+                    "by one",
+                    received=repr(self._optimizer)[:200],
+                    hint="wrap the optimizer inside of it",
+                )
+            )
+        return done
 
 
 def clip_gradients_by_global_norm(

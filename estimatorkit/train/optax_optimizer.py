@@ -7,7 +7,7 @@ is what has `init` and `update`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import jax
@@ -15,12 +15,9 @@ import jax
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.jax_functions import jax_function
-from estimatorkit.core.ops import array
-from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variables import Variable
-from estimatorkit.train.optimizer import GradientAndVariable, Optimizer, checked_pair
+from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
 
 
 class GradientTransformation(Protocol):
@@ -63,23 +60,12 @@ class OptaxOptimizer(Optimizer):
         self._tx = tx
         self._states: dict[tuple[Graph, tuple[Variable, ...]], tuple[Any, list[Variable]]] = {}
 
-    def apply_gradients(
-        self,
-        grads_and_vars: Iterable[GradientAndVariable],
-        global_step: Variable | None = None,
-        name: str | None = None,
-        skip_gradients_aggregation: bool = False,
-    ) -> Operation:
-        """An operation that applies gradients; see `Optimizer.apply_gradients`.
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        self._state_of(var_list)
 
-        The variables that have gradients make up one tree, which has a state of its own.
-        """
-        pairs = [checked_pair(pair) for pair in grads_and_vars]
-        updated = [(gradient, each) for gradient, each in pairs if gradient is not None]
-        if not updated:
-            listed = [str(variable) for _, variable in pairs]
-            raise ValueError(f"No gradients provided for any variable: {listed}.")
-        variables = [variable for _, variable in updated]
+    def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
+        """The variables that have gradients make up one tree, which has a state of its own."""
+        variables = [variable for _, variable in pairs]
         structure, state = self._state_of(variables)
 
         def step(gradients: Any, leaves: Any, params: Any) -> tuple[Any, list[Any]]:
@@ -92,26 +78,18 @@ class OptaxOptimizer(Optimizer):
             ]
             return moved, kept
 
-        graph = get_default_graph()
-        with graph.name_scope(name or self._name) as scope:
-            gradients = {each.op.name: convert_to_tensor(gradient) for gradient, each in updated}
-            params = {each.op.name: each for each in variables}
-            moved, kept = jax_function(step, gradients, state, params, name="update")
-            assignments = [each.assign(value) for each, value in zip(state, kept, strict=True)]
-            for variable in variables:
-                value = moved[variable.op.name]
-                if variable.constraint is not None:
-                    value = variable.constraint(value)
-                assignments.append(variable.assign(value))
-            if global_step is None:
-                done: Operation = array.group(*assignments, name=scope)
-            else:
-                with graph.control_dependencies(assignments):
-                    done = global_step.assign_add(1, name=scope).op
-        graph.add_to_collection(GraphKeys.TRAIN_OP, done)
-        return done
+        gradients = {each.op.name: convert_to_tensor(gradient) for gradient, each in pairs}
+        params = {each.op.name: each for each in variables}
+        moved, kept = jax_function(step, gradients, state, params, name="update")
+        assignments = [each.assign(value) for each, value in zip(state, kept, strict=True)]
+        for variable in variables:
+            value = moved[variable.op.name]
+            if variable.constraint is not None:
+                value = variable.constraint(value)
+            assignments.append(variable.assign(value))
+        return assignments
 
-    def _state_of(self, variables: list[Variable]) -> tuple[Any, list[Variable]]:
+    def _state_of(self, variables: Sequence[Variable]) -> tuple[Any, list[Variable]]:
         """The structure of the state for these variables, and its leaves; made once."""
         graph = get_default_graph().outermost
         key = (graph, tuple(variables))

@@ -221,16 +221,26 @@ class Optimizer:
             self._create_slots([each for _, each in updated])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            updates = [self._update(gradient, each) for gradient, each in updated]
+            updates = self._updates(updated)
             if global_step is None:
                 done = self._finish(updates, scope)
             else:
                 finished = self._finish(updates, "update")
                 with graph.control_dependencies([finished]), graph.device(global_step.device):
                     done = global_step.assign_add(1, name=scope).op
-        if done not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
-            graph.add_to_collection(GraphKeys.TRAIN_OP, done)
+        self._note_train_op(done)
         return done
+
+    def _note_train_op(self, operation: Operation) -> None:
+        """Puts an operation into TRAIN_OP; one of a branch or a loop cannot be run by itself."""
+        graph = get_default_graph()
+        known = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+        if graph is graph.outermost and operation not in known:
+            known.append(operation)
+
+    def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
+        """Operations that apply gradients, none of them None, to their variables."""
+        return [self._update(gradient, variable) for gradient, variable in pairs]
 
     def _update(self, gradient: Any, variable: Variable) -> Operation:
         graph = get_default_graph()

@@ -16,8 +16,17 @@ from estimatorkit.keras import mixed_precision, optimizers
 from estimatorkit.keras.mixed_precision import experimental
 from estimatorkit.train import loss_scale
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.loss_scale import DynamicLossScale, MixedPrecisionLossScaleOptimizer
-from estimatorkit.train.optimizers import AdagradOptimizer, AdamOptimizer
+from estimatorkit.train.loss_scale import (
+    DynamicLossScale,
+    FixedLossScale,
+    MixedPrecisionLossScaleOptimizer,
+)
+from estimatorkit.train.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.train.optimizers import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    GradientDescentOptimizer,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +95,49 @@ def test_scales_do_not_change_what_is_learned() -> None:
                 found.append(session.run(w))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+class Counting(FixedLossScale):
+    """Says that steps are applied, or not, whatever the gradients are, and counts them."""
+
+    def __init__(self, applies: bool) -> None:
+        super().__init__(4.0)
+        self.applies = applies
+        self.seen = Variable(0, trainable=False)
+
+    def update(self, grads: Any) -> Any:
+        return self.seen.assign_add(1).op, self.applies
+
+
+@pytest.mark.parametrize("applies", [True, False])
+def test_a_scale_of_ones_own(applies: bool) -> None:
+    w = Variable(np.array([1.0], np.float32))
+    scale = Counting(applies)
+    update = MixedPrecisionLossScaleOptimizer(GradientDescentOptimizer(0.5), scale).minimize(
+        w * 1.0
+    )
+    with started() as session:
+        session.run(update)
+        session.run(update)
+        assert session.run(scale.seen) == 2
+        assert session.run(w) == pytest.approx([0.0 if applies else 1.0])
+
+
+def test_what_is_inside_computes_the_gradients_and_makes_its_variables(graph: Graph) -> None:
+    class Halved(AdagradOptimizer):
+        def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
+            return [(g * 0.5, v) for g, v in super().compute_gradients(*args, **kwargs)]
+
+    w = Variable(np.array([1.0], np.float32))
+    inner = Halved(0.1, 1.0)
+    averaged = MovingAverageOptimizer(inner, 0.5)
+    optimizer = MixedPrecisionLossScaleOptimizer(averaged, "dynamic")
+    update = optimizer.minimize(w * 2.0)
+    with started() as session:
+        session.run(update)
+        assert session.run(optimizer.get_slot(w, "accumulator")) == [2.0]
+        assert session.run(w) == pytest.approx([1.0 - 0.1 / 2**0.5])
+    assert graph.get_collection("train_op") == [update]
 
 
 def test_small_gradients_of_16_bits_survive() -> None:

@@ -121,5 +121,10 @@ def test_gradients_of_rows_become_dense_and_constraints_hold() -> None:
 def test_what_is_no_transformation() -> None:
     with pytest.raises(TypeError, match="such as optax"):
         OptaxOptimizer("adam")  # type: ignore[arg-type]
+    optimizer, w = OptaxOptimizer(optax.sgd(0.1)), Variable(np.zeros(1, np.float32))
+    with pytest.raises(ValueError, match="No variables provided"):
+        optimizer.apply_gradients([])
     with pytest.raises(ValueError, match="No gradients provided"):
-        OptaxOptimizer(optax.sgd(0.1)).apply_gradients([])
+        optimizer.apply_gradients([(None, w)])
+    with pytest.raises(TypeError, match="global_step must be a variable"):
+        optimizer.apply_gradients([(w * 1.0, w)], global_step=1)  # type: ignore[arg-type]
