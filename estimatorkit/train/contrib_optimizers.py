@@ -47,17 +47,7 @@ class NadamOptimizer(AdamOptimizer):
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
-        self._rule = contrib_rules.NESTEROV_ADAM
+    _RULE = contrib_rules.NESTEROV_ADAM
 
 
 class AdaMaxOptimizer(AdamOptimizer):
@@ -71,6 +61,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         learning_rate, beta1, beta2, epsilon, use_locking, name: see `AdamOptimizer`.
     """
 
+    _RULE = keras_rules.ADA_MAX
     _POWERS: Mapping[str, str] = {"beta1_power": "beta1"}
 
     def __init__(
@@ -83,7 +74,6 @@ class AdaMaxOptimizer(AdamOptimizer):
         name: str = "AdaMax",
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
-        self._rule = keras_rules.ADA_MAX
 
 
 SignDecay = Callable[[Any], Any]
@@ -318,10 +308,8 @@ class DecoupledWeightDecayExtension(Optimizer):
     def _decay_of(self, variable: Variable) -> Tensor | None:
         if self._decayed is not None and variable not in self._decayed:
             return None
-        value = self._weight_decay
-        if callable(value) and not isinstance(value, (Tensor, Variable)):
-            value = value()
-        return elementwise.cast(array.identity(value), variable.dtype)
+        decay = self._call_if_callable(self._weight_decay)
+        return elementwise.cast(array.identity(decay), variable.dtype)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:

@@ -19,6 +19,7 @@ from estimatorkit.train import keras_rules
 from estimatorkit.train import optimizer_rules as rules
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.rule_optimizer import RuleOptimizer
+from estimatorkit.train.update_rule import UpdateRule
 
 
 class GradientDescentOptimizer(RuleOptimizer):
@@ -147,6 +148,9 @@ class AdamOptimizer(RuleOptimizer):
         use_locking, name: see `Optimizer`.
     """
 
+    _RULE: UpdateRule = rules.ADAM
+    _POWERS: Mapping[str, str] = {"beta1_power": "beta1", "beta2_power": "beta2"}
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -157,13 +161,11 @@ class AdamOptimizer(RuleOptimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(
-            rules.ADAM,
+            self._RULE,
             use_locking,
             name,
             {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon},
         )
-
-    _POWERS: Mapping[str, str] = {"beta1_power": "beta1", "beta2_power": "beta2"}
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda variable: variable.name)

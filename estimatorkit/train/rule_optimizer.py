@@ -56,9 +56,7 @@ class RuleOptimizer(Optimizer):
         self._tensors = {name: self._tensor(name) for name in self._rule.hyperparameters}
 
     def _tensor(self, name: str) -> Tensor:
-        value = self._hyperparameters[name]
-        if callable(value) and not isinstance(value, (Tensor, Variable)):
-            value = value()
+        value = self._call_if_callable(self._hyperparameters[name])
         if not isinstance(value, (Tensor, Variable)):
             return convert_to_tensor(value, float32, name)
         return convert_to_tensor(value)
