@@ -7,6 +7,7 @@ are made anew from their configs, as those of `estimatorkit.keras`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -65,18 +66,15 @@ class Keras3Model(AdaptedModel):
         self.metrics = compiled["metrics"]
         self.weighted_metrics = compiled["weighted_metrics"]
         self.optimizer = _optimizer(compiled["optimizer"])
-        self._paths = [_unique_path(number, each) for number, each in enumerate(model.variables)]
+        counts = Counter(each.path for each in model.variables)
+        self._names = {
+            id(each): each.path if counts[each.path] == 1 else f"{each.path}_{number}"
+            for number, each in enumerate(model.variables)
+        }
         self.first_values = {
-            self._path_of(each): np.asarray(each.value)
+            self._names[id(each)]: np.asarray(each.value)
             for each in (*model.trainable_variables, *model.non_trainable_variables)
         }
-
-    def _path_of(self, variable: Any) -> str:
-        paths = [each.path for each in self._model.variables]
-        if paths.count(variable.path) == 1:
-            return str(variable.path)
-        number = next(i for i, each in enumerate(self._model.variables) if each is variable)
-        return self._paths[number]
 
     @contextmanager
     def called(self, features: Any, training: bool) -> Iterator[Called]:
@@ -108,7 +106,7 @@ class Keras3Model(AdaptedModel):
     def _variable(self, variable: Any, trainable: bool) -> Any:
         value = np.asarray(variable.value)
         return get_variable(
-            self._path_of(variable),
+            self._names[id(variable)],
             value.shape,
             value.dtype,
             lambda shape, dtype=None, partition_info=None: value,
@@ -127,10 +125,6 @@ def _by_name(model: Any, outputs: Any) -> dict[str, Any]:
     if len(names) != len(listed):
         names = [f"output_{number + 1}" for number in range(len(listed))]
     return dict(zip(names, listed, strict=True))
-
-
-def _unique_path(number: int, variable: Any) -> str:
-    return f"{variable.path}_{number}"
 
 
 def _optimizer(config: Mapping[str, Any]) -> Any:

@@ -36,6 +36,7 @@ from estimatorkit.premade.single_head import (
     Batch,
     LossFn,
     SingleHead,
+    areas_under_curves,
     checked_thresholds,
     metrics_at,
 )
@@ -223,15 +224,7 @@ class BinaryClassHead(_ClassificationHead):
             "prediction/mean": metrics.mean(logistic, weights, name="prediction/mean"),
             "label/mean": metrics.mean(labels, weights, name="label/mean"),
             "accuracy_baseline": metrics.accuracy_baseline(labels, weights),
-            **{
-                key: metrics.auc(
-                    *(labels, logistic, weights),
-                    curve=curve,
-                    name=key,
-                    summation_method=self._areas,
-                )
-                for key, curve in (("auc", "ROC"), ("auc_precision_recall", "PR"))
-            },
+            **areas_under_curves(labels, logistic, weights, summation_method=self._areas),
         }
         for threshold in self._thresholds:
             found |= metrics_at(threshold, labels, logistic, weights)

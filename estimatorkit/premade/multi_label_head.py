@@ -33,6 +33,7 @@ from estimatorkit.premade.single_head import (
     Batch,
     LossFn,
     SingleHead,
+    areas_under_curves,
     checked_thresholds,
     metrics_at,
 )
@@ -235,7 +236,7 @@ class MultiLabelHead(SingleHead):
     def _metrics(self, batch: Batch) -> Metrics:
         targets, weights = batch.targets, batch.weights
         probabilities = self._predict(batch.logits, ("probabilities",))["probabilities"]
-        found = _areas("", targets, probabilities, weights)
+        found = areas_under_curves(targets, probabilities, weights)
         for threshold in self._thresholds:
             found |= metrics_at(threshold, targets, probabilities, weights)
         for number in self._classes:
@@ -244,21 +245,8 @@ class MultiLabelHead(SingleHead):
             key = f"probability_mean/{name}"
             values = probabilities[..., own]
             found[key] = metrics.mean(values, weights, name=key)
-            found |= _areas(f"/{name}", targets[..., own], values, weights)
+            found |= areas_under_curves(targets[..., own], values, weights, f"/{name}")
         return found
-
-
-def _areas(end: str, targets: Tensor, probabilities: Tensor, weights: Tensor | None) -> Metrics:
-    """The areas under both curves; `end` ends their keys."""
-    return {
-        f"{key}{end}": metrics.auc(
-            *(targets, probabilities, weights),
-            curve=curve,
-            name=f"{key}{end}",
-            summation_method="interpolation",
-        )
-        for key, curve in (("auc", "ROC"), ("auc_precision_recall", "PR"))
-    }
 
 
 __all__ = ["MultiLabelHead"]

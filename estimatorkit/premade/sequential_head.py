@@ -142,11 +142,7 @@ class SequentialHeadWrapper(Head):
         if labels.dtype is not string:
             return indexing.where(there, labels, filling.zeros_like(labels))
         names = getattr(self._head, "_vocabulary", None) or (b"",)
-        return indexing.where(
-            elementwise.logical_and(there, filling.ones_like(there)),
-            labels,
-            constant(np.array([[names[0]]], object)),
-        )
+        return indexing.where(there, labels, constant(np.array([[names[0]]], object)))
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         return self._head._export_outputs(predictions)

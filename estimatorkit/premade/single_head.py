@@ -243,6 +243,25 @@ def metrics_at(
     }
 
 
+def areas_under_curves(
+    targets: Tensor,
+    probabilities: Tensor,
+    weights: Tensor | None,
+    end: str = "",
+    summation_method: str = "interpolation",
+) -> Metrics:
+    """The areas under both curves, by TensorFlow's keys; `end` ends them."""
+    return {
+        f"{key}{end}": metrics.auc(
+            *(targets, probabilities, weights),
+            curve=curve,
+            name=f"{key}{end}",
+            summation_method=summation_method,
+        )
+        for key, curve in (("auc", "ROC"), ("auc_precision_recall", "PR"))
+    }
+
+
 def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
     """Thresholds, all within (0, 1).
 
@@ -266,4 +285,6 @@ def _checked_loss_fn(loss_fn: LossFn) -> LossFn:
     return loss_fn
 
 
-__all__ = ["Batch", "LossFn", "SingleHead", "checked_thresholds", "metrics_at"]
+__all__ = [
+    *("Batch", "LossFn", "SingleHead", "areas_under_curves", "checked_thresholds", "metrics_at"),
+]
