@@ -21,16 +21,7 @@ class _Premade(Learner):
     """A premade estimator by its older arguments."""
 
     _array_key = ""
-
-    def _one(self, key: str, **given: Any) -> Any:
-        as_iterable = given.pop("as_iterable", True)
-        rows = super().predict(outputs=[key], **given)
-        values: Iterator[Any] = (row[key] for row in rows)
-        return values if as_iterable else np.stack(list(values))
-
-
-class Classifier(_Premade):
-    """A premade classifier."""
+    _key: str  # of the prediction that `predict` gives
 
     def predict(
         self,
@@ -41,10 +32,26 @@ class Classifier(_Premade):
         as_iterable: bool = True,
         iterate_batches: bool = False,
     ) -> Any:
-        """Class numbers, unless other `outputs` are asked for; see `Learner.predict`."""
+        """Class numbers, or a regressor's numbers, unless other `outputs` are asked for.
+
+        See `Learner.predict`.
+        """
         if outputs:
             return super().predict(x, input_fn, batch_size, outputs, as_iterable)
-        return self.predict_classes(x, input_fn, batch_size, as_iterable)
+        values = self._values(self._key, x, input_fn, batch_size)
+        numbers = (each[0] if len(each) == 1 else each for each in values)
+        return numbers if as_iterable else np.stack(list(numbers))
+
+    def _values(self, key: str, x: Any, input_fn: Any, batch_size: int | None) -> Iterator[Any]:
+        """One of the predictions, of one example after the other."""
+        rows = super().predict(x, input_fn, batch_size, [key])
+        return (row[key] for row in rows)
+
+
+class Classifier(_Premade):
+    """A premade classifier."""
+
+    _key = "class_ids"
 
     def predict_classes(
         self,
@@ -54,9 +61,7 @@ class Classifier(_Premade):
         as_iterable: bool = True,
     ) -> Any:
         """Class numbers, one an example."""
-        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
-        numbers = (each[0] for each in self._one("class_ids", **given))
-        return numbers if as_iterable else np.stack(list(numbers))
+        return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict_proba(
         self,
@@ -66,26 +71,14 @@ class Classifier(_Premade):
         as_iterable: bool = True,
     ) -> Any:
         """The probabilities of the classes, `(classes,)` an example."""
-        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
-        return self._one("probabilities", as_iterable=as_iterable, **given)
+        values = self._values("probabilities", x, input_fn, batch_size)
+        return values if as_iterable else np.stack(list(values))
 
 
 class Regressor(_Premade):
     """A premade regressor."""
 
-    def predict(
-        self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
-        batch_size: int | None = None,
-        outputs: Sequence[str] | None = None,
-        as_iterable: bool = True,
-        iterate_batches: bool = False,
-    ) -> Any:
-        """Numbers, unless other `outputs` are asked for; see `Learner.predict`."""
-        if outputs:
-            return super().predict(x, input_fn, batch_size, outputs, as_iterable)
-        return self.predict_scores(x, input_fn, batch_size, as_iterable)
+    _key = "predictions"
 
     def predict_scores(
         self,
@@ -95,14 +88,11 @@ class Regressor(_Premade):
         as_iterable: bool = True,
     ) -> Any:
         """Numbers, one an example, or one for each of the label's."""
-        given = {"x": x, "input_fn": input_fn, "batch_size": batch_size}
-        numbers = (
-            each[0] if len(each) == 1 else each for each in self._one("predictions", **given)
-        )
-        return numbers if as_iterable else np.stack(list(numbers))
+        return self.predict(x, input_fn, batch_size, as_iterable=as_iterable)
 
 
 _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
+_NEEDLESS = ("fix_global_step_increment_bug",)  # the global step counts steps
 _REFUSED = {
     "gradient_clip_norm": "give an optimizer whose compute_gradients clips",
     "enable_centered_bias": "the bias of the last layer does the same",
@@ -110,7 +100,6 @@ _REFUSED = {
     "embedding_lr_multipliers": "use estimator.Estimator with a model_fn of your own",
     "joint_linear_weights": "use estimator.Estimator with a model_fn of your own",
     "_joint_weight": "use estimator.Estimator with a model_fn of your own",
-    "fix_global_step_increment_bug": "the global step counts steps",
     "input_layer_min_slice_size": "use estimator's input_layer_partitioner",
 }
 
@@ -136,7 +125,8 @@ def _premade(name: str, kind: type[_Premade], arguments: str) -> type[_Premade]:
 
     def __init__(self: _Premade, *args: Any, **kwargs: Any) -> None:
         given = dict(signature.bind(self, *args, **kwargs).arguments)
-        del given["self"]
+        for each in ("self", *_NEEDLESS):
+            given.pop(each, None)
         for each, instead in _REFUSED.items():
             if given.pop(each, None):
                 raise ValueError(f"contrib.learn.{name} takes no {each} here; {instead}")

@@ -442,6 +442,15 @@ def test_contrib_learn_premade_in_an_experiment(tmp_path: Path) -> None:
     assert next(iter(again.predict_proba(FEATURES))).shape == (3,)
     with pytest.raises(ValueError, match="gradient_clip_norm here; give an optimizer"):
         learn.LinearRegressor([], gradient_clip_norm=1.0)
+    columns = learn.infer_real_valued_columns_from_input(FEATURES)
+    regressor = learn.DNNLinearCombinedRegressor(
+        str(tmp_path / "numbers"),
+        linear_feature_columns=columns,
+        fix_global_step_increment_bug=True,
+    ).fit(FEATURES, CLASSES.astype(np.float32), steps=1)
+    scores = regressor.predict_scores(FEATURES, as_iterable=False)
+    assert scores.shape == (len(FEATURES),)
+    np.testing.assert_array_equal(list(regressor.predict(FEATURES)), scores)
 
 
 def test_sequence_loss_is_the_weighted_mean() -> None:
