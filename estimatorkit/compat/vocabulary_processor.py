@@ -6,6 +6,7 @@ could run anything when it is read.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -148,7 +149,8 @@ class VocabularyProcessor:
     def transform(self, raw_documents: Iterable[str]) -> Iterator[NDArray[np.int64]]:
         """Yields for each document its ids, int64 `(max_document_length,)`."""
         for words in self._tokenizer(raw_documents):
-            ids = [self.vocabulary_.get(word) for word in words][: self.max_document_length]
+            taken = itertools.islice(words, self.max_document_length)
+            ids = [self.vocabulary_.get(word) for word in taken]
             row = np.zeros(self.max_document_length, np.int64)
             row[: len(ids)] = ids
             yield row

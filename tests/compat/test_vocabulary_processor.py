@@ -37,6 +37,12 @@ def test_ids_count_from_one_as_words_come() -> None:
     assert list(processor.reverse(rows)) == ["the cat sat on the", "the dog sat <UNK> <UNK>"]
 
 
+def test_words_that_are_cut_off_get_no_ids() -> None:
+    processor = VocabularyProcessor(2)
+    np.testing.assert_array_equal(list(processor.transform(["a b c d"])), [[1, 2]])
+    assert len(processor.vocabulary_) == 3
+
+
 def test_rare_words_are_unknown() -> None:
     processor = VocabularyProcessor(4, min_frequency=1).fit(DOCUMENTS)
     assert [processor.vocabulary_.reverse(index) for index in range(4)] == [
