@@ -6,7 +6,7 @@ for the same words; words that are new, and buckets of unknown words, start as n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,18 +44,11 @@ class VocabInfo(NamedTuple):
     axis: int = 0
 
 
-def rows_before(info: VocabInfo) -> NDArray[np.int32]:
-    """For each row now the row before; -1 where there was none.
-
-    Raises:
-        ValueError: a size is larger than its vocabulary, or `axis` is neither 0 nor 1.
-    """
-    if info.axis not in (0, 1):
-        raise ValueError(f"The supported values of axis are 0 and 1.  Provided axis: {info.axis}")
-    new = _words(info.new_vocab, info.new_vocab_size)
-    old = {word: row for row, word in enumerate(_words(info.old_vocab, info.old_vocab_size))}
-    found = [old.get(word, -1) for word in new]
-    return np.array(found + [-1] * info.num_oov_buckets, np.int32)
+def _rows_before(new: Sequence[bytes], old: Sequence[bytes], buckets: int) -> NDArray[np.int32]:
+    """For each row now the row before; -1 where there was none."""
+    places = {word: row for row, word in enumerate(old)}
+    found = [places.get(word, -1) for word in new]
+    return np.array(found + [-1] * buckets, np.int32)
 
 
 def _words(path: Any, size: int) -> list[bytes]:
@@ -84,36 +77,40 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
         info: how its vocabulary has changed.
 
     Raises:
-        ValueError: shapes and sizes of vocabularies do not go together.
+        ValueError: shapes and sizes of vocabularies do not go together, a size is larger than its
+            vocabulary, or `axis` is neither 0 nor 1.
     """
-    rows = rows_before(info)
-    shape = variable.shape.as_list()
-    length_before = len(_words(info.old_vocab, info.old_vocab_size))
-    problems = (
-        len(shape) <= info.axis or shape[info.axis] != len(rows),
-        len(entry.shape) != len(shape) or entry.shape[info.axis] < length_before,
-        [d for axis, d in enumerate(entry.shape) if axis != info.axis]
-        != [d for axis, d in enumerate(shape) if axis != info.axis],
+    shape, axis = variable.shape.as_list(), info.axis
+    if axis not in (0, 1):
+        raise ValueError(f"The supported values of axis are 0 and 1.  Provided axis: {axis}")
+    words_before = _words(info.old_vocab, info.old_vocab_size)
+    words = _words(info.new_vocab, info.new_vocab_size)
+    rows = _rows_before(words, words_before, info.num_oov_buckets)
+    fits = (
+        len(shape) == len(entry.shape) > axis
+        and shape[axis] == len(rows)
+        and entry.shape[axis] >= len(words_before)
+        and [*shape[:axis], *shape[axis + 1 :]] == [*entry.shape[:axis], *entry.shape[axis + 1 :]]
     )
-    if any(problems):
+    if not fits:
         raise ValueError(
             explain(
                 f"the vocabularies do not fit variable {variable.op.name}",
-                expected=f"{shape[info.axis] if len(shape) > info.axis else 'no'} rows along axis "
-                f"{info.axis}: words and buckets now; at least as many rows before as words",
-                received=f"{len(rows)} words and buckets now, {length_before} words before, shape "
-                f"{entry.shape} in the checkpoint, {shape} now",
+                expected=f"{shape[axis] if len(shape) > axis else 'no'} rows along axis "
+                f"{axis}: words and buckets now; at least as many rows before as words",
+                received=f"{len(rows)} words and buckets now, {len(words_before)} words before, "
+                f"shape {entry.shape} in the checkpoint, {shape} now",
                 made_at=variable.op.source,
             )
         )
-    kept = indexing.gather(old, constant(np.maximum(rows, 0)), axis=info.axis)
+    kept = indexing.gather(old, constant(np.maximum(rows, 0)), axis=axis)
     backup = (info.backup_initializer or Zeros())(shape, dtype=variable.dtype)
     wide = [1] * len(shape)
-    wide[info.axis] = len(rows)
+    wide[axis] = len(rows)
     known = constant(
         np.broadcast_to((rows >= 0).reshape(wide), tuple(dim or 0 for dim in shape)).copy()
     )
     return indexing.where(known, elementwise.cast(kept, variable.dtype), backup)
 
 
-__all__ = ["VocabInfo", "changed_value", "rows_before"]
+__all__ = ["VocabInfo", "changed_value"]

@@ -270,3 +270,10 @@ class TestVocabularies:
             tf.train.warm_start(
                 folder / "m-1", var_name_to_vocab_info={"table": self.info(folder, **changes)}
             )
+
+    def test_an_axis_that_is_not_there(self, folder: Path) -> None:
+        write_checkpoint(folder, "m-1", {"bias": np.zeros(5, np.float32)})
+        tf.get_variable("bias", [4])
+        info = self.info(folder, axis=1)
+        with pytest.raises(ValueError, match="expected: no rows along axis 1"):
+            tf.train.warm_start(folder / "m-1", var_name_to_vocab_info={"bias": info})
