@@ -158,10 +158,6 @@ class NanLossDuringTrainingError(RuntimeError):
     """The loss became NaN (`tf.train.NanLossDuringTrainingError`)."""
 
 
-def _next_multiple(step: int, every: int) -> int:
-    return (step // every + 1) * every
-
-
 class StopAtStepHook(SessionRunHook):
     """Ends the training after a number of steps, or at a global step.
 
@@ -439,13 +435,13 @@ class LoggingTensorHook(SessionRunHook):
         self._secs = every_n_secs
         self._at_end = at_end
         self._formatter = formatter
-        self._next = 0
         self._started = 0
         self._logged_at: float | None = None
         self._fetches: dict[str, Any] = {}
 
     def begin(self) -> None:
         """Looks the tensors up."""
+        self._logged_at = None
         graph = get_default_graph()
         self._fetches = {
             key: graph.as_graph_element(
@@ -520,8 +516,8 @@ class LossLogHook(SessionRunHook):
             self._first = steps.first
             logger.info("loss = %s, step = %d", steps.losses[0], steps.first)
             self._logged_step = steps.first
-        start = max(_next_multiple(steps.first - 1 - self._first, self._every), self._every)
-        due = range(self._first + start, steps.last, self._every)
+        passed = max(steps.first - 1 - self._first, 0) // self._every
+        due = range(self._first + (passed + 1) * self._every, steps.last, self._every)
         if due:  # one call may hold many of these steps: they share the time it took
             spent = max(now - self._logged_at, 1e-9)
             logger.info("global_step/sec: %g", (due[-1] - self._logged_step) / spent)

@@ -424,6 +424,9 @@ class TestLoggingTensorHook:
             "value = 4.0 (4.000 sec)",
             "value = 8.0 (4.000 sec)",
         ]
+        caplog.clear()
+        counting.train(tmp_path / "again", [hook, Ticks()], 1)
+        assert lines(caplog, "value") == ["value = 0.0"]
 
     def test_at_the_end(self, tmp_path: Path, caplog: Any) -> None:
         counting.train(tmp_path, [LoggingTensorHook({"value": "value:0"}, at_end=True)], 10)
