@@ -2,28 +2,26 @@
 
 A functional model is made of inputs and outputs, and knows its `Network`. A subclass has layers as
 attributes and computes in `call`. Both are layers. Values of variables live in the session of their
-graph (`layers.sessions`).
+graph (`layers.sessions`). Here is how a model is trained, evaluated and asked; what it is made of
+is in `model_structure`, and what is written of it in `model_files`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.nest import flatten, map_structure
+from estimatorkit.core.errors import explain
+from estimatorkit.core.nest import map_structure
 from estimatorkit.core.ops import array
-from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.spec import flatten as flatten_specs
 from estimatorkit.keras import training
 from estimatorkit.keras.data_adapter import Batches, batches_of, split_off
-from estimatorkit.keras.network import Network
-from estimatorkit.layers.base import Layer, _as_shapes
+from estimatorkit.keras.model_files import ModelFiles
+from estimatorkit.keras.model_structure import ModelStructure
 
 
-class Model(Layer):
+class Model(ModelFiles, ModelStructure):
     """Layers put together (`tf.keras.Model`).
 
     Args:
@@ -40,171 +38,18 @@ class Model(Layer):
         ```
     """
 
-    _untracked = Layer._untracked | {"_network", "_compiled", "_steps", "history", "callbacks"}
+    _untracked = ModelStructure._untracked | {"_compiled", "_steps", "history", "callbacks"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        inputs = kwargs.pop("inputs", args[0] if args else None)
-        outputs = kwargs.pop("outputs", args[1] if len(args) > 1 else None)
-        if len(args) > 2 and "name" not in kwargs:
-            kwargs["name"] = args[2]
-        super().__init__(**kwargs)
-        self._network: Network | None = None
+        super().__init__(*args, **kwargs)
         self._compiled: training.Compiled | None = None
         self._steps: dict[Any, training.Step] = {}
-        self._own_graph: Graph | None = None
         self.stop_training = False
         self.history: Any = None
-        if inputs is not None or outputs is not None:
-            if inputs is None or outputs is None:
-                raise ValueError("Model: both inputs and outputs are needed for a functional model")
-            self._set_network(inputs, outputs)
 
     def _set_network(self, inputs: Any, outputs: Any) -> None:
-        self._network = Network(inputs, outputs)
-        self._own_graph = self._network.output_tensors[0].graph
-        self.built = True
-        self.supports_masking = True
+        super()._set_network(inputs, outputs)
         self._steps = {}
-
-    # -- what it is made of
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds its variables; the default graph where it is not built."""
-        if self._own_graph is not None:
-            return self._own_graph
-        weights = self.weights
-        return weights[0].graph if weights else get_default_graph().outermost
-
-    @property
-    def network(self) -> Network:
-        """The layers between inputs and outputs.
-
-        Raises:
-            ValueError: the model is a subclass, whose `call` is Python.
-        """
-        if self._network is None:
-            raise ValueError(
-                explain(
-                    f"the model {self.name!r} has no inputs and outputs of its own",
-                    expected="a functional or a built Sequential model",
-                    received=type(self).__name__,
-                )
-            )
-        return self._network
-
-    @property
-    def layers(self) -> list[Layer]:
-        """The layers: those between inputs and outputs, or those that are attributes."""
-        return list(self._parts())
-
-    def _parts(self) -> list[Any]:
-        return super()._parts() if self._network is None else list(self._network.layers)
-
-    @property
-    def weights(self) -> list[Any]:
-        """The variables, layer by layer."""
-        own = [each for layer in self._parts() for each in layer.weights]
-        return list({id(each): each for each in [*own, *self._own_weights()]}.values())
-
-    variables = weights
-
-    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """The layer of a name, or at a place in `layers`.
-
-        Raises:
-            ValueError: there is none.
-        """
-        layers = self.layers
-        if index is not None:
-            if index >= len(layers):
-                raise ValueError(
-                    f"Was asked to retrieve layer at index {index} but model only has "
-                    f"{len(layers)} layers."
-                )
-            return layers[index]
-        if name is None:
-            raise ValueError("Provide either a layer name or layer index at `get_layer`.")
-        for layer in layers:
-            if layer.name == name:
-                return layer
-        names = [layer.name for layer in layers]
-        raise ValueError(
-            explain(
-                f"No such layer: {name}",
-                expected=f"one of {names}",
-                hint=did_you_mean(name, names),
-            )
-        )
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The input tensors."""
-        return list(self.network.input_tensors)
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The output tensors."""
-        return list(self.network.output_tensors)
-
-    @property
-    def input(self) -> Any:
-        """The input tensor, or the structure of them."""
-        return self.network.inputs if self._network is not None else super().input
-
-    @property
-    def output(self) -> Any:
-        """The output tensor, or the structure of them."""
-        return self.network.outputs if self._network is not None else super().output
-
-    @property
-    def input_names(self) -> list[str]:
-        """The names of the inputs."""
-        return self.network.input_names
-
-    @property
-    def output_names(self) -> list[str]:
-        """The names of the outputs: of the layers that make them."""
-        return self.network.output_names
-
-    def output_names_of(self, outputs: Any) -> list[str]:
-        """Names for the outputs of a call: 'output_1', ... where the model has none."""
-        count = len(flatten(outputs))
-        if self._network is not None:
-            return self.output_names
-        if isinstance(outputs, Mapping):
-            return sorted(outputs)
-        return [f"output_{number + 1}" for number in range(count)]
-
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The outputs for inputs; subclasses override it.
-
-        Raises:
-            NotImplementedError: a subclass does not say.
-        """
-        if self._network is None:
-            raise NotImplementedError(
-                "When subclassing the `Model` class, you should implement a `call` method."
-            )
-        return self._network.apply(inputs, mask)
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: the layers inside carry masks along."""
-        return None
-
-    def build(self, input_shape: Any = None) -> None:
-        """Makes the variables of a subclass by a call on placeholders."""
-        if not self.built and input_shape is not None:
-            inputs = map_structure(
-                lambda shape: array.placeholder(self.compute_dtype, shape), _as_shapes(input_shape)
-            )
-            self.call(inputs)
-        self.built = True
-
-    def regularization_losses(self) -> list[Tensor]:
-        """The losses of regularized variables, in the default graph."""
-        made = {id(loss) for each in self.submodules_and_self() for loss in each._made_losses}
-        return [loss for loss in self.losses if id(loss) not in made]
 
     @property
     def metrics(self) -> list[Any]:
@@ -219,18 +64,10 @@ class Model(Layer):
                 return list(step.names)
         return ["loss"]
 
-    def reset_states(self) -> None:
-        """Sets the states of stateful layers to zero."""
-        for layer in self.submodules_and_self():
-            if layer is not self and getattr(layer, "stateful", False):
-                layer.reset_states()
-
     def reset_metrics(self) -> None:
         """Sets the metrics to where they begin."""
         for step in self._steps.values():
             step.reset()
-
-    # -- training
 
     def compile(
         self,
@@ -547,80 +384,6 @@ class Model(Layer):
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         return self.predict(x, batch_size=1 << 30)
-
-    # -- files, text
-
-    def save_weights(
-        self,
-        filepath: str | os.PathLike[str],
-        overwrite: bool = True,
-        save_format: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Writes the weights; see `keras.saving.save_weights`."""
-        from estimatorkit.keras import saving
-
-        saving.save_weights(self, filepath, overwrite, save_format, **kwargs)
-
-    def load_weights(
-        self,
-        filepath: str | os.PathLike[str],
-        by_name: bool = False,
-        skip_mismatch: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        """Reads the weights; see `keras.saving.load_weights`."""
-        from estimatorkit.keras import saving
-
-        return saving.load_weights(self, filepath, by_name, skip_mismatch, **kwargs)
-
-    def save(
-        self,
-        filepath: str | os.PathLike[str],
-        overwrite: bool = True,
-        include_optimizer: bool = True,
-        save_format: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Writes the model, without code; see `keras.saving.save_model`."""
-        from estimatorkit.keras import saving
-
-        saving.save_model(self, filepath, overwrite, include_optimizer, save_format, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:
-        """The layers and how they are connected; see `keras.model_config`."""
-        from estimatorkit.keras import model_config
-
-        return model_config.config_of(self)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The model that `get_config` described, with new weights."""
-        from estimatorkit.keras import model_config
-
-        return model_config.model_of(cls, config, custom_objects)
-
-    def to_json(self, **kwargs: Any) -> str:
-        """The architecture as JSON, for `keras.models.model_from_json`."""
-        from estimatorkit.keras import model_config
-
-        return model_config.to_json(self, **kwargs)
-
-    def summary(
-        self,
-        line_length: int | None = None,
-        positions: Any = None,
-        print_fn: Any = None,
-        expand_nested: bool = False,
-        show_trainable: bool = False,
-        layer_range: Any = None,
-    ) -> None:
-        """Prints the layers, their output shapes and numbers of parameters."""
-        from estimatorkit.keras import model_summary
-
-        model_summary.summary(
-            *(self, line_length, positions, print_fn, expand_nested, show_trainable, layer_range)
-        )
 
 
 def _one_or_all(logs: Mapping[str, float]) -> Any:

@@ -11,11 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
@@ -32,7 +30,7 @@ from estimatorkit.layers.call_record import (
     learning_phase,
     record_of,
 )
-from estimatorkit.layers.input_spec import InputSpec, check_inputs
+from estimatorkit.layers.input_spec import InputSpec, as_shapes, check_inputs
 from estimatorkit.layers.layer_connections import LayerConnections
 from estimatorkit.layers.layer_losses import LayerLosses
 from estimatorkit.layers.layer_weights import LayerWeights
@@ -135,7 +133,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         """The shape of the outputs for a shape of inputs: that of a call in a graph of its own."""
         scratch = Graph()
         with scratch.as_default(), unbuilt(self):
-            shapes = _as_shapes(input_shape)
+            shapes = as_shapes(input_shape)
             inputs = map_structure(
                 lambda shape: array.placeholder(self._policy.compute_dtype, shape), shapes
             )
@@ -299,7 +297,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
                     build(self, input_shape)
                     return
                 with self._entered():
-                    self._run_build(functools.partial(build, self), _as_shapes(input_shape))
+                    self._run_build(functools.partial(build, self), as_shapes(input_shape))
 
             cls.build = named  # type: ignore[method-assign]
 
@@ -486,17 +484,6 @@ def _as_tensor(value: Any) -> Any:
 def _shape_of(value: Any) -> Any:
     shape = getattr(value, "shape", None)
     return TensorShape(None) if not isinstance(shape, TensorShape) else ShapeOfDimensions(shape)
-
-
-def _as_shapes(shape: Any) -> Any:
-    """A shape or a structure of shapes, given as tuples, lists or `TensorShape`s."""
-    if isinstance(shape, TensorShape):
-        return shape
-    if isinstance(shape, Mapping):
-        return {key: _as_shapes(value) for key, value in shape.items()}
-    if all(each is None or isinstance(each, (int, np.integer)) for each in shape):
-        return TensorShape(shape)
-    return [_as_shapes(each) for each in shape]
 
 
 __all__ = ["InputSpec", "Layer", "mask_of", "snake_case", "unbuilt"]

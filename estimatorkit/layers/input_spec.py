@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import flatten
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
 
@@ -117,4 +120,15 @@ def _text(tensor: Tensor) -> str:
     return str(tuple(tensor.shape.dims or ()))
 
 
-__all__ = ["InputSpec", "check_inputs"]
+def as_shapes(shape: Any) -> Any:
+    """A shape or a structure of shapes, given as tuples, lists or `TensorShape`s."""
+    if isinstance(shape, TensorShape):
+        return shape
+    if isinstance(shape, Mapping):
+        return {key: as_shapes(value) for key, value in shape.items()}
+    if all(each is None or isinstance(each, (int, np.integer)) for each in shape):
+        return TensorShape(shape)
+    return [as_shapes(each) for each in shape]
+
+
+__all__ = ["InputSpec", "as_shapes", "check_inputs"]
