@@ -9,13 +9,13 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Constant
 from estimatorkit.core.ops import array, random, summary
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import Variable
 from estimatorkit.train import clip
 from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.multitask_optimizer import clip_gradients_by_global_norm
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers import (
     AdagradOptimizer,
@@ -119,8 +119,7 @@ def optimize_loss(
             if callable(clip_gradients):
                 pairs = clip_gradients(pairs)
             else:
-                clipped, _ = clip.clip_by_global_norm([pair[0] for pair in pairs], clip_gradients)
-                pairs = list(zip(clipped, (pair[1] for pair in pairs), strict=True))
+                pairs = clip_gradients_by_global_norm(pairs, clip_gradients)
             _summarize(pairs, wanted, "clipped_")
         train = chosen.apply_gradients(
             pairs, global_step=step if increment_global_step else None, name="train"
@@ -172,10 +171,7 @@ def _scaled(gradient: Any, variable: Variable, factors: Mapping[Any, Any]) -> tu
     key = variable if variable in factors else variable.op.name
     if key not in factors:
         return gradient, variable
-    if isinstance(gradient, IndexedSlices):
-        values = gradient.values * factors[key]
-        return IndexedSlices(values, gradient.indices, gradient.dense_shape), variable
-    return gradient * factors[key], variable
+    return clip.scale_gradient(gradient, factors[key]), variable
 
 
 def _summarize(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], prefix: str) -> None:

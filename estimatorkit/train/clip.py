@@ -122,9 +122,13 @@ def _values(t_list: Sequence[Any]) -> list[Any]:
 
 def _like(old: Any, new: Any) -> Any:
     """`new` as `IndexedSlices` where `old` is one."""
-    if isinstance(old, IndexedSlices):
-        return IndexedSlices(new, old.indices, old.dense_shape)
-    return new
+    return old.with_values(new) if isinstance(old, IndexedSlices) else new
 
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm"]
+def scale_gradient(gradient: Any, factor: Any) -> Any:
+    """A gradient, dense or of rows, times a number or a tensor of any floating dtype."""
+    (values,) = _values([gradient])
+    return _like(gradient, values * elementwise.cast(factor, values.dtype))
+
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm", "scale_gradient"]

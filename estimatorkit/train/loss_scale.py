@@ -22,6 +22,7 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, elementwise, indexing, joining, reduce
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.train.clip import scale_gradient
 from estimatorkit.train.optimizer import GradientAndVariable, Optimizer
 from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
 
@@ -217,7 +218,7 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
     def get_unscaled_gradients(self, grads: Sequence[Any]) -> list[Any]:
         """Gradients divided by the scale; None stays None."""
         inverse = 1.0 / self._loss_scale()
-        return [None if each is None else _multiplied(each, inverse) for each in grads]
+        return [None if each is None else scale_gradient(each, inverse) for each in grads]
 
     def apply_gradients(
         self,
@@ -252,13 +253,6 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         if isinstance(self._loss_scale, DynamicLossScale):
             own = self._loss_scale.variables()
         return [*super().variables(), *own]
-
-
-def _multiplied(gradient: Any, factor: Tensor) -> Any:
-    if isinstance(gradient, IndexedSlices):
-        values = gradient.values * elementwise.cast(factor, gradient.values.dtype)
-        return IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return gradient * elementwise.cast(factor, gradient.dtype)
 
 
 def enable_mixed_precision_graph_rewrite(
