@@ -16,12 +16,10 @@ from estimatorkit.core.checkpoint import (
     latest_checkpoint,
     list_variables,
     load_variable,
-    read_checkpoint,
 )
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
-from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.arguments import (
     arguments_of,
@@ -36,23 +34,11 @@ from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
-from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks import (
-    CheckpointSaverHook,
-    CheckpointSaverListener,
-    LossLogHook,
-    NanTensorHook,
-    SessionRunHook,
-    StopAtStepHook,
-    check_hooks,
-)
-from estimatorkit.train.log import ensure_visible, logger, terminal
-from estimatorkit.train.progress import ProgressHook
-from estimatorkit.train.records import RecordHook
-from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
-from estimatorkit.train.scaffold import Scaffold
-from estimatorkit.train.training import CheckedLoop, run_hooked, run_training, training_loop
+from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook, check_hooks
+from estimatorkit.train.log import ensure_visible, logger
+from estimatorkit.train.training import run_hooked
 
 
 class Estimator:
@@ -228,140 +214,19 @@ class Estimator:
             given = self._input(input_fn, ModeKeys.TRAIN)
 
             def build() -> BuiltModel:
-                return self._build(given, ModeKeys.TRAIN, self._finish_training)
+                return self._build(given, ModeKeys.TRAIN, self._training)
 
             with self._models.model(given, build, given_hooks) as model:
-                loss = self._train(model, given, given_hooks, steps, max_steps, listeners, start)
+                loss = model.extra.run(
+                    model, given, given_hooks, listeners, steps, max_steps, start
+                )
         if loss is not None:
             logger.info("Loss for final step: %s.", loss)
         return self
 
-    def _finish_training(self, spec: EstimatorSpec) -> _Training:
-        if self._warm_start is not None and self.latest_checkpoint() is None:
-            self._warm_start.apply()
-        scaffold: Scaffold = spec.scaffold or Scaffold()
-        if scaffold.saver is None and not spec.train_op.graph.get_collection(GraphKeys.SAVERS):
-            config = self._config
-            saver = Saver(
-                max_to_keep=config.keep_checkpoint_max,
-                keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-                defer_build=True,
-            )
-            spec.train_op.graph.add_to_collection(GraphKeys.SAVERS, saver)
-        return _Training(scaffold)
-
-    def _train(
-        self,
-        model: BuiltModel,
-        given: ModelInput,
-        hooks: list[SessionRunHook],
-        steps: int | None,
-        max_steps: int | None,
-        saving_listeners: Sequence[CheckpointSaverListener],
-        start: str | None,
-    ) -> NDArray[Any] | None:
-        training: _Training = model.extra
-        spec = model.spec
-        model.scaffold = training.scaffold
-        with model.graph.as_default(), ExitStack() as closing:
-            all_given = [*hooks, *model.hooks]
-            saving = self._saver_hooks(all_given, saving_listeners, training.scaffold)
-            watch = NanTensorHook(
-                spec.loss, names=model.input_names, checkpoint=self.latest_checkpoint
-            )
-            all_hooks: list[SessionRunHook] = [watch]
-            all_hooks += [hook for hook in all_given if hook not in saving]
-            if steps is not None or max_steps is not None:
-                all_hooks.append(StopAtStepHook(steps, max_steps))
-            all_hooks += self._reports(steps, max_steps)
-            all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
-            for hook in all_hooks:
-                closing.callback(hook.close)
-            for hook in all_hooks:
-                hook.begin()
-            session = model.session
-            model.start(given)
-            self._prepare(model, training, start, saving)
-            for hook in all_hooks:
-                hook.after_create_session(session, None)
-            if training.loop is None:
-                training.loop = training_loop(session, spec.train_op, spec.loss)
-            model.now_holds(None)
-            loss = run_training(session, spec.train_op, spec.loss, all_hooks, training.loop)
-            for hook in all_hooks:
-                hook.end(session)
-            # What was saved last is what the session holds, where it was saved at the last step.
-            latest = self.latest_checkpoint()
-            step = int(session.run(get_global_step(model.graph)))
-            if latest is not None and saving and saving[0].saved_step == step:
-                model.now_holds(latest)
-            return loss
-
-    def _prepare(
-        self,
-        model: BuiltModel,
-        training: _Training,
-        start: str | None,
-        saving: Sequence[CheckpointSaverHook],
-    ) -> None:
-        """Gives the variables their values: their first ones, or those of a checkpoint."""
-        session, scaffold = model.session, training.scaffold
-        if start is None:
-            session.state.restart_random()
-            session.run(scaffold.init_op, scaffold.init_feed_dict)
-            if scaffold.init_fn is not None:
-                scaffold.init_fn(session)
-        else:
-            logger.info("Restoring parameters from %s", start)
-            items = getattr(scaffold.saver, "saved_items", None) or saved_items()
-            if model.holds(start):
-                restore_input(session, read_checkpoint(start, []))
-            else:
-                restore_checkpoint(session, read_checkpoint(start), items)
-            for hook in saving:
-                hook.restored_at(int(session.run(get_global_step(session.graph))))
-        model.initialize_local()
-
-    def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
-        """The hooks that tell people how the training goes."""
-        reports: list[SessionRunHook] = []
-        if terminal():
-            reports.append(ProgressHook(steps, max_steps))
-        elif self._config.log_step_count_steps:
-            reports.append(LossLogHook(self._config.log_step_count_steps))
-        if self._config.save_summary_steps:
-            reports.append(RecordHook(self.model_dir, self._config.save_summary_steps))
-        return reports
-
-    def _saver_hooks(
-        self,
-        given: Sequence[SessionRunHook],
-        listeners: Sequence[CheckpointSaverListener],
-        scaffold: Scaffold,
-    ) -> list[CheckpointSaverHook]:
-        """The hooks that save: those that the caller gave, or one that follows the config."""
-        savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
-        config = self._config
-        if not savers and (config.save_checkpoints_steps, config.save_checkpoints_secs) != (
-            None,
-            None,
-        ):
-            savers.append(
-                CheckpointSaverHook(
-                    self.model_dir,
-                    save_secs=config.save_checkpoints_secs,
-                    save_steps=config.save_checkpoints_steps,
-                    scaffold=scaffold,
-                )
-            )
-        if savers:
-            savers[0].add_listeners(listeners)
-        elif listeners:
-            raise ValueError(
-                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of "
-                "the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
-            )
-        return savers
+    def _training(self, spec: EstimatorSpec) -> Training:
+        anew = self.latest_checkpoint() is None
+        return Training(spec, self._config, self._warm_start if anew else None)
 
     # -- evaluation
 
@@ -659,14 +524,6 @@ class Estimator:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model_dir={self.model_dir!r})"
-
-
-class _Training:
-    """What training adds to a model: how it is initialized and saved, and its loop once it ran."""
-
-    def __init__(self, scaffold: Scaffold) -> None:
-        self.scaffold = scaffold
-        self.loop: CheckedLoop | None = None
 
 
 def _timestamp(between: str) -> str:

@@ -1,0 +1,183 @@
+"""`Training`: how a model that an estimator has built is initialized, saved and trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.session import Session
+from estimatorkit.estimator.built_model import BuiltModel
+from estimatorkit.estimator.model_input import ModelInput
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.estimator.warm_starting import WarmStartSettings
+from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.hooks import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    LossLogHook,
+    NanTensorHook,
+    SessionRunHook,
+    StopAtStepHook,
+)
+from estimatorkit.train.log import logger, terminal
+from estimatorkit.train.progress import ProgressHook
+from estimatorkit.train.records import RecordHook
+from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
+from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.train.training import CheckedLoop, run_training, training_loop
+
+
+class Training:
+    """What training adds to a model, and is kept with it; made in its graph.
+
+    Args:
+        spec: what the `model_fn` returned.
+        config: the estimator's, with its `model_dir`.
+        warm_start: where the variables' first values come from, where they are not the usual ones.
+    """
+
+    def __init__(
+        self, spec: EstimatorSpec, config: RunConfig, warm_start: WarmStartSettings | None
+    ) -> None:
+        self._spec = spec
+        self._config = config
+        self._model_dir = str(config.model_dir)
+        self._loop: CheckedLoop | None = None
+        if warm_start is not None:
+            warm_start.apply()
+        self._scaffold: Scaffold = spec.scaffold or Scaffold()
+        graph = spec.train_op.graph
+        if self._scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
+            saver = Saver(
+                max_to_keep=config.keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+                defer_build=True,
+            )
+            graph.add_to_collection(GraphKeys.SAVERS, saver)
+
+    def run(
+        self,
+        model: BuiltModel,
+        given: ModelInput,
+        hooks: Sequence[SessionRunHook],
+        listeners: Sequence[CheckpointSaverListener],
+        steps: int | None,
+        max_steps: int | None,
+        start: str | None,
+    ) -> NDArray[Any] | None:
+        """Trains.
+
+        Args:
+            model: the model that this belongs to.
+            given: the input.
+            hooks: besides those of the spec.
+            listeners: called around the saving of checkpoints.
+            steps, max_steps: see `Estimator.train`.
+            start: the checkpoint to begin with; None for first values.
+
+        Returns:
+            The last loss; None where there was no step.
+        """
+        spec = self._spec
+        model.scaffold = self._scaffold
+        newest = partial(latest_checkpoint, self._model_dir)
+        with model.graph.as_default(), ExitStack() as closing:
+            all_given = [*hooks, *model.hooks]
+            saving = self._saver_hooks(all_given, listeners)
+            watch = NanTensorHook(spec.loss, names=model.input_names, checkpoint=newest)
+            all_hooks: list[SessionRunHook] = [watch]
+            all_hooks += [hook for hook in all_given if hook not in saving]
+            if steps is not None or max_steps is not None:
+                all_hooks.append(StopAtStepHook(steps, max_steps))
+            all_hooks += self._reports(steps, max_steps)
+            all_hooks += saving  # last: where a hook before them fails, nothing bad is saved
+            for hook in all_hooks:
+                closing.callback(hook.close)
+            for hook in all_hooks:
+                hook.begin()
+            session = model.session
+            model.start(given)
+            self._prepare(model, start, saving)
+            for hook in all_hooks:
+                hook.after_create_session(session, None)
+            if self._loop is None:
+                self._loop = training_loop(session, spec.train_op, spec.loss)
+            model.now_holds(None)
+            loss = run_training(session, spec.train_op, spec.loss, all_hooks, self._loop)
+            for hook in all_hooks:
+                hook.end(session)
+            # What was saved last is what the session holds, where it was saved at the last step.
+            latest = newest()
+            if latest is not None and saving and saving[0].saved_step == _step(session):
+                model.now_holds(latest)
+            return loss
+
+    def _prepare(
+        self,
+        model: BuiltModel,
+        start: str | None,
+        saving: Sequence[CheckpointSaverHook],
+    ) -> None:
+        """Gives the variables their values: their first ones, or those of a checkpoint."""
+        session, scaffold = model.session, self._scaffold
+        if start is None:
+            session.state.restart_random()
+            session.run(scaffold.init_op, scaffold.init_feed_dict)
+            if scaffold.init_fn is not None:
+                scaffold.init_fn(session)
+        else:
+            logger.info("Restoring parameters from %s", start)
+            items = getattr(scaffold.saver, "saved_items", None) or saved_items()
+            if model.holds(start):
+                restore_input(session, read_checkpoint(start, []))
+            else:
+                restore_checkpoint(session, read_checkpoint(start), items)
+            for hook in saving:
+                hook.restored_at(_step(session))
+        model.initialize_local()
+
+    def _reports(self, steps: int | None, max_steps: int | None) -> list[SessionRunHook]:
+        """The hooks that tell people how the training goes."""
+        reports: list[SessionRunHook] = []
+        if terminal():
+            reports.append(ProgressHook(steps, max_steps))
+        elif self._config.log_step_count_steps:
+            reports.append(LossLogHook(self._config.log_step_count_steps))
+        if self._config.save_summary_steps:
+            reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
+        return reports
+
+    def _saver_hooks(
+        self,
+        given: Sequence[SessionRunHook],
+        listeners: Sequence[CheckpointSaverListener],
+    ) -> list[CheckpointSaverHook]:
+        """The hooks that save: those that the caller gave, or one that follows the config."""
+        savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
+        secs, steps = self._config.save_checkpoints_secs, self._config.save_checkpoints_steps
+        if not savers and (secs, steps) != (None, None):
+            savers.append(
+                CheckpointSaverHook(self._model_dir, secs, steps, scaffold=self._scaffold)
+            )
+        if savers:
+            savers[0].add_listeners(listeners)
+        elif listeners:
+            raise ValueError(
+                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of "
+                "the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+            )
+        return savers
+
+
+def _step(session: Session) -> int:
+    return int(session.run(get_global_step(session.graph)))
+
+
+__all__ = ["Training"]
