@@ -44,6 +44,9 @@ def test_a_model_of_16_bits_learns(graph: Graph, name: str) -> None:
     assert {op.outputs[0].dtype.name for op in products} == {short}
     if name == "mixed_float16":  # 2^30 is too much for float16: the first steps are left out
         steps, scale = optimizer.iterations, optimizer.loss_scale
+        assert [each.op.name.removeprefix("train/") for each in optimizer.weights[:2]] == [
+            *("Adam/iter", "Adam/dense/kernel/m"),
+        ]
         done, now = session_of().run([steps, scale])
         assert now < 2.0**30
         assert done == 48 - np.log2(2.0**30 / now)

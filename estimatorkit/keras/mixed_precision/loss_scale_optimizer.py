@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers import by_name
@@ -144,18 +143,15 @@ class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):
         global_step: Variable | None = None,
     ) -> Operation:
         """Applies unscaled gradients where all are finite; see `Optimizer.apply_gradients`."""
-        if global_step is not None and isinstance(self._optimizer, Optimizer):
-            self._optimizer.iterations = global_step
-        return super().apply_gradients(grads_and_vars, global_step, name)
-
-    def _make_variables(self, variables: Sequence[Variable]) -> None:
-        inner = self._optimizer
-        if not isinstance(inner, Optimizer):
-            super()._make_variables(variables)
-            return
-        graph = get_default_graph()
-        with graph.name_scope(inner.get_name()), graph.init_scope():
-            inner._create_all_weights(variables)
+        pairs = list(grads_and_vars)
+        if isinstance(self._optimizer, Optimizer):
+            if global_step is not None:
+                self._optimizer.iterations = global_step
+            # Here, not in the branch of finite gradients: that would be part of their names.
+            self._optimizer.build(
+                [variable for gradient, variable in pairs if gradient is not None]
+            )
+        return super().apply_gradients(pairs, global_step, name)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments as plain values."""
