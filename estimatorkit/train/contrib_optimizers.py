@@ -294,12 +294,10 @@ class DecoupledWeightDecayExtension(Optimizer):
         with get_default_graph().control_dependencies([var.assign_sub(decay * var)]):
             return super()._apply_dense(grad, var)
 
-    @takes_repeated_rows
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         decay = self._decay_of(var)
         if decay is None:
             return super()._apply_sparse(grad, var)
-        # An index that stands there twice sets its row to the same value twice.
         kept = indexing.gather(var, grad.indices) * (1.0 - decay)
         decayed = var.scatter_update(IndexedSlices(kept, grad.indices))
         with get_default_graph().control_dependencies([decayed]):

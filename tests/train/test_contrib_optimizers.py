@@ -173,6 +173,20 @@ def test_names_slots_and_rows() -> None:
     np.testing.assert_allclose(found[4], [0.5, 0.5, -2.25, 0.5], rtol=1e-6)
 
 
+def test_rows_that_repeat_decay_once_and_reach_the_optimizer_added_up() -> None:
+    class Setting(GradientDescentOptimizer):
+        def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
+            kept = indexing.gather(var, grad.indices) - grad.values
+            return var.scatter_update(IndexedSlices(kept, grad.indices))
+
+    table = Variable(np.full((3, 1), 4.0, np.float32))
+    kind = contrib.extend_with_decoupled_weight_decay(Setting)
+    update = kind(0.5, 1.0).minimize(reduce.reduce_sum(indexing.gather(table, [1, 1, 0])))
+    with started() as session:
+        session.run(update)
+        np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, 0.0, 4.0])
+
+
 def test_decays_of_signs() -> None:
     step = array.placeholder("int64", [])
     decays = [
