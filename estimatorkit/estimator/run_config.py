@@ -63,7 +63,7 @@ class RunConfig:
         log_step_count_steps: steps between log lines; None for none.
         train_distribute, device_fn, protocol, eval_distribute, experimental_distribute,
             experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
-        checkpoint_save_graph_def: accepted for TensorFlow's signature.
+        checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
 
     Raises:
         ValueError: a value is out of its range, or both steps and seconds between checkpoints are
@@ -204,7 +204,7 @@ class RunConfig:
 
     @property
     def checkpoint_save_graph_def(self) -> bool:
-        """As given."""
+        """Whether the graph is written beside each checkpoint."""
         return self._checkpoint_save_graph_def
 
     @property

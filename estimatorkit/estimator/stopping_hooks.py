@@ -235,8 +235,9 @@ def stop_if_higher_hook(
             there are evaluations, but without this metric.
     """
     return _threshold_hook(
-        *(MetricMonitor(metric_name, "max"), threshold, estimator),
-        *(eval_dir, min_steps, run_every_secs, run_every_steps),
+        MetricMonitor(metric_name, "max"),
+        threshold,
+        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 
@@ -251,8 +252,9 @@ def stop_if_lower_hook(
 ) -> SessionRunHook:
     """A hook that ends the training when a metric is below a threshold: `stop_if_higher_hook`."""
     return _threshold_hook(
-        *(MetricMonitor(metric_name, "min"), threshold, estimator),
-        *(eval_dir, min_steps, run_every_secs, run_every_steps),
+        MetricMonitor(metric_name, "min"),
+        threshold,
+        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 
@@ -273,8 +275,9 @@ def stop_if_no_increase_hook(
     Differs from TensorFlow: a first value of NaN is no record, which nothing could ever beat.
     """
     return _no_improvement_hook(
-        *(MetricMonitor(metric_name, "max"), max_steps_without_increase, estimator),
-        *(eval_dir, min_steps, run_every_secs, run_every_steps),
+        MetricMonitor(metric_name, "max"),
+        max_steps_without_increase,
+        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 
@@ -295,8 +298,9 @@ def stop_if_no_decrease_hook(
     Differs from TensorFlow: see `stop_if_no_increase_hook`.
     """
     return _no_improvement_hook(
-        *(MetricMonitor(metric_name, "min"), max_steps_without_decrease, estimator),
-        *(eval_dir, min_steps, run_every_secs, run_every_steps),
+        MetricMonitor(metric_name, "min"),
+        max_steps_without_decrease,
+        *(estimator, eval_dir, min_steps, run_every_secs, run_every_steps),
     )
 
 

@@ -155,16 +155,18 @@ class Training:
         return reports
 
     def _saver_hooks(
-        self,
-        given: Sequence[SessionRunHook],
-        listeners: Sequence[CheckpointSaverListener],
+        self, given: Sequence[SessionRunHook], listeners: Sequence[CheckpointSaverListener]
     ) -> list[CheckpointSaverHook]:
         """The hooks that save: those that the caller gave, or one that follows the config."""
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         secs, steps = self._config.save_checkpoints_secs, self._config.save_checkpoints_steps
         if not savers and (secs, steps) != (None, None):
             savers.append(
-                CheckpointSaverHook(self._model_dir, secs, steps, scaffold=self._scaffold)
+                CheckpointSaverHook(
+                    *(self._model_dir, secs, steps),
+                    scaffold=self._scaffold,
+                    save_graph_def=self._config.checkpoint_save_graph_def,
+                )
             )
         if savers:
             savers[0].add_listeners(listeners)

@@ -315,6 +315,16 @@ def test_an_evaluation_in_between_does_not_move_the_input(tmp_path: Path) -> Non
     assert recorder.losses == [sum(range(4 * n, 4 * n + 4)) for n in range(6)]
 
 
+@pytest.mark.parametrize("saved", [True, False])
+def test_the_graph_is_written_beside_checkpoints_where_the_config_says_so(
+    saved: bool, tmp_path: Path
+) -> None:
+    estimator = models.network(tmp_path, checkpoint_save_graph_def=saved)
+    estimator.train(models.batches, steps=1)
+    assert estimator.latest_checkpoint() is not None
+    assert len(list(tmp_path.rglob("*.meta"))) == 2 * saved
+
+
 def test_a_position_in_the_checkpoint_is_small(tmp_path: Path) -> None:
     data = Dataset.from_tensor_slices(np.arange(100_000)).shuffle(100_000).repeat().batch(4)
     Elements(tmp_path).train(data, steps=3)
