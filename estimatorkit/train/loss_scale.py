@@ -242,6 +242,9 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
             with get_default_graph().control_dependencies([step]):
                 return constant(True)
 
+        # Here, not in the branch: its scope would be part of the variables' names.
+        with get_default_graph().init_scope():
+            self._create_slots([variable for gradient, variable in pairs if gradient is not None])
         applied = cond(convert_to_tensor(should_apply), apply, lambda: constant(False))
         done: Operation = array.group(applied, update, name=name or self._name)
         self._note_train_op(done)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
@@ -45,6 +45,9 @@ class WrappingOptimizer(Optimizer):
     ) -> Operation:
         """One step of the optimizer inside; see `Optimizer.apply_gradients`."""
         return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        self._optimizer._create_slots(var_list)
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """The slot of the optimizer inside."""

@@ -11,7 +11,11 @@ import pytest
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops import array, elementwise, indexing, reduce
 from estimatorkit.core.session import Session
-from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.core.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+)
 from estimatorkit.keras import mixed_precision, optimizers
 from estimatorkit.keras.mixed_precision import experimental
 from estimatorkit.train import loss_scale
@@ -138,6 +142,22 @@ def test_what_is_inside_computes_the_gradients_and_makes_its_variables(graph: Gr
         assert session.run(optimizer.get_slot(w, "accumulator")) == [2.0]
         assert session.run(w) == pytest.approx([1.0 - 0.1 / 2**0.5])
     assert graph.get_collection("train_op") == [update]
+    own = [each.op.name for each in global_variables() if each is not w]
+    assert own == [
+        *("current_loss_scale", "good_steps", "Variable/Adagrad"),
+        "Variable/ExponentialMovingAverage",
+    ]
+
+
+def test_variables_are_named_as_without_a_scale() -> None:
+    found = []
+    for wrap in (lambda inner: inner, loss_scale.enable_mixed_precision_graph_rewrite):
+        with Graph().as_default() as graph, graph.name_scope("model"):
+            w = Variable(np.array([1.0], np.float32))
+            wrap(AdamOptimizer(0.5)).minimize(w * 1.0)
+            names = {each.op.name for each in global_variables()}
+            found.append(names - {"current_loss_scale", "good_steps"})
+    assert found[0] == found[1]
 
 
 def test_small_gradients_of_16_bits_survive() -> None:
