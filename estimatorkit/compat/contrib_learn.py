@@ -18,7 +18,8 @@ from estimatorkit.estimator.exporters import Exporter, LatestExporter
 from estimatorkit.estimator.run_config import RunConfig as EstimatorRunConfig
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.lazy import listing
-from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks import SessionRunHook
 
 
 class ModeKeys:

@@ -18,7 +18,8 @@ from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks import SessionRunHook
 from estimatorkit.train.log import logger
 
 

@@ -36,7 +36,8 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
-from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook, check_hooks
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks import SessionRunHook, check_hooks
 from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.training import run_hooked
 

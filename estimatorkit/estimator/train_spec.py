@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.estimator.exporters import Exporter
-from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks import SessionRunHook
 
 
 class _Train(NamedTuple):

@@ -17,15 +17,9 @@ from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.warm_starting import WarmStartSettings
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks import (
-    CheckpointSaverHook,
-    CheckpointSaverListener,
-    LossLogHook,
-    NanTensorHook,
-    SessionRunHook,
-    StopAtStepHook,
-)
+from estimatorkit.train.hooks import LossLogHook, NanTensorHook, SessionRunHook, StopAtStepHook
 from estimatorkit.train.log import logger, terminal
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook

@@ -26,9 +26,11 @@ _PLACES = {
     ),
     **names(
         "estimatorkit.train.hooks",
-        *("CheckpointSaverHook", "CheckpointSaverListener", "LoggingTensorHook"),
-        *("NanLossDuringTrainingError", "NanTensorHook", "SessionRunArgs", "SessionRunContext"),
-        *("SessionRunHook", "SessionRunValues", "StopAtStepHook"),
+        *("LoggingTensorHook", "NanLossDuringTrainingError", "NanTensorHook", "SessionRunArgs"),
+        *("SessionRunContext", "SessionRunHook", "SessionRunValues", "StopAtStepHook"),
+    ),
+    **names(
+        "estimatorkit.train.checkpoint_hooks", "CheckpointSaverHook", "CheckpointSaverListener"
     ),
     **names("estimatorkit.train.monitored_training", "MonitoredTrainingSession"),
     **names("estimatorkit.train.monitored_session", "MonitoredSession", "SingularMonitoredSession"),

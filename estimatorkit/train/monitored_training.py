@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.train.hooks import CheckpointSaverHook, SessionRunHook
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook
+from estimatorkit.train.hooks import SessionRunHook
 from estimatorkit.train.monitored_session import MonitoredSession
 from estimatorkit.train.scaffold import Scaffold
 from estimatorkit.train.session_creators import ChiefSessionCreator, WorkerSessionCreator

@@ -34,7 +34,8 @@ from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, Spe
 from estimatorkit.estimator.early_stopping import EarlyStopping
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.train.hooks import CheckpointSaverListener, SessionRunHook
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks import SessionRunHook
 from estimatorkit.train.summary_hooks import SecondOrStepTimer
 from tests.estimator import models, scripted
 from tests.train import toy

@@ -19,9 +19,8 @@ from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.train import log
+from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.hooks import (
-    CheckpointSaverHook,
-    CheckpointSaverListener,
     FinishedSteps,
     LoggingTensorHook,
     LossLogHook,
