@@ -16,7 +16,8 @@ import numpy as np
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.loop import Steps
 from estimatorkit.core.nest import flatten, pack_sequence_as
-from estimatorkit.core.ops import array, elementwise, filling, indexing
+from estimatorkit.core.ops import array, elementwise, indexing
+from estimatorkit.core.registry import constant_value
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -99,6 +100,7 @@ class Step:
         self._every: list[Tensor] = []
         self._outputs: Any = None
         self._resets: list[Operation] = []
+        self._first: dict[str, Any] | None = None
         self._loop: CheckedLoop | None = None
         self._session: Session | None = None
         finalized = self._graph.finalized
@@ -183,10 +185,11 @@ class Step:
         ends = elementwise.equal(following, self._length.value())
         self._targets.append(self._position.assign(indexing.where(ends, 0, following)).op)
         for variable in dict.fromkeys(self._variables):
-            zeros = filling.zeros_like(variable.value())
             with self._graph.control_dependencies(self._targets):
                 kept = variable.read_value()
-            self._resets.append(variable.assign(indexing.where(ends, zeros, kept)).op)
+            self._resets.append(
+                variable.assign(indexing.where(ends, variable.initial_value, kept)).op
+            )
         self._targets += self._resets
 
     def _add_mean(self, name: str, value: Tensor, weight: Any) -> None:
@@ -226,11 +229,20 @@ class Step:
                 is not known.
         """
         values = session_of(self._graph).state.values
-        for variable in self._variables:
-            values[variable.op.name] = np.zeros(
-                variable.shape.as_list(), variable.dtype.numpy_dtype
-            )
+        if self._first is None:
+            self._first = self._first_values()
+        for name, value in self._first.items():
+            values[name] = np.array(value)
         self.begin_epoch(length)
+
+    def _first_values(self) -> dict[str, Any]:
+        """What the metrics' variables begin with: 0 but in some metrics of users."""
+        found = {each: constant_value(each.initial_value) for each in self._variables}
+        unknown = {each: each.initial_value for each, value in found.items() if value is None}
+        if unknown:
+            made = session_of(self._graph).run(list(unknown.values()))
+            found.update(zip(unknown, made, strict=True))
+        return {each.op.name: value for each, value in found.items()}
 
     def begin_epoch(self, length: int = 0) -> None:
         """Says how many steps an epoch has, see `reset`; the metrics go on."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit as tf
 from estimatorkit import keras
 
 
@@ -90,3 +91,27 @@ def test_each_output_has_its_own_sums_of_a_metric_given_once() -> None:
     labels = [np.full(4, label, np.float32) for label in (1, 3)]
     logs = model.evaluate(np.ones((4, 2), np.float32), labels, verbose=0, return_dict=True)
     assert (logs["a_mae"], logs["b_mae"]) == (1, 3)
+
+
+class Smallest(keras.metrics.Metric):  # type: ignore[misc]
+    """A metric whose variable does not begin with 0."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.least = self.add_weight("least", initializer=keras.initializers.Constant(100.0))
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        self.least.assign(tf.minimum(self.least, tf.reduce_min(y_true)))
+
+    def result(self) -> Any:
+        return self.least
+
+
+def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
+    model = zeros_model()
+    with model.graph.as_default():
+        model.compile("sgd", "mse", metrics=[Smallest(name="least")])
+    x, labels = np.ones((4, 3), np.float32), np.array([7, 5, 6, 8], np.float32)
+    history = model.fit(x, labels, batch_size=2, epochs=2, verbose=0).history
+    assert history["least"] == [5, 5]
+    assert model.evaluate(x, labels + 1, verbose=0)[1] == 6
