@@ -151,8 +151,11 @@ MODULES: dict[str, Table] = {
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
         for top in _KERAS
         for name in (
-            *("datasets", "datasets.fashion_mnist", "datasets.mnist", "losses", "metrics"),
-            *("preprocessing", "preprocessing.sequence", "preprocessing.text", "utils"),
+            *("backend", "callbacks", "datasets", "datasets.fashion_mnist", "datasets.mnist"),
+            *("estimator", "losses", "metrics", "mixed_precision", "mixed_precision.experimental"),
+            *("models", "optimizers", "optimizers.legacy", "optimizers.schedules"),
+            *("preprocessing", "preprocessing.image", "preprocessing.sequence"),
+            *("preprocessing.text", "utils", "wrappers", "wrappers.scikit_learn"),
         )
     },
     **{
@@ -166,22 +169,6 @@ MODULES: dict[str, Table] = {
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.layers.{name}",))
         for top in _KERAS
         for name in ("activations", "constraints", "initializers", "regularizers")
-    },
-    **{
-        f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
-        for top in _KERAS
-        for name in (
-            *("backend", "callbacks", "estimator", "models", "preprocessing.image", "wrappers"),
-            "wrappers.scikit_learn",
-        )
-    },
-    **{
-        f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
-        for top in _KERAS
-        for name in (
-            *("mixed_precision", "mixed_precision.experimental"),
-            *("optimizers", "optimizers.legacy", "optimizers.schedules"),
-        )
     },
     "contrib.opt": Table(
         behind=("estimatorkit.train.contrib_optimizers",),
@@ -208,7 +195,6 @@ MODULES: dict[str, Table] = {
     ),
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
     "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
-    "python.training.adam": Table(behind=("estimatorkit.train",)),
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "contrib.framework": Table(
@@ -475,36 +461,29 @@ MODULES: dict[str, Table] = {
         )
     },
     "python.saved_model": Table(behind=("estimatorkit.saved_model",)),
-    "python.training.training": Table(behind=("estimatorkit.train",)),
-    "python.training.training_util": Table(behind=("estimatorkit.train",)),
-    "python.training.saver": Table(behind=("estimatorkit.train",)),
-    "python.training.session_run_hook": Table(behind=("estimatorkit.train",)),
-    "python.training.basic_session_run_hooks": Table(behind=("estimatorkit.train",)),
-    "python.training.learning_rate_decay": Table(behind=("estimatorkit.train",)),
-    "python.training.monitored_session": Table(behind=("estimatorkit.train",)),
-    "python.training.session_manager": Table(behind=("estimatorkit.train",)),
-    "python.training.supervisor": Table(behind=("estimatorkit.train",)),
+    **{
+        f"python.training.{name}": Table(behind=("estimatorkit.train",))
+        for name in (
+            *("adam", "basic_session_run_hooks", "checkpoint_utils", "coordinator", "input"),
+            *("learning_rate_decay", "monitored_session", "optimizer", "queue_runner_impl"),
+            *("saver", "session_manager", "session_run_hook", "supervisor", "training"),
+            "training_util",
+        )
+    },
     "python.training.moving_averages": Table(behind=("estimatorkit.train.moving_averages",)),
-    "python.training.queue_runner_impl": Table(behind=("estimatorkit.train",)),
-    "python.training.input": Table(behind=("estimatorkit.train",)),
-    "python.training.coordinator": Table(behind=("estimatorkit.train",)),
-    "python.training.checkpoint_utils": Table(behind=("estimatorkit.train",)),
-    "python.training.optimizer": Table(behind=("estimatorkit.train",)),
     "python.util.compat": Table(behind=("estimatorkit.compat.text",)),
     "python.util.nest": Table(
         behind=(f"{_CORE}.nest",), names={"is_sequence": f"{_CORE}.nest:is_nested"}
     ),
-    "core.framework.summary_pb2": Table(behind=("tensorboard.compat.proto.summary_pb2",)),
-    "core.framework.graph_pb2": Table(behind=("tensorboard.compat.proto.graph_pb2",)),
-    "core.framework.node_def_pb2": Table(behind=("tensorboard.compat.proto.node_def_pb2",)),
-    "core.framework.attr_value_pb2": Table(behind=("tensorboard.compat.proto.attr_value_pb2",)),
-    "core.framework.types_pb2": Table(behind=("tensorboard.compat.proto.types_pb2",)),
-    "core.protobuf.config_pb2": Table(behind=("tensorboard.compat.proto.config_pb2",)),
-    "core.protobuf.meta_graph_pb2": Table(behind=("tensorboard.compat.proto.meta_graph_pb2",)),
-    "core.protobuf.rewriter_config_pb2": Table(
-        behind=("tensorboard.compat.proto.rewriter_config_pb2",)
-    ),
-    "core.util.event_pb2": Table(behind=("tensorboard.compat.proto.event_pb2",)),
+    **{
+        f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))
+        for folder, kinds in (
+            ("framework", "attr_value graph node_def summary types"),
+            ("protobuf", "config meta_graph rewriter_config"),
+            ("util", "event"),
+        )
+        for name in kinds.split()
+    },
     "core.example.example_pb2": Table(behind=("estimatorkit.train",)),
     "core.example.feature_pb2": Table(behind=("estimatorkit.train",)),
 }
