@@ -64,6 +64,19 @@ def test_steps_as_functions() -> None:
             np.testing.assert_array_equal(session.run(lowered), [0.25, 2.75])
 
 
+def test_arguments_of_functions_are_tensorflow_s() -> None:
+    with tf.Graph().as_default():
+        w, slot = tf.Variable([1.0]), tf.Variable([1.0])
+        step = training_ops.resource_apply_momentum(w, slot, 0.5, [1.0], 0.5, False, True)
+        assert step.type == "ApplyNesterovMomentum"
+        with pytest.raises(TypeError, match="missing a required argument: 'grad'"):
+            training_ops.apply_adagrad(w, slot, 0.5)
+        with pytest.raises(TypeError, match="too many positional"):
+            training_ops.apply_gradient_descent(w, 0.5, [1.0], False, None, 3)
+        with pytest.raises(ValueError, match="update_slots=False is not supported"):
+            training_ops.apply_adagrad(w, slot, 0.5, [1.0], update_slots=False)
+
+
 def test_loss_scales_of_contrib() -> None:
     manager = tf.contrib.mixed_precision.ExponentialUpdateLossScaleManager(8.0, 2, 2, 2.0, 0.25)
     seen = []
