@@ -19,6 +19,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Ones, Zeros
 from estimatorkit.core.ops import array, nn
+from estimatorkit.core.ops.sliding_windows import is_channels_first
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.layers.functional import CLASSES
 
@@ -126,6 +127,7 @@ _OF_WEIGHTS: dict[str, Any] = {
     "normalizer_fn": None,
     "normalizer_params": None,
     "weights_initializer": "glorot_uniform",
+    "pointwise_initializer": None,  # where there is one
     "weights_regularizer": None,
     "biases_initializer": "zeros",
     "biases_regularizer": None,
@@ -155,7 +157,7 @@ _TABLE = {
         *("SeparableConv2D", "SeparableConv2d"),
         {
             **{"num_outputs": ..., "kernel_size": ..., "depth_multiplier": 1, "stride": 1},
-            **{"padding": "SAME", "data_format": None, "rate": 1, "pointwise_initializer": None},
+            **{"padding": "SAME", "data_format": None, "rate": 1},
         },
         True,
         "activation_fn(each channel convolved by itself, then mixed, + biases).",
@@ -194,14 +196,11 @@ _DOCUMENT = {
 
 
 def _make(name: str, entry: _Layer) -> Callable[..., Any]:
-    of_weights = _OF_WEIGHTS if entry.has_weights else {}
+    of_weights = dict(_OF_WEIGHTS) if entry.has_weights else {}
+    if entry.kind != "SeparableConv2D":
+        of_weights.pop("pointwise_initializer", None)
     last = {"outputs_collections": None, **({"trainable": True} if entry.has_weights else {})}
     arguments = {"inputs": ..., **entry.own, **of_weights, **last, "scope": None}
-    if "pointwise_initializer" in arguments:  # TensorFlow has it after the initializer of weights
-        pointwise = arguments.pop("pointwise_initializer")
-        at = list(arguments).index("weights_regularizer")
-        items = list(arguments.items())
-        arguments = dict([*items[:at], ("pointwise_initializer", pointwise), *items[at:]])
     signature = Signature(
         [
             Parameter(
@@ -228,7 +227,7 @@ def _make(name: str, entry: _Layer) -> Callable[..., Any]:
 def _run(entry: _Layer, given: dict[str, Any]) -> Any:
     taken = {new: given[old] for old, new in _ARGUMENTS.items() if old in given}
     if "padding" in taken:
-        first = str(given["data_format"] or "N").startswith("NC")
+        first = is_channels_first(given["data_format"])
         taken["data_format"] = "channels_first" if first else "channels_last"
     if "num_outputs" in given:
         taken["units" if entry.kind == "Dense" else "filters"] = given["num_outputs"]
@@ -374,7 +373,7 @@ def batch_norm(
         reuse=reuse,
         variables_collections=variables_collections,
         call={"training": is_training},
-        axis=1 if data_format.startswith("NC") else -1,
+        axis=1 if is_channels_first(data_format) else -1,
         momentum=decay,
         epsilon=epsilon,
         center=center,

@@ -72,6 +72,15 @@ def test_convolutions_and_pooling_say_what_tf_contrib_says() -> None:
     assert all(np.isfinite(each).all() for each in run(outputs))
 
 
+def test_formats_that_there_are_not() -> None:
+    for function in (
+        lambda: layers.max_pool2d(IMAGE, 2, data_format="HWCN"),
+        lambda: layers.batch_norm(IMAGE, data_format="channels_last"),
+    ):
+        with pytest.raises(ValueError, match="data_format is none of its values"):
+            function()
+
+
 def test_arg_scopes_collections_and_regularizers() -> None:
     regularizer = layers.l2_regularizer(0.1)
     with slim.arg_scope(
