@@ -351,6 +351,14 @@ def test_learned_samplers_count_what_was_true() -> None:
         sampler(fed, 2, 5, True, 4)
 
 
+def test_samplers_look_at_the_number_of_true_classes() -> None:
+    names = ("uniform", "log_uniform", "learned_unigram")
+    for sampler in (getattr(tf.nn, f"{name}_candidate_sampler") for name in names):
+        for classes, count in (([[0], [3]], 2), ([0, 3], 1)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_true columns"):
+                sampler(tf.constant(classes, tf.int64), count, 2, False, 4)
+
+
 def test_draws_with_replacement_take_a_number_each() -> None:
     """Not one for each class and draw: 64 of 50,000 classes took 200 ms of a step."""
     probabilities = np.full(5000, 1 / 5000, np.float32)

@@ -125,6 +125,20 @@ def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) ->
         )
 
 
+def as_true_classes(true_classes: Any, num_true: int) -> Tensor:
+    """int64 `(batch, num_true)`.
+
+    Raises:
+        InvalidArgumentError: an example is known to have another number of classes.
+    """
+    classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
+    dims = classes.shape.dims
+    if dims is not None and (len(dims) != 2 or dims[1] not in (None, num_true)):
+        problem = f"true_classes must have num_true columns, expected: {num_true}"
+        raise InvalidArgumentError(None, None, explain(problem, received=classes))
+    return classes
+
+
 def _sampler(
     true_classes: Any,
     num_true: int,
@@ -134,7 +148,7 @@ def _sampler(
     seed: int | None,
     name: str,
 ) -> Candidates:
-    classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
+    classes = as_true_classes(true_classes, num_true)
     check_range(num_sampled, unique, len(probabilities), name)
     attrs = {
         "num_sampled": int(num_sampled),
@@ -269,7 +283,7 @@ def all_candidate_sampler(
     name: str | None = None,
 ) -> Candidates:
     """All classes: for comparisons with the full softmax."""
-    classes = elementwise.cast(convert_to_tensor(true_classes), int64)
+    classes = as_true_classes(true_classes, num_true)
     with get_default_graph().name_scope(name or "AllCandidateSampler"):
         every = elementwise.cast(filling.range_(num_sampled), int64)
         return Candidates(

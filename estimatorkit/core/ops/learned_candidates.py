@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.candidates import Candidates, check_range, infer_candidates
-from estimatorkit.core.ops.elementwise import cast
+from estimatorkit.core.ops.candidates import (
+    Candidates,
+    as_true_classes,
+    check_range,
+    infer_candidates,
+)
 from estimatorkit.core.ops.random import get_seed
 from estimatorkit.core.registry import apply, register, register_handle
 
@@ -57,9 +59,8 @@ class Unigrams:
             ids, tries = self._draw(num_sampled, unique)
             np.add.at(self._counts, true_classes.reshape(-1), 1)
         expected = probabilities * num_sampled
-        if unique:
-            with np.errstate(divide="ignore"):  # a single class is drawn for sure: log 0
-                expected = -np.expm1(tries * np.log1p(-probabilities))
+        if tries != num_sampled:
+            expected = -np.expm1(tries * np.log1p(-probabilities))
         table = expected.astype(np.float32)
         return [ids, table[true_classes], table[ids]]
 
@@ -144,5 +145,5 @@ def learned_unigram_candidate_sampler(
         "seed": get_seed(seed),
         "sampler": handle.name,
     }
-    classes = cast(convert_to_tensor(true_classes, name="true_classes"), int64)
+    classes = as_true_classes(true_classes, num_true)
     return Candidates(*apply("LearnedUnigramCandidateSampler", [classes], attrs, default).outputs)
