@@ -12,7 +12,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, filling, reduce
+from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers import losses
@@ -111,6 +111,16 @@ def test_no_weights_give_zero_and_no_nan() -> None:
 def test_float64_losses_stay_float64() -> None:
     loss = losses.mean_squared_error(np.array([1.0]), np.array([1.5]))
     assert loss.dtype == "float64"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_means_of_16_bits_are_exact_whatever_their_number(dtype: str) -> None:
+    many = elementwise.cast(np.full(70001, 3, np.float32), dtype)  # float16 ends at 65504
+    for reduction in (Reduction.SUM_OVER_BATCH_SIZE, Reduction.SUM_BY_NONZERO_WEIGHTS):
+        assert run(losses.compute_weighted_loss(many, reduction=reduction)) == 3
+    mean = losses.compute_weighted_loss(many, [0.5], reduction=Reduction.MEAN)
+    assert mean.dtype == dtype
+    assert run(mean) == 3
 
 
 def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:

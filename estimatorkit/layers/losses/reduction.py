@@ -2,7 +2,8 @@
 
 `compute_weighted_loss` does the weighting and the reduction for every loss, for the heads and for
 Keras's losses. `as_reduction` also takes the names of `tf.keras.losses.Reduction`, which TensorFlow
-2's estimators use. Losses of float64 stay float64 (TensorFlow computes them in float32).
+2's estimators use. Losses of float64 stay float64 (TensorFlow computes them in float32); those of
+16 bits are summed in float32, and the result has their dtype.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import float32
+from estimatorkit.core.dtypes import float32, float64
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -118,7 +119,9 @@ def compute_weighted_loss(
     chosen = as_reduction(reduction)
     with get_default_graph().name_scope(scope or "weighted_loss"):
         values = convert_to_tensor(losses, name="losses")
-        if not values.dtype.is_floating:
+        # Of 16 bits neither the sum nor the number of losses would be exact.
+        given = values.dtype if values.dtype.is_floating else float32
+        if given is not float64:
             values = elementwise.cast(values, float32)
         is_one = isinstance(weights, (int, float)) and weights == 1
         weighted = values if is_one else values * aligned(weights, values)
@@ -129,6 +132,7 @@ def compute_weighted_loss(
             if chosen != Reduction.SUM:
                 divisor = _divisor(values, weights, is_one, chosen)
                 loss = elementwise.div_no_nan(loss, divisor, name="value")
+        loss = elementwise.cast(loss, given)
         if loss_collection is not None:
             get_default_graph().add_to_collection(loss_collection, loss)
         return loss
