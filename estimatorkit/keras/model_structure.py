@@ -139,12 +139,14 @@ class ModelStructure(Layer):
         return self.network.output_names
 
     def output_names_of(self, outputs: Any) -> list[str]:
-        """Names for the outputs of a call: 'output_1', ... where the model has none."""
+        """Names for the outputs of a call: the keys of a dict, or those that the model has, or
+        'output_1', ...
+        """
         count = len(flatten(outputs))
+        if isinstance(outputs, Mapping) and len(outputs) == count:
+            return sorted(outputs)
         if self._network is not None:
             return self.output_names
-        if isinstance(outputs, Mapping):
-            return sorted(outputs)
         return [f"output_{number + 1}" for number in range(count)]
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:

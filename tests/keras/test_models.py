@@ -115,3 +115,14 @@ def test_metrics_begin_each_epoch_with_their_own_first_value() -> None:
     history = model.fit(x, labels, batch_size=2, epochs=2, verbose=0).history
     assert history["least"] == [5, 5]
     assert model.evaluate(x, labels + 1, verbose=0)[1] == 6
+
+
+def test_outputs_in_a_dict_are_called_by_its_keys() -> None:
+    inputs = keras.Input((2,))
+    outputs = {key: keras.layers.Dense(1, kernel_initializer="zeros")(inputs) for key in "ba"}
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", {"a": "mse", "b": "mae"})
+    labels = {"a": np.full(4, 3, np.float32), "b": np.full(4, 3, np.float32)}
+    logs = model.evaluate(np.ones((4, 2), np.float32), labels, verbose=0, return_dict=True)
+    assert logs == {"loss": 12, "a_loss": 9, "b_loss": 3}
+    assert sorted(model.predict(np.ones((4, 2), np.float32))) == ["a", "b"]
