@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from jax import lax
 
+from estimatorkit import nn
 from estimatorkit.core.ops.sliding_windows import (
     as_padding,
     as_spatial,
@@ -64,6 +66,16 @@ def test_formats() -> None:
         assert is_channels_first(form) == first
     with pytest.raises(ValueError, match="data_format is none of its values"):
         is_channels_first("HWCN")
+
+
+def test_functions_that_take_channels_last_only() -> None:
+    image = np.zeros((1, 2, 2, 1), np.float32)
+    for make in (
+        lambda: nn.max_pool_with_argmax(image, 2, 1, "SAME", data_format="NCHW"),
+        lambda: nn.dilation2d(image, image[0], 1, 1, "SAME", data_format="NCHW"),
+    ):
+        with pytest.raises(ValueError, match="Data formats other than 'NHWC'"):
+            make()
 
 
 @pytest.mark.parametrize("dilations", [(1, 1), (2, 3)])

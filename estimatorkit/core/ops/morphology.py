@@ -20,8 +20,8 @@ from estimatorkit.core.ops.rearrange import reverse
 from estimatorkit.core.ops.sliding_windows import (
     as_padding,
     as_spatial,
+    check_channels_last,
     check_window,
-    is_channels_first,
     output_length,
     too_large,
     window_pads,
@@ -135,18 +135,6 @@ register(
 )
 
 
-def _check_layout(data_format: str) -> None:
-    if is_channels_first(data_format):
-        raise ValueError(
-            explain(
-                "Data formats other than 'NHWC' are not yet supported: dilation and erosion",
-                expected="'NHWC'",
-                received=repr(data_format),
-                hint="transpose the images",
-            )
-        )
-
-
 def dilation2d(
     input: Any,
     filter: Any = None,
@@ -176,7 +164,7 @@ def dilation2d(
     Raises:
         ValueError: shapes or arguments do not fit.
     """
-    _check_layout(data_format)
+    check_channels_last(data_format)
     x = convert_to_tensor(input, name="input")
     chosen = filters if filter is None else filter
     attrs = {

@@ -24,6 +24,7 @@ from estimatorkit.core.ops import array
 from estimatorkit.core.ops.sliding_windows import (
     as_padding,
     as_spatial,
+    check_channels_last,
     check_known_window,
     check_window,
     is_channels_first,
@@ -446,7 +447,11 @@ def max_pool_with_argmax(
         Targmax: the dtype of the numbers, int64 by default; `output_dtype` is its newer name.
         name: the operation's name.
         include_batch_in_index: count from the first example.
+
+    Raises:
+        ValueError: shapes or arguments do not fit.
     """
+    check_channels_last(data_format)
     wanted = (
         int64
         if Targmax is None and output_dtype is None

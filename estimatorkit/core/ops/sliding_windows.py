@@ -205,3 +205,15 @@ def is_channels_first(data_format: str | None) -> bool:
             )
         )
     return given.startswith("NC") and not given.endswith("C")
+
+
+def check_channels_last(data_format: str | None) -> None:
+    """Refuses the formats that some functions do not take, as in TensorFlow."""
+    if is_channels_first(data_format):
+        raise ValueError(
+            explain(
+                "Data formats other than 'NHWC' are not yet supported",
+                received=repr(data_format),
+                hint="transpose the images",
+            )
+        )
