@@ -139,8 +139,8 @@ class BuiltModel:
                     restore_checkpoint(session, read_checkpoint(path), items, iterators=False)
             session.state.put_on_device()
             self._version = version
-        else:
-            session.state.restart_random()
+        # As in a new session: a checkpoint's random counters are for those who train on.
+        session.state.restart_random()
         self.initialize_local()
 
     def holds(self, path: str | None) -> bool:

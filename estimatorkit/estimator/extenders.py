@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.built_model import ModelStore
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.export_outputs import PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
@@ -158,13 +160,12 @@ def _extended(
         spec = estimator._call_model_fn(features, labels, mode, config)
         return extend(spec, features, labels, config)
 
-    return Estimator(
-        model_fn,
-        estimator.model_dir,
-        estimator.config,
-        estimator.params,
-        estimator._warm_start,
-    )
+    extended = copy.copy(
+        estimator
+    )  # with what its kind has besides, such as a Keras model's weights
+    extended._model_fn = model_fn
+    extended._models = ModelStore()
+    return extended
 
 
 def _with(spec: EstimatorSpec, **changes: Any) -> EstimatorSpec:

@@ -9,7 +9,9 @@ before it.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -144,7 +146,7 @@ class KerasEstimator(Estimator):
         export_outputs: Mapping[str, str] | None = None,
     ) -> None:
         self._first_values = model.first_values
-        self._first_checkpoint: tempfile.TemporaryDirectory[str] | None = None
+        self._first_checkpoint: _FirstCheckpoint | None = None
         model_fn = _model_fn(model, metric_names or {}, export_outputs or {})
         super().__init__(model_fn, model_dir, config)
 
@@ -153,10 +155,18 @@ class KerasEstimator(Estimator):
         if path is not None or self.latest_checkpoint() is not None or not self._first_values:
             return super()._checkpoint_or_error(path)
         if self._first_checkpoint is None:
-            self._first_checkpoint = tempfile.TemporaryDirectory(prefix="estimatorkit-")
-            values = {**self._first_values, "global_step": np.int64(0)}
-            write_checkpoint(self._first_checkpoint.name, "model.ckpt-0", values)
-        return os.path.join(self._first_checkpoint.name, "model.ckpt-0")
+            self._first_checkpoint = _FirstCheckpoint(self._first_values)
+        return self._first_checkpoint.path
+
+
+class _FirstCheckpoint:
+    """A checkpoint of weights that nobody has trained here, in a folder that goes with this."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        folder = tempfile.mkdtemp(prefix="estimatorkit-")
+        weakref.finalize(self, shutil.rmtree, folder, True)
+        written = {**values, "global_step": np.int64(0)}
+        self.path = os.fspath(write_checkpoint(folder, "model.ckpt-0", written))
 
 
 class _Layers(AdaptedModel):

@@ -62,6 +62,20 @@ def plain(estimator: Any) -> Any:
     return estimator.evaluate(examples), list(estimator.predict(examples))
 
 
+def test_the_weights_of_a_keras_model_are_kept() -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,), name="d")])
+    model.compile("sgd", "mse")
+    model.set_weights([np.array([[2.0]]), np.array([1.0])])
+    made = tf.keras.estimator.model_to_estimator(model)
+    extended = add_metrics(made, lambda predictions: {"mean": tf.metrics.mean(predictions["d"])})
+
+    def ones() -> Dataset:
+        return Dataset.from_tensor_slices((np.ones([4, 1], np.float32), np.ones([4, 1]))).batch(2)
+
+    assert extended.evaluate(ones)["mean"] == 3.0  # before any training
+    assert "mean" not in made.evaluate(ones)
+
+
 def test_metrics_are_added_and_replaced(estimator: Any, plain: Any) -> None:
     def metric_fn(labels: Any, predictions: Any, features: Any, config: Any) -> dict[str, Any]:
         assert config.tf_random_seed == 1

@@ -470,3 +470,23 @@ class TestWarmStart:
             wrong = tf.estimator.WarmStartSettings("")
         with pytest.raises(ValueError, match=r"warm_start_from must be|MUST be set"):
             self._network(tmp_path, wrong)
+
+
+def test_random_numbers_of_an_evaluation_are_the_same_whatever_was_run_before(
+    tmp_path: Path,
+) -> None:
+    """Also where the training has drawn some, whose count is in the checkpoint."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        loss = tf.get_variable("zero", [], initializer=tf.zeros_initializer())
+        loss = loss + tf.random_uniform([]) + 0.0 * tf.reduce_sum(features["x"])
+        return EstimatorSpec(mode, loss=loss, train_op=tf.assign_add(tf.train.get_global_step(), 1))
+
+    config = RunConfig(save_checkpoints_steps=1, save_summary_steps=None, tf_random_seed=3)
+    estimator = Estimator(model_fn, tmp_path, config)
+    estimator.train(input_of(1, 2, 3, 4), steps=2)
+    paths = [None, None, str(tmp_path / "model.ckpt-1"), None]
+    losses = [
+        estimator.evaluate(input_of(1, 2, 3, 4), checkpoint_path=path)["loss"] for path in paths
+    ]
+    assert len(set(losses)) == 1
