@@ -158,7 +158,8 @@ class Network:
         """Calls the layers on other inputs.
 
         Args:
-            inputs: tensors, as many as the network's; a dict is taken by the names of the inputs.
+            inputs: tensors, as many as the network's; a dict is taken by the names of the inputs,
+                or by the keys of the dict that the network was made with.
             mask: masks of the inputs.
         """
         given = self.matched(inputs)
@@ -193,8 +194,9 @@ class Network:
         Raises:
             ValueError: there are more or fewer, or a name is missing.
         """
-        if isinstance(inputs, dict) and not isinstance(self.inputs, dict):
-            names = self.input_names
+        own = self.inputs if isinstance(self.inputs, dict) else None
+        if isinstance(inputs, dict) and (own is None or len(own) == len(self.input_tensors)):
+            names = self.input_names if own is None else sorted(own)
             missing = [name for name in names if name not in inputs]
             if missing:
                 raise ValueError(

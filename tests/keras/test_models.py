@@ -126,3 +126,12 @@ def test_outputs_in_a_dict_are_called_by_its_keys() -> None:
     logs = model.evaluate(np.ones((4, 2), np.float32), labels, verbose=0, return_dict=True)
     assert logs == {"loss": 12, "a_loss": 9, "b_loss": 3}
     assert sorted(model.predict(np.ones((4, 2), np.float32))) == ["a", "b"]
+
+
+def test_inputs_in_a_dict_are_found_by_its_keys() -> None:
+    a, b = keras.Input((1,)), keras.Input((1,))
+    model = keras.Model({"a": a, "b": b}, keras.layers.Subtract()([a, b]))
+    one, three = np.ones((1, 1), np.float32), np.full((1, 1), 3, np.float32)
+    assert model.predict({"b": one, "A": one, "a": three}) == 2
+    with pytest.raises(ValueError, match=r"no value for its inputs \['b'\]"):
+        model.predict({"a": one, "c": three})
