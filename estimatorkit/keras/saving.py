@@ -473,10 +473,12 @@ def compile_config(model: Any) -> Any:
         return model_config.plain_value(
             {
                 "optimizer": optimizer,
-                "loss": _each(losses.serialize, compiled.loss),
-                "metrics": _each(metrics.serialize, compiled.given_metrics),
+                "loss": _each(_named(losses.serialize), compiled.loss),
+                "metrics": _each(_named(metrics.serialize), compiled.given_metrics),
                 "loss_weights": compiled.given_loss_weights,
-                "weighted_metrics": _each(metrics.serialize, compiled.given_weighted_metrics),
+                "weighted_metrics": _each(
+                    _named(metrics.serialize), compiled.given_weighted_metrics
+                ),
             },
             model.name,
         )
@@ -497,26 +499,26 @@ def compile_from_config(
     Raises:
         ValueError: a name is unknown.
     """
-    from estimatorkit.keras import losses, metrics, optimizers
+    from estimatorkit.keras import losses, optimizers
 
-    def found(module: Any, value: Any) -> Any:
-        return _each(lambda each: module.deserialize(each, custom_objects), value)
+    def metric(value: Any) -> Any:
+        return _metric(value, custom_objects)
 
     with model.graph.as_default():
         optimizer = optimizers.deserialize(config["optimizer"], custom_objects)
     model.compile(
         optimizer,
-        loss=found(losses, config.get("loss")),
-        metrics=_each(lambda each: _metric(metrics, each, custom_objects), config.get("metrics")),
+        loss=_each(lambda each: losses.deserialize(each, custom_objects), config.get("loss")),
+        metrics=_each(metric, config.get("metrics")),
         loss_weights=config.get("loss_weights"),
-        weighted_metrics=_each(
-            lambda each: _metric(metrics, each, custom_objects), config.get("weighted_metrics")
-        ),
+        weighted_metrics=_each(metric, config.get("weighted_metrics")),
     )
 
 
-def _metric(metrics: Any, value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
+def _metric(value: Any, custom_objects: Mapping[str, Any] | None) -> Any:
     """A metric; names stay names, by which logs are called."""
+    from estimatorkit.keras import metrics
+
     named = isinstance(value, str) and get_registered_object(value, custom_objects) is None
     if named and value.lower() in ("accuracy", "acc", "crossentropy", "ce"):
         return value  # which one depends on the outputs
@@ -532,7 +534,12 @@ def _each(function: Callable[[Any], Any], value: Any) -> Any:
         return [_each(function, each) for each in value]
     if isinstance(value, Mapping) and "class_name" not in value:
         return {key: _each(function, each) for key, each in value.items()}
-    return value if isinstance(value, str) and function.__name__ == "serialize" else function(value)
+    return function(value)
+
+
+def _named(serialize: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What describes an object; a name describes itself."""
+    return lambda value: value if isinstance(value, str) else serialize(value)
 
 
 __all__ = [
