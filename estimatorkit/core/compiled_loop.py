@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.executor import State, large_constants
+from estimatorkit.core.large_pages import use_large_pages
 from estimatorkit.core.lower import changed_names, segment_function, state_names
 from estimatorkit.core.plan import Plan, Segment
 from estimatorkit.core.tensor import Operation, Tensor
@@ -148,7 +149,11 @@ class CompiledLoop:
         with self._state.lock, self._context():
             kept = self._state.take(self._kept)
             run = self._run_singly if self._singly else self._run_at_once
-            return run(columns, start, count, two_shapes, kept)
+            compilations = self._state.compilations[self._name]
+            done = run(columns, start, count, two_shapes, kept)
+            if self._state.compilations[self._name] != compilations:
+                use_large_pages(self._state.take(self._changed))
+            return done
 
     def _run_at_once(
         self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any

@@ -28,6 +28,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.freed_memory import keep_freed_memory
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.large_pages import use_large_pages
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.core.plan import Plan, Segment
@@ -206,6 +207,7 @@ class CompiledSegment:
         ]
         executable = self._executable(values)
         state = self._state
+        compilations = state.compilations[self._name]
         with self._context():
             kept = state.take(self._kept)
             donated = state.take(self._donated)
@@ -213,6 +215,8 @@ class CompiledSegment:
                 inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
             outputs, changed = executable(inputs, kept, donated)
             state.values.update(zip(self._changed, changed, strict=True))
+        if state.compilations[self._name] != compilations:
+            use_large_pages(changed)
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
