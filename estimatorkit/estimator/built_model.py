@@ -22,8 +22,10 @@ from estimatorkit.data.iterator_ops import Iterator as GraphIterator
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.call_record import set_learning_phase
+from estimatorkit.train.coordinator import Coordinator
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.train.queue_runner import start_queue_runners
 from estimatorkit.train.saver import restore_checkpoint, saved_items
 from estimatorkit.train.scaffold import Scaffold
 
@@ -76,6 +78,7 @@ class BuiltModel:
         self.input_names = _names_of_input(self.features, labels)
         self._session: Session | None = None
         self._local_init: Any = None
+        self._threads: Coordinator | None = None
         self._version: Any = None
 
     @property
@@ -107,11 +110,16 @@ class BuiltModel:
         return any(self.graph.get_collection(key) for key in keys)
 
     def initialize_local(self) -> None:
-        """Gives local variables (those of metrics) their first values, and fills tables."""
+        """Gives local variables (those of metrics) their first values, fills tables, and starts the
+        threads that fill queues.
+        """
         session = self.session
         if self._local_init is not None:
             fed = None if self.scaffold is None else self.scaffold.local_init_feed_dict
             session.run(self._local_init, fed)
+        if self._threads is None and self.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
+            self._threads = Coordinator()
+            start_queue_runners(session, self._threads)
 
     def start(self, given: ModelInput) -> None:
         """Goes to the first element of an input."""
@@ -119,7 +127,11 @@ class BuiltModel:
             self._iterator.start(self.session.state, given.dataset)
 
     def stop(self) -> None:
-        """Gives back what the input holds."""
+        """Gives back what the input holds, and raises what a thread of it raised."""
+        if self._threads is not None:
+            threads, self._threads = self._threads, None
+            threads.request_stop()
+            threads.join()
         if self._iterator is not None and self._session is not None:
             held = self._session.state.resources.pop(self._iterator.resource_name, None)
             if held is not None:
@@ -211,11 +223,13 @@ class ModelStore:
             kept = may_reuse and model.reusable and not model.hooks
             raise
         finally:
-            model.stop()
-            if kept:
-                self._keep(given.key, model)
-            else:
-                model.close()
+            try:
+                model.stop()
+            finally:
+                if kept:
+                    self._keep(given.key, model)
+                else:
+                    model.close()
 
     def _take(self, key: Any) -> BuiltModel | None:
         with self._lock:

@@ -39,7 +39,7 @@ from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_star
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks import SessionRunHook, check_hooks
 from estimatorkit.train.log import ensure_visible, logger
-from estimatorkit.train.training import run_hooked
+from estimatorkit.train.training import run_hooked, takes_input
 
 
 class Estimator:
@@ -330,10 +330,8 @@ class Estimator:
             all_hooks = [*hooks, *model.hooks]
             session = self._restored(model, given, path, all_hooks, closing)
             # Features that are no input would come for ever: they are one batch.
-            endless = not any(
-                op.type.startswith("IteratorGetNext") for op in model.graph.get_operations()
-            )
-            stop: list[str] = ["there is one batch"] if endless else []
+            ends = takes_input(model.graph.get_operations())
+            stop: list[str] = [] if ends else ["there is one batch"]
             while True:
                 try:
                     batch = run_hooked(session, predictions, all_hooks, stop)

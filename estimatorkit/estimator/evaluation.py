@@ -46,7 +46,7 @@ class Evaluation:
 
         Args:
             session: the model's session.
-            steps: how many batches at most; None for all.
+            steps: how many batches at most; None for all, or one where there is no input to end.
             hooks: already begun.
 
         Raises:
@@ -55,22 +55,23 @@ class Evaluation:
         if self._loop is None:
             self._loop = CheckedLoop(session, [], self._targets, self._after, "evaluation_step")
         loop = self._loop
+        most = steps or (_MOST_STEPS if loop.has_input else 1)
         first = int(session.run(self._counter))
         done = 0
         final: list[Any] = []
         stop: list[str] = []
-        while not stop and done < (steps or _MOST_STEPS):
+        while not stop and done < most:
             # Hooks count in steps: those of an evaluation go on from the model's.
             until, due = next_stretch(hooks, first + done)
             try:
-                part = loop.run(min(until - first, steps or _MOST_STEPS) - done, due, stop)
+                part = loop.run(min(until - first, most) - done, due, stop)
             except OutOfRangeError as error:
                 if done == 0:
                     raise empty_input("evaluation") from error
                 break
             done += part.count
             final = part.after
-            if part.ended or not loop.has_input:
+            if part.ended:
                 break
         results = {
             name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value

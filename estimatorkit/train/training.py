@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,17 +110,18 @@ class CheckedLoop:
 
     @property
     def has_input(self) -> bool:
-        """Whether the steps take elements of an iterator, so that they end with it."""
-        return any(
-            op.type == "IteratorGetNext"
-            for segment in self.loop.plan.segments
-            for op in segment.ops
-        )
+        """Whether the steps take elements of an iterator or a queue, so that they end with it."""
+        return takes_input(op for segment in self.loop.plan.segments for op in segment.ops)
 
     def _pace(self, secs_per_step: float) -> None:
         """As many steps a call as fit into CALL_SECS, approached: the first call compiles."""
         fitting = int(CALL_SECS / max(secs_per_step, 1e-9))
         self._most = max(1, min(self._most * 16, fitting))
+
+
+def takes_input(operations: Iterable[Operation]) -> bool:
+    """Whether one of these takes elements of an iterator or a queue."""
+    return any(op.type.startswith(("IteratorGetNext", "QueueDequeue")) for op in operations)
 
 
 def training_loop(session: Session, train_op: Operation | Tensor, loss: Tensor) -> CheckedLoop:
