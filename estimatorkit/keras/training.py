@@ -115,6 +115,8 @@ class Step:
                 self._every = flatten(outputs)
             else:
                 self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
+            if kind != "train":  # where the gradients wait for them
+                self._targets += _operations(scope.updates)
         if finalized:
             self._graph.finalize()
 
@@ -171,8 +173,8 @@ class Step:
         with self._graph.control_dependencies(scope.updates):
             if trainable:
                 update = model.compiled.optimizer.minimize(total, var_list=trainable)
-                self._targets.append(update.op if isinstance(update, Tensor) else update)
-        self._targets += [each.op if isinstance(each, Tensor) else each for each in scope.updates]
+                self._targets += _operations([update])
+        self._targets += _operations(scope.updates)
 
     def _make_end_of_epoch(self) -> None:
         """Sets the metrics back after the last step of an epoch, so that one call may do many.
@@ -203,7 +205,7 @@ class Step:
         # In training the values are those after each step, otherwise those after the last one.
         with self._graph.control_dependencies([update] if self._kind == "train" else []):
             self._values.append(metric.result())
-        self._targets.append(update.op if isinstance(update, Tensor) else update)
+        self._targets += _operations([update])
 
     # -- running
 
@@ -263,6 +265,10 @@ class Step:
         held = session_of(self._graph).state.resources.pop(self.iterator.resource_name, None)
         if held is not None:
             held.close()
+
+
+def _operations(made: Sequence[Any]) -> list[Operation]:
+    return [each.op if isinstance(each, Tensor) else each for each in made]
 
 
 class _Fit:

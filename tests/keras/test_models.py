@@ -135,3 +135,23 @@ def test_inputs_in_a_dict_are_found_by_its_keys() -> None:
     assert model.predict({"b": one, "A": one, "a": three}) == 2
     with pytest.raises(ValueError, match=r"no value for its inputs \['b'\]"):
         model.predict({"a": one, "c": three})
+
+
+def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> None:
+    def model(steps: int, stateful: bool) -> Any:
+        layer = keras.layers.SimpleRNN(
+            *(1, "linear", False), stateful=stateful, batch_input_shape=(1, steps, 1)
+        )
+        made = keras.Sequential([layer])
+        made.compile("sgd", "mse")
+        made.set_weights([np.full((1, 1), 1, np.float32), np.full((1, 1), 0.5, np.float32)])
+        return made
+
+    x = np.arange(1, 5, dtype=np.float32).reshape(1, 4, 1)
+    whole = model(4, False).predict(x)
+    parts = model(2, True)
+    first = parts.predict(x[:, :2])
+    np.testing.assert_allclose(parts.predict(x[:, 2:]), whole)
+    parts.reset_states()
+    np.testing.assert_allclose(parts.evaluate(x[:, :2], np.zeros((1, 1))), first.item() ** 2)
+    np.testing.assert_allclose(parts.predict(x[:, 2:]), whole)
