@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
@@ -106,7 +106,12 @@ class Sequential(Model):
             self.built = False
 
     def build(self, input_shape: Any = None) -> None:
-        """Makes the variables for inputs of a shape (with the batch)."""
+        """Makes the variables for inputs of a shape (with the batch).
+
+        Of inputs in a dict there is no network: the first layer takes them at each call.
+        """
+        if isinstance(input_shape, Mapping):
+            return
         if self._network is None and input_shape is not None:
             self._connect_new(Input(batch_shape=tuple(input_shape), dtype=self.compute_dtype))
         self.built = self._network is not None
@@ -116,8 +121,10 @@ class Sequential(Model):
         self._connect(placeholder)
 
     def _prepare_for(self, spec: Any) -> None:
-        if self._network is None:
-            part = spec[0] if isinstance(spec, tuple) else spec
+        part = spec[0] if isinstance(spec, tuple) else spec
+        if isinstance(part, Mapping):
+            super()._prepare_for(spec)
+        elif self._network is None:
             with self.graph.as_default():
                 shape = [None, *part.shape.as_list()[1:]]
                 self._connect_new(Input(batch_shape=shape, dtype=part.dtype))

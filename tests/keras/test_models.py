@@ -155,3 +155,16 @@ def test_states_of_recurrent_layers_stay_in_predictions_and_evaluations() -> Non
     parts.reset_states()
     np.testing.assert_allclose(parts.evaluate(x[:, :2], np.zeros((1, 1))), first.item() ** 2)
     np.testing.assert_allclose(parts.predict(x[:, 2:]), whole)
+
+
+def test_the_first_layer_of_a_sequential_model_may_take_a_dict() -> None:
+    class Pick(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, inputs: Any) -> Any:
+            return inputs["x"]
+
+    model = keras.Sequential([Pick(), keras.layers.Dense(1, kernel_initializer="zeros")])
+    model.compile("sgd", "mse")
+    features = {"x": np.ones((4, 2), np.float32), "y": np.ones((4, 3), np.float32)}
+    model.fit(features, np.ones(4, np.float32), batch_size=2, epochs=2, verbose=0)
+    assert [each.shape for each in model.get_weights()] == [(2, 1), (1,)]
+    assert model.predict(features).shape == (4, 1)
