@@ -7,7 +7,6 @@ TensorFlow does not compute on a CPU).
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.ops import candidates
+from estimatorkit.core.x64 import x64
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_nn import NN, NN_ERRORS, numbers
 from tests.golden.snippets_sparse import run_arrays
@@ -359,17 +359,38 @@ def test_samplers_look_at_the_number_of_true_classes() -> None:
                 sampler(tf.constant(classes, tf.int64), count, 2, False, 4)
 
 
-def test_draws_with_replacement_take_a_number_each() -> None:
+def draws_of(probabilities: Any, count: int, unique: bool) -> Any:
+    """The ids of a key, as a function."""
+
+    def ids(key: Any) -> Any:
+        classes = np.array([[0]])
+        return candidates._sample(classes, count, unique, probabilities, key=key)[0]
+
+    return ids
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_few_of_many_classes_take_few_numbers(unique: bool) -> None:
     """Not one for each class and draw: 64 of 50,000 classes took 200 ms of a step."""
-    probabilities = np.full(5000, 1 / 5000, np.float32)
+    with x64():
+        draws = draws_of(np.full(5000, 1 / 5000, np.float32), 8, unique)
+        program = str(jax.make_jaxpr(draws)(jax.random.key(0)))
+    bits = re.findall(r"random_bits\[[^\]]*shape=\(([\d, ]+)\)", program)
+    assert [each.strip(" ,") for each in bits] == ["16" if unique else "8"]
 
-    def draw(key: Any) -> Any:
-        return candidates._draw(key, probabilities, 64, False)
 
-    shapes = re.findall(r"\b[a-z]+\d+\[([\d,]+)\]", str(jax.make_jaxpr(draw)(jax.random.key(0))))
-    sizes = {math.prod(map(int, shape.split(","))) for shape in shapes}
-    assert 64 in sizes
-    assert max(sizes) <= 5000
+def test_few_of_many_classes_are_drawn_as_from_few() -> None:
+    """Those that come first, by either way, have the same law, and are different."""
+    law = np.r_[0.0, 0.4, 0.3, 0.2, 0.1].astype(np.float32)
+    many = np.r_[law, np.zeros(600, np.float32)]
+    with x64():
+        keys = jax.random.split(jax.random.key(1), 4000)
+        few, others = (jax.jit(jax.vmap(draws_of(each, 2, True)))(keys) for each in (law, many))
+    shares = [np.bincount(np.asarray(ids) @ [5, 1], minlength=25) / 4000 for ids in (few, others)]
+    pairs = np.outer(law, law) / (1 - law[:, None]) * (1 - np.eye(5))
+    for share in shares:
+        np.testing.assert_allclose(share, pairs.reshape(-1), atol=5 * np.sqrt(0.25 / 4000))
+    assert not np.array_equal(few, others)
 
 
 def test_sampled_losses_draw_for_themselves() -> None:
