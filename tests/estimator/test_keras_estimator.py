@@ -1,0 +1,121 @@
+"""`model_to_estimator`: models of this package, and of Keras 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.estimator.run_config import RunConfig
+
+_RANDOM = np.random.default_rng(0)
+X = _RANDOM.normal(size=(32, 3)).astype(np.float32)
+Y = X @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.25
+CONFIG = RunConfig(save_summary_steps=None, log_step_count_steps=None, tf_random_seed=1)
+
+
+def rows(epochs: int = 1) -> Dataset:
+    return Dataset.from_tensor_slices((X, Y)).repeat(epochs).batch(8)
+
+
+def compiled(optimizer: Any = "sgd") -> Any:
+    """Normalizes, with moving averages, and a line."""
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [
+            layers.BatchNormalization(momentum=0.5, input_shape=(3,), name="norm"),
+            layers.Dense(1, name="line"),
+        ]
+    )
+    model.compile(optimizer, "mse", metrics=["mae"])
+    return model
+
+
+def test_it_begins_with_the_weights_of_the_model_and_leaves_them(tmp_path: Path) -> None:
+    model = compiled()
+    weights = model.get_weights()
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=tmp_path, config=CONFIG)
+    loss, mae = model.evaluate(X, Y, verbose=0)
+    before = estimator.evaluate(rows)
+    np.testing.assert_allclose([before["loss"], before["mae"]], [loss, mae], rtol=1e-5)
+    (first, *_) = estimator.predict(rows)
+    np.testing.assert_allclose(first["line"], model.predict(X, verbose=0)[0], rtol=1e-5)
+    assert estimator.latest_checkpoint() is None
+    estimator.train(lambda: rows(50))
+    after = estimator.evaluate(rows)
+    assert after["global_step"] == 200
+    assert after["loss"] < 0.1 * before["loss"]
+    for kept, given in zip(model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(kept, given)
+
+
+def test_it_trains_as_the_model_does(tmp_path: Path) -> None:
+    """Losses, updates of moving averages, and the optimizer's own variables."""
+    model = compiled(tf.keras.optimizers.Adam(0.05))
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=tmp_path, config=CONFIG)
+    estimator.train(rows)
+    model.fit(X, Y, batch_size=8, epochs=1, shuffle=False, verbose=0)
+    for variable, expected in zip(model.weights, model.get_weights(), strict=True):
+        found = estimator.get_variable_value(variable.op.name)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_names_of_metrics_and_signatures(tmp_path: Path) -> None:
+    estimator = tf.keras.estimator.model_to_estimator(
+        compiled(),
+        model_dir=tmp_path,
+        config=CONFIG,
+        metric_names_map={"mae": "error"},
+        export_outputs={"line": "mine"},
+    )
+    estimator.train(rows)
+    assert set(estimator.evaluate(rows)) == {"error", "loss", "global_step"}
+
+    def raw() -> Any:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        return tf.estimator.export.TensorServingInputReceiver(x, {"x": x})
+
+    with tf.estimator.load_predictor(
+        estimator.export_saved_model(tmp_path / "out", raw)
+    ) as predictor:
+        assert set(predictor.signatures) == {"serving_default", "mine"}
+        expected = [row["line"] for row in estimator.predict(rows)]
+        np.testing.assert_allclose(predictor({"x": X}, "mine")["line"], expected, rtol=1e-5)
+
+
+def test_what_is_refused() -> None:
+    make = tf.keras.estimator.model_to_estimator
+    with pytest.raises(ValueError, match="Either keras_model or keras_model_path"):
+        make()
+    with pytest.raises(ValueError, match="but not both"):
+        make(compiled(), "a/path")
+    with pytest.raises(ValueError, match="has not been compiled yet"):
+        make(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))]))
+    with pytest.raises(TypeError, match="this is no model"):
+        make("model")
+    predictions = make(compiled(), config=CONFIG, export_outputs={"lien": "mine"}).predict(rows)
+    with pytest.raises(ValueError, match="no output 'lien'"):
+        next(predictions)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
+def test_a_model_of_keras_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    keras = pytest.importorskip("keras", reason="NOT TESTED: models of Keras 3, for want of keras")
+    inputs = keras.Input((3,))
+    outputs = keras.layers.Dense(1, name="line")(keras.layers.BatchNormalization()(inputs))
+    model = keras.Model(inputs, outputs)
+    model.compile("adam", "mse", metrics=["mae"])
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=tmp_path, config=CONFIG)
+    loss, mae = model.evaluate(X, Y, batch_size=8, verbose=0)
+    before = estimator.evaluate(rows)
+    np.testing.assert_allclose([before["loss"], before["mae"]], [loss, mae], rtol=1e-4)
+    estimator.train(lambda: rows(2))
+    model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    for variable in (*model.trainable_variables, *model.non_trainable_variables):
+        found = estimator.get_variable_value(variable.path)
+        np.testing.assert_allclose(found, np.asarray(variable.value), rtol=1e-3, atol=1e-5)
