@@ -154,8 +154,8 @@ def _first_shape(layer: Layer) -> tuple[Any, Any]:
         first = layer.network.input_tensors[0]
         return tuple(first.shape.as_list()), first.dtype
     shape = layer._batch_input_shape
-    if shape is not None and type(layer).__name__ == "Embedding" and shape == (None, None):
-        return (shape, "float32") if layer.input_length is not None else (None, None)  # type: ignore[attr-defined]
+    if shape is not None and all(each is None for each in shape):
+        return None, None  # the data says more: layers behind may need its lengths
     return shape, layer.compute_dtype
 
 
