@@ -5,8 +5,8 @@ Run, with TensorFlow 2.15.1:
     TF_CPP_MIN_LOG_LEVEL=3 python tests/golden/make_optimizers.py
 
 Writes `optimizers.npz` and `optimizers.json` beside this file (twenty seconds).
-Dense: two variables, `matrix` (4, 3) and `vector` (5,), 30 steps of given gradients. Sparse: one
-variable, `table` (6, 3), 15 steps; the gradient is the IndexedSlices of a gather of four rows, two
+Dense: two variables, `matrix` (4, 3) and `vector` (5,), 50 steps of given gradients. Sparse: one
+variable, `table` (6, 3), 50 steps; the gradient is the IndexedSlices of a gather of four rows, two
 of them often the same. Each case is run with resource variables and with reference variables;
 where these differ by more than rounding, the script stops.
 """
@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-DENSE_STEPS = 30
-SPARSE_STEPS = 15
+STEPS = 50
 DENSE_SHAPES = {"matrix": (4, 3), "vector": (5,)}
 TABLE_SHAPE = (6, 3)
 ROWS_PER_STEP = 4
@@ -110,12 +109,12 @@ def make_data() -> dict[str, Array]:
     data: dict[str, Array] = {}
     for name, shape in DENSE_SHAPES.items():
         data[f"{name}/start"] = random.normal(size=shape).astype(np.float32)
-        data[f"{name}/gradients"] = random.normal(size=(DENSE_STEPS, *shape)).astype(np.float32)
+        data[f"{name}/gradients"] = random.normal(size=(STEPS, *shape)).astype(np.float32)
     data["table/start"] = random.normal(size=TABLE_SHAPE).astype(np.float32)
-    rows = random.integers(0, TABLE_SHAPE[0], (SPARSE_STEPS, ROWS_PER_STEP))
+    rows = random.integers(0, TABLE_SHAPE[0], (STEPS, ROWS_PER_STEP))
     rows[::2, 1] = rows[::2, 0]  # every other step has a row twice for certain
     data["table/rows"] = rows.astype(np.int64)
-    size = (SPARSE_STEPS, ROWS_PER_STEP, TABLE_SHAPE[1])
+    size = (STEPS, ROWS_PER_STEP, TABLE_SHAPE[1])
     data["table/gradients"] = random.normal(size=size).astype(np.float32)
     return data
 
@@ -131,7 +130,6 @@ def run_case(
     """
     class_name, arguments = CASES[case]
     names = list(DENSE_SHAPES) if kind == "dense" else ["table"]
-    steps = DENSE_STEPS if kind == "dense" else SPARSE_STEPS
     with tf.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
         variables = [
             tf.compat.v1.get_variable(
@@ -160,7 +158,7 @@ def run_case(
         with tf.compat.v1.Session() as session:
             session.run(tf.compat.v1.global_variables_initializer())
             at_start = dict(zip([v.op.name for v in others], session.run(others), strict=True))
-            for step in range(steps):
+            for step in range(STEPS):
                 feeds = {given[name]: data[f"{name}/gradients"][step] for name in names}
                 if kind == "sparse":
                     feeds[rows] = data["table/rows"][step]
@@ -209,11 +207,7 @@ def main() -> None:
                 raise RuntimeError(f"{case}: other slots with reference variables")
             arrays |= {f"{kind}/{case}/{name}": value for name, value in found.items()}
             print(f"{kind} {case}: {sorted(of_kind[case]['slots'])}")
-    about = {
-        "tensorflow": tf.__version__,
-        "dense_steps": DENSE_STEPS,
-        "sparse_steps": SPARSE_STEPS,
-    }
+    about = {"tensorflow": tf.__version__, "steps": STEPS}
     write_npz("optimizers.npz", arrays)
     write_json("optimizers.json", {"about": about, **facts})
 
