@@ -8,6 +8,7 @@ column of numbers that is read as words (a vocabulary of "1", "2", a cross) is w
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ from estimatorkit.experiment.document import suggestion
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.estimators import Baseline, Classifier, Regressor, Supervised
 from estimatorkit.experiment.schema import Experiment
-from estimatorkit.experiment.tables import Table, missing, require, training_table
+from estimatorkit.experiment.tables import (
+    Table,
+    file_versions,
+    missing,
+    require,
+    training_table,
+)
 from estimatorkit.feature_columns import InferredColumns, infer
 
 
@@ -28,11 +35,13 @@ def inferred_columns(experiment: Experiment) -> InferredColumns | None:
 
     They depend on these data only: the same come when the model is evaluated or used.
     """
-    return _inferred(experiment.model_dump_json()) if experiment.infer is not None else None
+    if experiment.infer is None:
+        return None
+    return _inferred(experiment.model_dump_json(), file_versions(experiment.data.train))
 
 
 @functools.lru_cache(maxsize=2)
-def _inferred(text: str) -> InferredColumns:
+def _inferred(text: str, versions: Hashable) -> InferredColumns:
     experiment = Experiment.model_validate_json(text)
     settings = experiment.infer
     assert settings is not None  # noqa: S101 (it was asked for)

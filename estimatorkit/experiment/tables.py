@@ -8,6 +8,7 @@ labels out of it.
 from __future__ import annotations
 
 import bz2
+import functools
 import glob
 import gzip
 import lzma
@@ -15,7 +16,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,16 +53,37 @@ def row_count(table: Table) -> int:
 
 
 def read_source(source: Any) -> Table:
-    """Reads a data set or files.
+    """Reads a data set or files; what was read last is not read again while the files stay.
 
     Raises:
         DataError: a file is missing, has no rows, or is not a table.
     """
     if isinstance(source, str):
         return _data_set(source)
-    table = READERS[type(source)](source)
+    kind: Any = type(source)  # not a Hashable by its types
+    table = _read(kind, source.model_dump_json(), file_versions(source))
     rows = source.rows
     return table if rows is None else {name: column[:rows] for name, column in table.items()}
+
+
+@functools.lru_cache(maxsize=1)
+def _read(kind: type[Model], text: str, versions: Hashable) -> Table:
+    """A table, which several ask for: training, a part to measure with, columns to infer."""
+    table = READERS[kind](kind.model_validate_json(text))
+    for column in table.values():
+        column.setflags(write=False)
+    return table
+
+
+def file_versions(source: Any) -> Hashable:
+    """What differs where a source's files have changed: names, sizes, times; always, of an URL."""
+    if isinstance(source, str | sources.DataSetSource):
+        return None
+    names = _files_of(source)
+    if any("://" in name for name in names):
+        return object()
+    there = [(name, os.stat(name)) for name in names if os.path.exists(name)]
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in there)
 
 
 # -- data sets

@@ -132,6 +132,34 @@ def test_numbers_that_name_classes_are_written_as_in_the_file(tmp_path: Path) ->
     assert labels.tolist() == ["7", "12"]
 
 
+def test_files_are_read_once_while_they_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By training, the part to measure with, and columns that are inferred."""
+    reads: list[str] = []
+
+    def read(path: str, original: Any = ek.data.read_csv, **options: Any) -> Any:
+        reads.append(path)
+        return original(path, **options)
+
+    monkeypatch.setattr(ek.data, "read_csv", read)
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{2 * i}\n" for i in range(20)))
+    (tmp_path / "a.yaml").write_text(
+        "name: a\ndata: {train: {csv: a.csv}, holdout: 0.3, label: y}\n"
+        "infer: true\nestimator: {type: LinearRegressor}\ntrain: {epochs: 1}\n"
+    )
+    experiment = load_experiment(tmp_path / "a.yaml")
+    table = tables.training_table(experiment)
+    assert set(examples.features_of(experiment, table, "a.csv")) == {"x"}
+    tables.evaluation_table(experiment)
+    assert len(reads) == 1
+    with (tmp_path / "a.csv").open("a") as stream:
+        stream.write("20,40\n")
+    assert tables.row_count(tables.read_source(experiment.data.train)) == 21
+    assert examples.inferred_columns(experiment) is not None
+    assert len(reads) == 2
+
+
 def test_a_part_is_kept_and_rows_without_a_label_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},{i or ''}\n" for i in range(11)))
     (tmp_path / "a.yaml").write_text(
