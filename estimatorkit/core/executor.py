@@ -128,14 +128,17 @@ class State:
         except KeyError:
             return [self._value_or_counter(name) for name in names]
 
+    def random_counters(self) -> dict[str, Any]:
+        """The counters of random operations that have run, by the operations' names."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if self.graph.get_operation_by_name(name).type != "VarHandleOp"
+        }
+
     def restart_random(self) -> None:
         """Lets random operations begin anew, as in a new session of the graph."""
-        counters = [
-            name
-            for name in self.values
-            if self.graph.get_operation_by_name(name).type != "VarHandleOp"
-        ]
-        for name in counters:
+        for name in self.random_counters():
             del self.values[name]
 
     def put_on_device(self) -> None:

@@ -478,8 +478,7 @@ def session_state(sess: Any) -> dict[str, Any]:
     """What of a session besides tensors a checkpoint holds, as JSON can."""
     random = {
         name: [int(word) for word in np.asarray(value)]
-        for name, value in sess.state.values.items()
-        if sess.graph.get_operation_by_name(name).type != "VarHandleOp"
+        for name, value in sess.state.random_counters().items()
     }
     state = {"random": random, "iterators": iterator_states(sess.state)}
     notes = {"vocabularies": _vocabularies(sess.graph), "columns": noted_columns(sess.graph)}
