@@ -14,6 +14,7 @@ from typing import Any
 
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.estimator.arguments import as_list
 from estimatorkit.estimator.completion import (
     FILE,
     Completion,
@@ -232,7 +233,7 @@ def _step_of(checkpoint: str | None) -> int:
 
 def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalSpec]:
     """The `EvalSpec`s by label."""
-    specs = list(eval_spec) if isinstance(eval_spec, list) else [eval_spec]
+    specs = [eval_spec] if isinstance(eval_spec, EvalSpec) else as_list(eval_spec)
     for spec in specs or [None]:
         _check_type("eval_spec", spec, EvalSpec)
     _check_type("estimator", estimator, Estimator)

@@ -225,7 +225,7 @@ def test_pain_point_04_several_evaluations(tmp_path: Path) -> None:
         lines = (tmp_path / name / "metrics.jsonl").read_text().splitlines()
         assert [json.loads(line)["step"] for line in lines] == steps
     assert recorders[0].asked == recorders[1].asked == [(10, False), (20, False), (30, True)]
-    stored = train_and_evaluate(estimator, TrainSpec(never, 30), specs)
+    stored = train_and_evaluate(estimator, TrainSpec(never, 30), tuple(specs))
     assert stored[0] == metrics
 
 
