@@ -17,12 +17,11 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops import convolution_cpu, convolution_rows
+from estimatorkit.core.ops import convolution_cpu
 from estimatorkit.core.ops.sliding_windows import (
     check_known_window,
     check_window,
     output_length,
-    window_pads,
     window_reach,
 )
 from estimatorkit.core.registry import (
@@ -62,33 +61,8 @@ def _convolve(
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
 
-    rows = _rows_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
-    if rows is not None:
-        return lax.platform_dependent(x, filters, cpu=rows, default=plain)
     window = _window_for_cpu(x, filters, strides, padding, dilations, channels_first, groups)
     return _by_platform(window, convolution_cpu.convolve, plain, x, filters)
-
-
-def _rows_for_cpu(
-    x: Any,
-    filters: Any,
-    strides: Sequence[int],
-    padding: Any,
-    dilations: Sequence[int],
-    channels_first: bool,
-    groups: int,
-) -> Callable[..., Any] | None:
-    """`convolution_rows.convolve` of x and filters, if it is the faster one on a CPU."""
-    if len(strides) != 1 or channels_first or groups != 1:
-        return None
-    if not all(isinstance(size, int) for size in (*x.shape, *filters.shape)):
-        return None  # shapes with symbols: only the output's shape is asked for
-    (stride,), (dilation,) = strides, dilations
-    (pads,) = window_pads(x.shape[1:2], filters.shape[:1], strides, padding, dilations)
-    length = output_length(x.shape[1], filters.shape[0], stride, pads, dilation)
-    if min(pads) < 0 or not convolution_rows.pays(x, filters, stride, length or 0):
-        return None
-    return functools.partial(convolution_rows.convolve, pads=pads, dilation=dilation)
 
 
 def _by_platform(
