@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -87,8 +88,17 @@ def batches_of(
 
 
 def as_arrays(value: Any) -> Any:
-    """A nest of arrays of one user's value; lists of arrays become tuples, float64 float32."""
-    value = open_frames(value)
+    """A nest of arrays of one user's value; lists of arrays become tuples, float64 float32.
+
+    A frame of numbers is a matrix, as Keras takes it; one with words the dict of its columns.
+    """
+    if type(value) not in (dict, tuple):  # whose parts are opened below, each by itself
+        opened = open_frames(value)
+        if isinstance(opened, Mapping) and not isinstance(value, Mapping):
+            columns = [np.asarray(each) for each in opened.values()]
+            if all(each.ndim == 1 and each.dtype.kind in "biuf" for each in columns):
+                opened = np.stack(columns, 1)
+        value = opened
     if isinstance(value, Mapping):
         return {key: as_arrays(each) for key, each in value.items()}
     if isinstance(value, tuple) or (
@@ -202,12 +212,10 @@ def _of_generator(generator: Any, steps: int | None, what: str) -> Batches:
     except StopIteration as error:
         raise ValueError(f"{what}(): the generator has yielded nothing.") from error
 
-    def generate() -> Iterable[Any]:
-        yield first
-        for element in generator:
-            yield _tuple_of(element)
-
-    dataset = Dataset.from_generator(generate, output_signature=_signature(first))
+    elements = itertools.chain([first], map(_tuple_of, generator))  # the first once, too
+    dataset = Dataset.from_generator(lambda: elements, output_signature=_signature(first))
+    if steps is not None and what != "fit":  # what comes after is for the next call
+        dataset = dataset.take(steps)
     return Batches(dataset, steps, once=True)
 
 

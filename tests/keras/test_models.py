@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import estimatorkit as tf
@@ -168,3 +169,30 @@ def test_the_first_layer_of_a_sequential_model_may_take_a_dict() -> None:
     model.fit(features, np.ones(4, np.float32), batch_size=2, epochs=2, verbose=0)
     assert [each.shape for each in model.get_weights()] == [(2, 1), (1,)]
     assert model.predict(features).shape == (4, 1)
+
+
+def test_generators_go_on_where_the_call_before_has_stopped() -> None:
+    labels = iter(range(1, 7))
+    batches = ((np.ones((2, 3), np.float32), np.full(2, each, np.float32)) for each in labels)
+    model = zeros_model()
+    losses = [model.evaluate(batches, steps=2, verbose=0) for _ in range(3)]
+    assert losses == [(1 + 4) / 2, (9 + 16) / 2, (25 + 36) / 2]
+
+
+def test_validation_batches_of_a_generator_are_read_once() -> None:
+    x = np.ones((2, 3), np.float32)
+    labels = iter([1, 2, 3, 4])
+    batches = ((x, np.full(2, each, np.float32)) for each in labels)
+    history = zeros_model().fit(
+        *(x, np.ones(2, np.float32)),
+        **{"epochs": 2, "validation_data": batches, "validation_steps": 2, "verbose": 0},
+    )
+    assert history.history["val_loss"] == [(1 + 4) / 2, (9 + 16) / 2]
+
+
+def test_a_frame_of_numbers_is_a_matrix() -> None:
+    model = zeros_model()
+    model.set_weights([np.array([[1], [10], [100]], np.float32), np.zeros(1, np.float32)])
+    frame = pd.DataFrame({"c": [1.0, 2.0], "b": [3.0, 4.0], "a": [5.0, 6.0]})
+    np.testing.assert_array_equal(model.predict(frame), [[531], [642]])
+    assert model.evaluate(frame, pd.DataFrame({"label": [531.0, 643.0]}), verbose=0) == 0.5
