@@ -43,7 +43,7 @@ def epsilon() -> float:
 
 
 def set_epsilon(value: float) -> None:
-    """Sets what `epsilon` gives. Losses and optimizers keep 1e-7, or what they are given."""
+    """Sets what `epsilon` gives, to losses too. Optimizers keep 1e-7, or what they are given."""
     _settings["epsilon"] = float(value)
 
 
