@@ -258,7 +258,8 @@ def _filled(column: NDArray[Any], value: float | str) -> NDArray[Any]:
     if column.dtype.kind != "O":
         return column
     filled = column.copy()
-    filled[[each in (b"", "") for each in column]] = str(value).encode()
+    text = value if isinstance(value, str) else f"{value:.15g}"  # 3, not 3.0
+    filled[[each in (b"", "") for each in column]] = text.encode()
     return filled
 
 

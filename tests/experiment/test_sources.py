@@ -39,6 +39,8 @@ def test_several_csv_files_by_wildcard_some_compressed(tmp_path: Path) -> None:
         stream.write("a,b\n3,7\n")
     files = source(tmp_path, csv=["day-?.csv", "day-2.csv.gz"], defaults={"b": "none"})
     assert lists(tables.read_source(files)) == {"a": [1, 2, 3], "b": [b"x", b"none", b"7"]}
+    number = source(tmp_path, csv="day-1.csv", defaults={"b": 3})
+    assert lists(tables.read_source(number))["b"] == [b"x", b"3"]
     assert lists(tables.read_source(source(tmp_path, csv="day-1.csv", rows=1)))["a"] == [1]
     with pytest.raises(DataError, match=r"night-\*\.csv: no file is called so"):
         tables.read_source(source(tmp_path, csv="night-*.csv"))
