@@ -8,18 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import estimatorkit as tf
 from tests.slides.data import data_dir
 from tests.test_examples import load_example
 
 
 @pytest.fixture
-def few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of the reviews' sentences only."""
+def reviews(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The data set of sentences is there."""
     monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("rt-polarity").parent))
-    (train, train_labels), (test, test_labels) = tf.datasets.movie_reviews.load_data()
-    few = (train[:2000], train_labels[:2000]), (test[:500], test_labels[:500])
-    monkeypatch.setattr(tf.datasets.movie_reviews, "load_data", lambda: few)
 
 
 def test_word2vec_brings_numerals_together(
@@ -68,23 +64,26 @@ def test_sentence_cnn_begins_with_rows_learnt_elsewhere(tmp_path: Path) -> None:
     assert rows[[1, 3]].std() == pytest.approx(random.std(), rel=1e-5)
 
 
-@pytest.mark.usefixtures("few_sentences")
-def test_sentence_cnn_tells_more_than_chance(tmp_path: Path) -> None:
+# Of the 1,066 sentences kept apart, which tell accuracies to about 0.013, 0.52 are praise. Whole,
+# both reach the 0.72 that benchmarks/examples.py asks for.
+
+
+@pytest.mark.usefixtures("reviews")
+def test_sentence_cnn_tells_praise(tmp_path: Path) -> None:
     result = load_example("sentence_cnn").main(
         epochs=3, filters=16, seed=1, model_dir=str(tmp_path)
     )
-    assert result["global_step"] == 94
-    assert result["auc"] >= 0.55  # 0.58; benchmarks/examples.py asks for what the page promises
+    assert result["global_step"] == 450
+    assert result["accuracy"] >= 0.66
+    assert result["auc"] >= 0.73
 
 
-@pytest.mark.usefixtures("few_sentences")
-def test_text_lstm_tells_more_than_chance(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("reviews")
+def test_text_lstm_tells_praise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = load_example("text_lstm").main(
-        epochs=3, units=8, embedding_size=16, seed=1, model_dir=str(tmp_path)
+        epochs=3, units=16, embedding_size=32, seed=1, model_dir=str(tmp_path)
     )
     assert result["epochs"] == 3
-    assert result["loss"] < 0.692  # 0.689, and log(2) = 0.693 without having learnt anything
+    assert result["accuracy"] >= 0.68
     assert len((tmp_path / "epochs.csv").read_text().splitlines()) == 4
     assert len(re.findall(r"\d% praise: ", capsys.readouterr().out)) == 3
