@@ -24,12 +24,22 @@ class Evaluation:
 
     Args:
         spec: what the `model_fn` returned; made in its graph.
+
+    Raises:
+        ValueError: a metric is called 'loss' or 'global_step'.
     """
 
     def __init__(self, spec: EstimatorSpec) -> None:
-        metrics: dict[str, tuple[Any, Any]] = dict(spec.eval_metric_ops)
-        if "loss" not in metrics:
-            metrics["loss"] = mean(spec.loss)
+        for name in ("loss", "global_step"):
+            if name in spec.eval_metric_ops:
+                raise ValueError(
+                    explain(
+                        f'Metric with name "{name}" is not allowed, because Estimator already '
+                        "defines a default metric with the same name.",
+                        hint="give it another name in eval_metric_ops",
+                    )
+                )
+        metrics: dict[str, tuple[Any, Any]] = {**spec.eval_metric_ops, "loss": mean(spec.loss)}
         self._names = list(metrics)
         self._targets = [
             update.op if isinstance(update, Tensor) else update for _, update in metrics.values()

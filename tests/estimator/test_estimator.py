@@ -570,6 +570,14 @@ class TestModelFn:
             ),
             ({"eval_metric_ops": lambda: [3]}, TypeError, "eval_metric_ops must be a dict"),
             ({"predictions": lambda: {"a": 3}}, TypeError, "predictions must be a Tensor"),
+            *(
+                (
+                    {"eval_metric_ops": lambda name=name: {name: tf.metrics.mean([1.0])}},
+                    ValueError,
+                    f'Metric with name "{name}" is not allowed',
+                )
+                for name in ("loss", "global_step")
+            ),
         ],
     )
     def test_what_evaluation_needs(
