@@ -84,7 +84,15 @@ class Training:
         newest = partial(latest_checkpoint, self._model_dir)
         with model.graph.as_default(), ExitStack() as closing:
             all_given = [*hooks, *model.hooks]
-            saving = self._saver_hooks(all_given, listeners)
+            saving = self._saver_hooks(all_given)
+            if saving:
+                saving[0].add_listeners(listeners)
+                closing.callback(saving[0].remove_listeners, listeners)
+            elif listeners:
+                raise ValueError(
+                    "There should be a CheckpointSaverHook to use saving_listeners. Please set one "
+                    "of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
+                )
             watch = NanTensorHook(spec.loss, names=model.input_names, checkpoint=newest)
             all_hooks: list[SessionRunHook] = [watch]
             all_hooks += [hook for hook in all_given if hook not in saving]
@@ -148,9 +156,7 @@ class Training:
             reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
         return reports
 
-    def _saver_hooks(
-        self, given: Sequence[SessionRunHook], listeners: Sequence[CheckpointSaverListener]
-    ) -> list[CheckpointSaverHook]:
+    def _saver_hooks(self, given: Sequence[SessionRunHook]) -> list[CheckpointSaverHook]:
         """The hooks that save: those that the caller gave, or one that follows the config."""
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         secs, steps = self._config.save_checkpoints_secs, self._config.save_checkpoints_steps
@@ -161,13 +167,6 @@ class Training:
                     scaffold=self._scaffold,
                     save_graph_def=self._config.checkpoint_save_graph_def,
                 )
-            )
-        if savers:
-            savers[0].add_listeners(listeners)
-        elif listeners:
-            raise ValueError(
-                "There should be a CheckpointSaverHook to use saving_listeners. Please set one of "
-                "the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
             )
         return savers
 

@@ -80,6 +80,10 @@ class CheckpointSaverHook(SessionRunHook):
         """Adds listeners, called after those that are there."""
         self._listeners.extend(listeners)
 
+    def remove_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
+        """Removes listeners: those of a training that has ended."""
+        self._listeners = [each for each in self._listeners if each not in listeners]
+
     def begin(self) -> None:
         """Takes the graph's variables, where no saver was given."""
         if self._saver is None and self._scaffold is None:

@@ -346,6 +346,10 @@ class TestCheckpoints:
             "mine-20",
         ]
         assert calls[-1] == "late end 20"
+        later: list[str] = []
+        estimator.train(no_input, [saver], steps=1, saving_listeners=[Listener("later", later)])
+        assert calls[-1] == "late end 20"  # it belongs to the training that it was given to
+        assert later[-1] == "later end 21"
 
     def test_listeners_are_called_in_their_order(self, tmp_path: Path) -> None:
         calls: list[str] = []
