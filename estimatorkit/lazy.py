@@ -25,6 +25,8 @@ def attach(
 
     def get(name: str) -> Any:
         place = places.get(name)
+        if name.startswith("__"):  # Python asks for `__path__` whenever a name is imported
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if place is None:
             from estimatorkit.core.errors import did_you_mean
 

@@ -29,7 +29,7 @@ from estimatorkit.data.generators import GeneratorIterator
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.prefetching import PrefetchIterator
 from estimatorkit.data.randomness import Seeds
-from estimatorkit.data.shuffling import ShuffleIterator
+from estimatorkit.data.shuffling import PermutationIterator, ShuffleIterator
 from estimatorkit.data.spec import TensorSpec, either, flatten, leaf_names, pack, with_leading
 
 if TYPE_CHECKING:
@@ -250,7 +250,10 @@ class Shuffle(Reordering):
     reshuffle: Any
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
-        return ShuffleIterator(source, self.buffer_size, seeds.stream(self.seed), self.reshuffle)
+        stream = seeds.stream(self.seed)
+        if isinstance(self.source, Range) and self.buffer_size >= self.source.cardinality:
+            return PermutationIterator(self.source.numbers, stream, self.reshuffle)
+        return ShuffleIterator(source, self.buffer_size, stream, self.reshuffle)
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,6 +142,48 @@ class ShuffleIterator(ReplayIterator):
         super()._restore(state)
 
 
+class PermutationIterator(BlockIterator):
+    """The numbers of a range in random order: what a `ShuffleIterator` gives whose buffer holds
+    them all, without the buffer.
+
+    Args:
+        numbers: the range.
+        stream: the random draws.
+        reshuffle: whether each epoch has an order of its own.
+    """
+
+    def __init__(self, numbers: range, stream: RandomStream, reshuffle: bool) -> None:
+        super().__init__()
+        self._numbers = np.arange(numbers.start, numbers.stop, numbers.step)
+        self._stream = stream
+        self._reshuffle = reshuffle
+        self._restart(0)
+
+    def _produce(self, n: int) -> Columns:
+        if self._position == len(self._numbers):
+            raise end_of_sequence()
+        epoch = self._epoch if self._reshuffle else 0
+        order = self._stream.permutation(epoch, len(self._numbers))
+        chosen = order[self._position : self._position + n]
+        self._position += len(chosen)
+        return [self._numbers[chosen]]
+
+    def _skip(self, n: int) -> int:
+        count: int = min(n, len(self._numbers) - self._position)
+        self._position += count
+        return count
+
+    def _save(self) -> State:
+        return {"key": self._stream.key, "epoch": self._epoch, "position": self._position}
+
+    def _restore(self, state: State) -> None:
+        self._stream = RandomStream(state["key"])
+        self._epoch, self._position = state["epoch"], state["position"]
+
+    def _restart(self, epoch: int) -> None:
+        self._epoch, self._position = epoch, 0
+
+
 def _alike(buffer: Columns, fresh: Columns) -> bool:
     """Whether rows of one can take the places of rows of the other."""
     return all(

@@ -158,10 +158,11 @@ class Model(ModelFiles, ModelStructure):
             trained = tuple(map(id, self.trainable_weights)) if kind == "train" else ()
             return kind, _structure(spec), shapes, weights, trained
 
-        if key() not in self._steps:
-            made = training.Step(self, spec, kind, class_weight)  # which may build layers
-            self._steps[key()] = made
-        return self._steps[key()]
+        step = self._steps.get(key())
+        if step is None:
+            step = training.Step(self, spec, kind, class_weight)  # which may build layers
+            self._steps[key()] = step
+        return step
 
     def _prepare_for(self, spec: Any) -> None:
         """Builds the model for batches of a structure, before the first step with them."""

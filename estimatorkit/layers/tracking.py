@@ -47,7 +47,13 @@ class Tracker:
         return tuple(self.submodules_and_self()[1:])
 
 
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+"""Most attributes: they are told apart before the costlier questions."""
+
+
 def _leaves_of(value: Any) -> Iterator[Any]:
+    if type(value) in _PLAIN:
+        return
     if isinstance(value, (Tracker, Variable)):
         yield value
     elif isinstance(value, (list, tuple)):
