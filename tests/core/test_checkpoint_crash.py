@@ -199,7 +199,9 @@ def test_killed_at_fifty_random_moments(writers: Writers, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_killed_before_each_file_operation(replace: bool, writers: Writers, tmp_path: Path) -> None:
+def test_pain_point_34_killed_before_each_file_operation(
+    replace: bool, writers: Writers, tmp_path: Path
+) -> None:
     """Checkpoint 1 is there; a save of 2, or of 1 again, is killed; 1 or the new one is read."""
     before = tmp_path / "before"
     save(CheckpointManager(before), 1)
@@ -264,7 +266,9 @@ def test_everything_is_on_the_disk_before_it_is_named(
 
 
 @pytest.mark.parametrize("size", [0, 1, 500, 15_000, 40_200])
-def test_a_full_disk_is_loud_and_harmless(size: int, writers: Writers, tmp_path: Path) -> None:
+def test_pain_point_34_a_full_disk_is_loud_and_harmless(
+    size: int, writers: Writers, tmp_path: Path
+) -> None:
     """Two shards of 40 kB and 80 B, state of 40 B, manifest of 1 kB, cut at different places."""
     save(CheckpointManager(tmp_path), 1)
     listing = sorted(os.listdir(tmp_path))

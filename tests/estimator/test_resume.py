@@ -45,7 +45,9 @@ def assert_same_checkpoint(folder: Path, other: Path, step: int) -> None:
     assert one.state["iterators"].keys() == two.state["iterators"].keys()
 
 
-def test_trainings_in_parts(tmp_path: Path, uninterrupted: tuple[Path, list[float]]) -> None:
+def test_pain_point_35_trainings_in_parts(
+    tmp_path: Path, uninterrupted: tuple[Path, list[float]]
+) -> None:
     """Mid-epoch, with shuffling, dropout and momentum; each part is a graph of its own."""
     recorder = Recorder()
     for steps in (1, 13, 46):
@@ -176,7 +178,7 @@ def trainings(tmp_path: Path) -> Iterator[Any]:
     process.communicate()
 
 
-def test_killed_at_any_moment_it_resumes_and_never_goes_back(
+def test_pain_point_35_killed_at_any_moment_it_resumes_and_never_goes_back(
     tmp_path: Path, trainings: Any
 ) -> None:
     """A checkpoint every third step; each element of the input counts once, kill after kill."""
@@ -300,7 +302,7 @@ def test_other_data_start_at_their_beginning(tmp_path: Path) -> None:
     assert elements.train(Dataset.range(50).batch(1), steps=2) == [0, 1]
 
 
-def test_a_second_pass_of_a_shuffled_input_has_its_own_order(tmp_path: Path) -> None:
+def test_pain_point_06_a_second_pass_of_a_shuffled_input_has_its_own_order(tmp_path: Path) -> None:
     elements, data = Elements(tmp_path), Dataset.range(30).shuffle(30).repeat().batch(1)
     epochs = [elements.train(data, steps=30) for _ in range(2)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(30))] * 2
@@ -325,7 +327,7 @@ def test_the_graph_is_written_beside_checkpoints_where_the_config_says_so(
     assert len(list(tmp_path.rglob("*.meta"))) == 2 * saved
 
 
-def test_a_position_in_the_checkpoint_is_small(tmp_path: Path) -> None:
+def test_pain_point_06_a_position_in_the_checkpoint_is_small(tmp_path: Path) -> None:
     data = Dataset.from_tensor_slices(np.arange(100_000)).shuffle(100_000).repeat().batch(4)
     Elements(tmp_path).train(data, steps=3)
     assert len(json.dumps(dict(read_checkpoint(tmp_path / "model.ckpt-3").state))) < 3000

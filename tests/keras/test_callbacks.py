@@ -148,7 +148,7 @@ def test_many_steps_are_one_call_unless_a_callback_looks_at_batches() -> None:
 
 
 @pytest.mark.parametrize("ended_by", ["the last epoch", "itself", "another callback"])
-def test_the_best_weights_are_restored_whatever_ended_the_training(
+def test_pain_point_10_the_best_weights_are_restored_whatever_ended_the_training(
     shared: Any, ended_by: str
 ) -> None:
     stopping = callbacks.EarlyStopping(
@@ -265,7 +265,7 @@ def test_logs_are_sent_to_a_server(shared: Any, caplog: pytest.LogCaptureFixture
         callbacks.RemoteMonitor("file:///etc/passwd")
 
 
-def test_without_a_terminal_an_epoch_is_a_line(
+def test_pain_point_36_without_a_terminal_an_epoch_is_a_line(
     shared: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fit(shared, epochs=2, verbose=1)
@@ -278,7 +278,7 @@ def test_without_a_terminal_an_epoch_is_a_line(
         assert line.endswith("/step")
 
 
-def test_a_bar_is_drawn_at_most_five_times_a_second(
+def test_pain_point_36_a_bar_is_drawn_at_most_five_times_a_second(
     shared: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys

@@ -427,3 +427,32 @@ def depends_on(target: Any, source: Any) -> bool:
             seen.add(tensor.op)
             left.extend(tensor.op.inputs)
     return False
+
+
+def test_31_what_is_served_follows_from_the_columns(tmp_path: Path) -> None:
+    """No placeholders by hand, no weights in requests, keys that come back."""
+    towns = fc.categorical_column_with_vocabulary_list("town", ["Rome", "Oslo"])
+    columns = [fc.numeric_column("age"), fc.embedding_column(towns, 2)]
+    features = {
+        "age": np.array([20.0, 60.0, 30.0, 50.0], np.float32),
+        "town": np.array(["Rome", "Oslo", "Rome", "Oslo"], object),
+        "weight": np.array([1.0, 2.0, 1.0, 0.5], np.float32),
+        "key": np.array([7, 8, 9, 10]),
+    }
+    rows = inputs(np.array([0, 1, 0, 1]), features)
+    model = estimator.DNNClassifier([4], columns, tmp_path / "model", weight_column="weight")
+    model.train(rows, steps=5)
+    served = tf_v1.contrib.estimator.forward_features(model, "key")
+    answers = list(served.predict(rows))
+    receiver = estimator.export.serving_input_receiver_fn_from_columns(
+        columns, forward_features={"key": tf.TensorSpec([None], tf.int64)}
+    )
+    with tf.load_predictor(served.export_saved_model(tmp_path / "export", receiver)) as predict:
+        request = {key: features[key] for key in ("age", "town", "key")}
+        found = predict({**request, "town": features["town"][:, None]})
+        for key in ("key", "probabilities"):
+            wanted = [each[key] for each in answers]
+            np.testing.assert_allclose(found[key], wanted, rtol=1e-5)
+        del request["age"]
+        with pytest.raises(ValueError, match="age"):
+            predict(request)
