@@ -273,7 +273,6 @@ def test_samplers_draw_by_their_law() -> None:
     counts = np.array([5, 1, 2, 8, 4, 1, 1, 2], float)
     zipf = np.log((np.arange(8.0) + 2) / (np.arange(8.0) + 1)) / np.log(9)
     reserved = np.r_[0, 0, counts[:6]]
-    odd = np.where(np.arange(8) % 2 == 1, counts, 0)
     laws: dict[str, Any] = {  # of the first run
         "uniform": (tf.nn.uniform_candidate_sampler, {}, np.full(8, 1 / 8)),
         "log_uniform": (tf.nn.log_uniform_candidate_sampler, {}, zipf),
@@ -283,7 +282,6 @@ def test_samplers_draw_by_their_law() -> None:
         ("fixed", {"unigrams": counts.tolist()}, counts),
         ("distorted", {"unigrams": counts.tolist(), "distortion": 0.75}, counts**0.75),
         ("reserved", {"unigrams": counts[:6].tolist(), "num_reserved_ids": 2}, reserved),
-        ("shard", {"unigrams": counts.tolist(), "num_shards": 2, "shard": 1}, odd),
     ):
         laws[name] = (tf.nn.fixed_unigram_candidate_sampler, options, weights / weights.sum())
     made = {
@@ -308,6 +306,30 @@ def test_samplers_draw_by_their_law() -> None:
         np.testing.assert_allclose(true[:, 0], count * law[[0, 3]], rtol=1e-4)
         np.testing.assert_allclose(sampled, count * law[drawn], rtol=1e-4)
         assert law[unique].all(), name  # what cannot be drawn is not
+
+
+def test_a_shard_of_unigrams_is_numbered_anew() -> None:
+    """What TensorFlow 2.15.1 expects of each class where each draw is kept."""
+    for unigrams, reserved, shard, law in (
+        ([1.0, 2, 3, 4, 5, 6], 0, 1, [1 / 6, 1 / 3, 1 / 2]),
+        ([1.0, 2, 3, 4, 5], 1, 0, [0, 1 / 3, 2 / 3]),
+        ([1.0, 2, 3, 4, 5, 6], 1, 0, [0, 1 / 6, 1 / 3, 1 / 2]),
+        ([1.0, 2, 3, 4, 5], 1, 1, [1 / 3, 2 / 3]),
+    ):
+        classes = np.arange(len(law))[:, None]
+        sampled, true, _ = tf.nn.fixed_unigram_candidate_sampler(
+            *(classes, 1, 100, False, len(law)),
+            **{"num_reserved_ids": reserved, "num_shards": 2, "shard": shard},
+            unigrams=unigrams,
+        )
+        with tf.Session() as session:
+            drawn, expected = session.run([sampled, true])
+        np.testing.assert_allclose(expected[:, 0], 100 * np.array(law), rtol=1e-5)
+        assert drawn.max() < len(law)
+    with pytest.raises(ValueError, match="range_max=3, the ids of shard 1 of 2"):
+        tf.nn.fixed_unigram_candidate_sampler(
+            [[0]], 1, 1, False, 6, unigrams=[1.0, 2, 3, 4, 5, 6], num_shards=2, shard=1
+        )
 
 
 def test_learned_samplers_count_what_was_true() -> None:

@@ -273,7 +273,9 @@ def fixed_unigram_candidate_sampler(
         vocab_file: a file whose lines end in a comma and the count of a class.
         distortion: 1 for the counts themselves, 0 for equal probabilities.
         num_reserved_ids: ids at the beginning that are never drawn.
-        num_shards, shard: draw only the ids that are `shard` modulo `num_shards`.
+        num_shards, shard: take only the ids that are `shard` modulo `num_shards`, and number them
+            anew from 0: `range_max` says how many they are. As in TensorFlow, the counts' ids begin
+            at the number of reserved ids of this shard.
         unigrams: the counts, instead of a file.
 
     Raises:
@@ -287,18 +289,17 @@ def fixed_unigram_candidate_sampler(
     if vocab_file:
         with open(vocab_file, encoding="utf-8") as file:
             unigrams = [float(line.rsplit(",", 1)[1]) for line in file if line.strip()]
-    weights = np.concatenate(
-        [np.zeros(num_reserved_ids), np.asarray(unigrams, float) ** distortion]
-    )
+    reserved = np.zeros(num_reserved_ids)[shard::num_shards]
+    counted = np.asarray(unigrams, float)[(shard - len(reserved)) % num_shards :: num_shards]
+    weights = np.concatenate([reserved, counted**distortion])
     if len(weights) != range_max:
         raise ValueError(
             explain(
                 "fixed_unigram_candidate_sampler: the counts do not fit range_max",
-                expected=range_max,
-                received=len(weights),
+                expected=f"range_max={len(weights)}, the ids of shard {shard} of {num_shards}",
+                received=range_max,
             )
         )
-    weights = np.where(np.arange(range_max) % num_shards == shard, weights, 0.0)
     return _sampler(
         true_classes,
         num_true,
