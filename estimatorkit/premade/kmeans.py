@@ -235,7 +235,7 @@ class _ChooseCenters(SessionRunHook):
         values = self._choose(session)
         restore_iterators(session.state, positions)
         if self._settings.cosine:
-            values = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
+            values = _unit_vectors(values)
         for variable in self._centers:
             variable.load(values.astype(np.float32), session)
         self._chosen.load(np.bool_(True), session)
@@ -243,9 +243,11 @@ class _ChooseCenters(SessionRunHook):
     def _choose(self, session: Any) -> Array:
         wanted = self._settings.num_clusters
         found: list[Array] = []
+        # One for all batches: else the same places are drawn in each.
+        random = np.random.default_rng(self._settings.seed)
         while (missing := wanted - sum(map(len, found))) > 0:
             try:
-                found.append(self._some(session, missing))
+                found.append(self._some(session, missing, random))
             except OutOfRangeError:
                 raise ValueError(
                     explain(
@@ -257,14 +259,13 @@ class _ChooseCenters(SessionRunHook):
                 ) from None
         return np.concatenate(found)
 
-    def _some(self, session: Any, missing: int) -> Array:
+    def _some(self, session: Any, missing: int, random: np.random.Generator) -> Array:
         """Centers from the next batch, up to `missing`."""
         settings = self._settings
         if self._given is not None:
             values: Array = np.asarray(session.run(self._given, {self._missing: np.int32(missing)}))
             return values[:missing]
         batch: Array = session.run(self._points)
-        random = np.random.default_rng(settings.seed)
         if settings.initial_clusters == _RANDOM:
             return batch[random.permutation(len(batch))[:missing]]
         if len(batch) < missing:
@@ -282,8 +283,15 @@ class _ChooseCenters(SessionRunHook):
 
         trials = None if settings.retries < 0 else settings.retries + 1
         state = None if settings.seed is None else np.random.RandomState(settings.seed)
+        batch = _unit_vectors(batch) if settings.cosine else batch
         centers, _ = kmeans_plusplus(batch, missing, random_state=state, n_local_trials=trials)
         return np.asarray(centers)
+
+
+def _unit_vectors(values: Array) -> Array:
+    """The directions of rows."""
+    unit: Array = values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-6)
+    return unit
 
 
 class _StopWhereLossStays(SessionRunHook):

@@ -135,6 +135,36 @@ def test_centers_come_from_several_batches_where_one_is_too_small(tmp_path: Path
     assert len(given) == 1
 
 
+def test_random_centers_of_small_batches_stand_at_different_places(tmp_path: Path) -> None:
+    points = np.arange(64, dtype=np.float32)[:, None]
+    model = KMeansClustering(16, tmp_path, seed=1, mini_batch_steps_per_iteration=100)
+    model.train(batches(8, points[:12]), steps=1)  # the second batch: the last four, the first four
+    places = model.cluster_centers()[:, 0]
+    first, second = places[:8], places[8:]
+    np.testing.assert_array_equal(np.sort(first), points[:8, 0])
+    np.testing.assert_array_equal(np.sort(second), [0, 1, 2, 3, 8, 9, 10, 11])
+    order = [
+        int(np.flatnonzero(np.array([8, 9, 10, 11, 0, 1, 2, 3]) == each)[0]) for each in second
+    ]
+    assert order != first.astype(int).tolist()
+
+
+def test_plus_plus_takes_points_far_apart_as_the_metric_says(tmp_path: Path) -> None:
+    """One point stands in another direction; the rest is one direction at several lengths."""
+    points = np.array(
+        [[1.0, 0.0], [10.0, 0.0], [100.0, 0.0], [1000.0, 0.0], [0.0, 0.1]], np.float32
+    )
+    for seed in range(3):
+        model = KMeansClustering(
+            *(2, str(tmp_path / str(seed)), "kmeans_plus_plus", "cosine"),
+            seed=seed,
+            mini_batch_steps_per_iteration=100,
+        )
+        model.train(once(points), steps=1)
+        centers = model.cluster_centers()
+        np.testing.assert_allclose(centers[np.argsort(centers[:, 0])], [[0, 1], [1, 0]], atol=1e-6)
+
+
 def test_features_are_put_side_by_side_or_made_by_columns(tmp_path: Path) -> None:
     features = {"b": POINTS[:, 1], "a": POINTS[:, :1], "word": np.array(["x", "y"] * 30, object)}
     columns = [tf.feature_column.numeric_column(key) for key in "ab"]
