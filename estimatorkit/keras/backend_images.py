@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ from estimatorkit.core.ops.convolution_functions import convolution as _convolut
 from estimatorkit.core.ops.convolution_functions import depthwise_conv2d as _depthwise_conv2d
 from estimatorkit.core.ops.convolution_functions import separable_conv2d as _separable_conv2d
 from estimatorkit.core.ops.pooling import pool as _pool
-from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.ops.transposed_convolution import conv2d_transpose as _conv2d_transpose
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.configured import as_data_format, as_window
+from estimatorkit.layers.locally_connected import local_convolution
 
 _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
@@ -237,38 +236,6 @@ def pool3d(
 # -- other filters at each place
 
 
-def _local_conv(
-    inputs: Any,
-    kernel: Any,
-    kernel_size: Sequence[int],
-    strides: Sequence[int],
-    places: Sequence[int],
-    data_format: str | None,
-) -> Tensor:
-    x = convert_to_tensor(inputs)
-    rank, first = len(kernel_size), _is_first(data_format)
-    if first:
-        x = array.transpose(x, [0, *range(2, rank + 2), 1])
-    windows = [
-        x[
-            (
-                slice(None),
-                *(
-                    slice(begin, begin + step * (count - 1) + 1, step)
-                    for begin, step, count in zip(start, strides, places, strict=True)
-                ),
-            )
-        ]
-        for start in itertools.product(*(range(each) for each in kernel_size))
-    ]
-    # A window's elements are in the order of the inputs: channels last, or first.
-    stacked = joining.stack(windows, -1 if first else -2)
-    flat = array.reshape(stacked, [-1, *known_dimensions(kernel)[:2]])
-    outputs = einsum("bpi,pif->bpf", flat, convert_to_tensor(kernel))
-    outputs = array.reshape(outputs, [-1, *places, outputs.shape[-1]])
-    return array.transpose(outputs, [0, rank + 1, *range(1, rank + 1)]) if first else outputs
-
-
 def local_conv1d(
     inputs: Any, kernel: Any, kernel_size: Any, strides: Any, data_format: str | None = None
 ) -> Tensor:
@@ -282,7 +249,7 @@ def local_conv1d(
     """
     places = known_dimensions(kernel)[:1]
     size, steps = as_window(kernel_size, 1, "kernel_size"), as_window(strides, 1, "strides")
-    return _local_conv(inputs, kernel, size, steps, places, data_format)
+    return local_convolution(inputs, kernel, size, steps, places, _is_first(data_format))
 
 
 def local_conv2d(
@@ -299,7 +266,8 @@ def local_conv2d(
         output_shape: rows and columns of the result.
     """
     size, steps = as_window(kernel_size, 2, "kernel_size"), as_window(strides, 2, "strides")
-    return _local_conv(inputs, kernel, size, steps, tuple(output_shape), data_format)
+    first = _is_first(data_format)
+    return local_convolution(inputs, kernel, size, steps, tuple(output_shape), first)
 
 
 # -- padding and sizes

@@ -462,6 +462,7 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
         ValueError: the bias has another rank than 1 or that of `x` less 1.
     """
     from estimatorkit.layers.configured import as_data_format
+    from estimatorkit.layers.locally_connected import spread_bias
 
     tensor, added = _plain(x), _plain(bias)
     first = as_data_format(data_format) == "channels_first"
@@ -472,9 +473,7 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
         )
     if given == 1:
         return nn.bias_add(tensor, added, "NCHW" if first and rank > 2 else None)
-    if first:
-        added = array.transpose(added, [rank - 2, *range(rank - 2)])
-    biased: Tensor = tensor + array.expand_dims(added, 0)
+    biased: Tensor = tensor + spread_bias(added, first)
     return biased
 
 

@@ -1,15 +1,18 @@
 """Convolutions whose filters differ from place to place: `LocallyConnected1D`,
 `LocallyConnected2D`.
 
-Variables: `kernel` `(places, window x channels, filters)`, `bias` `(*places, filters)`.
+Variables: `kernel` `(places, window x channels, filters)`, `bias` `(*places, filters)`. A window's
+elements are in the order of the inputs: channels last, or first.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, joining
 from estimatorkit.core.ops.products import einsum
@@ -17,6 +20,60 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.configured import known_dimension
 from estimatorkit.layers.convolution import Filters, as_count, described
 from estimatorkit.layers.input_spec import InputSpec
+
+
+def local_convolution(
+    inputs: Any,
+    kernel: Any,
+    kernel_size: Sequence[int],
+    strides: Sequence[int],
+    places: Sequence[int],
+    channels_first: bool,
+) -> Tensor:
+    """A convolution with other filters at each place.
+
+    Args:
+        inputs: `(batch, *space, channels)`, or channels first.
+        kernel: `(places, window x channels, filters)`; see the module.
+        kernel_size, strides: of the windows.
+        places: how many there are in each dimension.
+        channels_first: whether channels come before space, in inputs and outputs.
+    """
+    x = convert_to_tensor(inputs)
+    last = len(kernel_size) + 1
+    if channels_first:
+        x = array.transpose(x, [0, *range(2, last + 1), 1])
+    windows = [
+        x[
+            (
+                slice(None),
+                *(
+                    slice(begin, begin + step * (count - 1) + 1, step)
+                    for begin, step, count in zip(start, strides, places, strict=True)
+                ),
+            )
+        ]
+        for start in itertools.product(*(range(each) for each in kernel_size))
+    ]
+    stacked = joining.stack(windows, -1 if channels_first else -2)
+    filters = convert_to_tensor(kernel)
+    shape = filters.shape.as_list()
+    outputs = einsum("bpi,pif->bpf", array.reshape(stacked, [-1, *shape[:2]]), filters)
+    outputs = array.reshape(outputs, [-1, *places, shape[2]])
+    return array.transpose(outputs, [0, last, *range(1, last)]) if channels_first else outputs
+
+
+def spread_bias(bias: Any, channels_first: bool) -> Tensor:
+    """A bias `(*places, channels)` in a shape that is added to outputs.
+
+    Where channels come first, its numbers are taken in their order as `(channels, *places)`, as
+    TensorFlow does: it does not transpose them.
+    """
+    added = convert_to_tensor(bias)
+    *places, channels = added.shape.as_list()
+    return array.reshape(
+        added, [1, channels, *places] if channels_first else [1, *places, channels]
+    )
 
 
 class LocallyConnected(Filters):
@@ -92,36 +149,12 @@ class LocallyConnected(Filters):
 
     def call(self, inputs: Tensor) -> Any:
         """The outputs."""
-        last = self.rank + 1
-        if self.channels_first:
-            inputs = array.transpose(inputs, [0, *range(2, last + 1), 1])
-        # Each place's window: element by element, the channels of all places.
-        windows = joining.concat(
-            [
-                inputs[
-                    (
-                        slice(None),
-                        *(
-                            slice(begin, begin + step * (count - 1) + 1, step)
-                            for begin, step, count in zip(
-                                start, self.strides, self._places, strict=True
-                            )
-                        ),
-                    )
-                ]
-                for start in itertools.product(*(range(each) for each in self.kernel_size))
-            ],
-            -1,
+        outputs = local_convolution(
+            *(inputs, self.kernel, self.kernel_size, self.strides, self._places),
+            channels_first=self.channels_first,
         )
-        kernel = array.identity(self.kernel)
-        shape = kernel.shape.as_list()
-        flat = array.reshape(windows, [-1, *shape[:2]])
-        outputs = einsum("bpi,pif->bpf", flat, kernel)
-        outputs = array.reshape(outputs, [-1, *self._places, self.filters])
         if self.bias is not None:
-            outputs = outputs + self.bias
-        if self.channels_first:
-            outputs = array.transpose(outputs, [0, last, *range(1, last)])
+            outputs = outputs + spread_bias(self.bias, self.channels_first)
         return self.activation(outputs)
 
     def get_config(self) -> dict[str, Any]:
@@ -147,4 +180,4 @@ for _kind in (LocallyConnected1D, LocallyConnected2D):
         more="        implementation: 1.\n",
     )
 
-__all__ = ["LocallyConnected1D", "LocallyConnected2D"]
+__all__ = ["LocallyConnected1D", "LocallyConnected2D", "local_convolution", "spread_bias"]

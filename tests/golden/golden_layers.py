@@ -79,6 +79,14 @@ _TABLE: dict[str, list[LayerCase]] = {
         case("LocallyConnected1D", _STEPS, filters=2, kernel_size=2, strides=2),
         case("LocallyConnected2D", _IMAGE, filters=2, kernel_size=(2, 3), strides=(2, 1)),
         case("LocallyConnected2D", _IMAGE, filters=2, kernel_size=2, use_bias=False),
+        case(
+            *("LocallyConnected1D", (2, 3, 5)),
+            **{"filters": 2, "kernel_size": 2, "data_format": "channels_first"},
+        ),
+        case(
+            *("LocallyConnected2D", _IMAGE_FIRST),
+            **{"filters": 2, "kernel_size": (2, 3), "data_format": "channels_first"},
+        ),
     ],
     "transposed": [
         case("Conv1DTranspose", _STEPS, filters=2, kernel_size=3, strides=2),
@@ -256,7 +264,7 @@ CASES: dict[str, dict[str, LayerCase]] = {
 CHANNELS_FIRST = {
     *("Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D"),
     *("SeparableConv2D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"),
-    *("LocallyConnected1D", "LocallyConnected2D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D"),
+    *("MaxPooling1D", "MaxPooling2D", "MaxPooling3D"),
     *("AveragePooling1D", "AveragePooling2D", "AveragePooling3D"),
 }
 
