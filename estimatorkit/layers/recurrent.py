@@ -361,7 +361,7 @@ class RNN(Layer):
             The output, and the last states.
         """
         every = self.return_sequences or not shown
-        if isinstance(cell, FusedCell) and not constants:
+        if isinstance(cell, FusedCell) and cell.is_fused and not constants:
             outputs, new = cell.run(columns, states, mask, self.go_backwards, training)
             if shown and mask is not None:
                 return self._masked(outputs, new, mask, at_rest), new

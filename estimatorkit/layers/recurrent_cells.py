@@ -184,6 +184,11 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
         """
         raise NotImplementedError
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether `run` computes what `call` does: a subclass may have a `call` of its own."""
+        return type(self).call is FusedCell.call
+
     def run(
         self,
         columns: Tensor,

@@ -18,7 +18,17 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.keras import layers
 from estimatorkit.layers import recurrent_v1
-from tests.golden.snippets_recurrent import CASES, STATEFUL, numbers, run, run_stateful
+from tests.golden.snippets_recurrent import (
+    BATCH,
+    CASES,
+    STATEFUL,
+    STEPS,
+    UNITS,
+    WIDTH,
+    numbers,
+    run,
+    run_stateful,
+)
 
 FOLDER = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FOLDER / "recurrent.json").read_text("utf-8"))["cases"]
@@ -150,6 +160,29 @@ def test_dropout_is_the_same_in_all_steps() -> None:
     assert abs(on.mean() - 8) < 1
     assert len(np.unique(dropped[:, 0])) > 2
     assert len(np.unique(kept[:, 0])) == 1
+
+
+def test_a_subclass_of_a_cell_is_run_by_its_own_call() -> None:
+    """As `LSTMCell` with layer normalization would do; alone, and in a stack."""
+
+    class Doubled(layers.GRUCell):  # type: ignore[misc,unused-ignore]
+        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+            output, new = super().call(inputs, states, training=training)
+            return 2.0 * output, new
+
+    inputs = constant(numbers((BATCH, STEPS, WIDTH), 0.5))
+    plain, own = layers.GRU(UNITS), layers.RNN(Doubled(UNITS))
+    stack = layers.RNN([Doubled(UNITS), layers.GRUCell(UNITS)], return_sequences=True)
+    above = layers.RNN(layers.GRUCell(UNITS), return_sequences=True)
+    every = layers.GRU(UNITS, return_sequences=True)
+    outputs = [plain(inputs), own(inputs), stack(inputs), above(2.0 * every(inputs))]
+    with Session() as session:
+        for layer, first in ((plain, 1.0), (own, 1.0), (every, 1.0), (stack, 1.0), (above, 4.0)):
+            for number, weight in enumerate(layer.weights):
+                weight.load(numbers(tuple(weight.shape.as_list()), first + number), session)
+        one, doubled, stacked, expected = session.run(outputs)
+    np.testing.assert_allclose(doubled, 2 * one, rtol=1e-6)
+    np.testing.assert_allclose(stacked, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_states_are_set_and_reset() -> None:
