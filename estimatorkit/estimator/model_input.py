@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.nest import flatten, pack_sequence_as
+from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import Iterator, make_one_shot_iterator, named_iterator
@@ -65,8 +65,7 @@ class ModelInput:
         if dataset is None or dataset._plan.tensors() or _collections(graph) != before:
             return ModelInput(graph, features, labels, None, None)
         specs = [(str(each), each.dtype.name) for each in flatten_spec(dataset.element_spec)]
-        layout = [each if each is None else each.value_index for each in leaves]
-        structure = pack_sequence_as([features, labels], layout, True)
+        structure = map_structure(_places, [features, labels])
         return ModelInput(graph, features, labels, dataset, repr((mode, specs, structure)))
 
     def rebuilt(self, graph: Graph) -> tuple[Iterator, Any, Any]:
@@ -107,6 +106,13 @@ def _dataset_of(leaves: list[Any]) -> Dataset | None:
         return None
     found: Dataset | None = op.graph.get_operation_by_name(op.attrs["iterator"]).attrs["_dataset"]
     return found
+
+
+def _places(part: Any) -> Any:
+    """Which of an element's tensors a tensor is, or those of which a composite is made."""
+    if part is None or isinstance(part, Tensor):
+        return part if part is None else part.value_index
+    return type(part).__name__, [each.value_index for each in flatten(part, True)]
 
 
 def _collections(graph: Graph) -> dict[str, int]:
