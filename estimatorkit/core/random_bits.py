@@ -71,6 +71,11 @@ def random_key(state: Any) -> Any:
     return jax.random.wrap_key_data(words, impl=_XLA_THREEFRY)
 
 
+def threefry_key(key: Any) -> Any:
+    """A key of JAX's own generator that follows from a key: some of its functions take no other."""
+    return jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
+
+
 def state_in_body(words: Any, counter: Any = 0) -> Any:
     """The state of a random operation in a function's body.
 
@@ -88,4 +93,4 @@ def split_key(words: Any, number: Any) -> Any:
     return jax.random.key_data(jax.random.fold_in(key, number))
 
 
-__all__ = ["random_key", "split_key", "state_in_body"]
+__all__ = ["random_key", "split_key", "state_in_body", "threefry_key"]

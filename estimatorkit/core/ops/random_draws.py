@@ -15,6 +15,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, indexing, joining, random
 from estimatorkit.core.ops.random import get_seed
+from estimatorkit.core.random_bits import threefry_key
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
 from estimatorkit.core.tensor import Tensor
 
@@ -33,7 +34,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
 register(
     "RandomGamma",
     lambda shape, alpha, *, key: jax.random.gamma(
-        key, alpha, (*_dims(shape), *np.shape(alpha)), alpha.dtype
+        threefry_key(key), alpha, (*_dims(shape), *np.shape(alpha)), alpha.dtype
     ),
     infer=_infer,
     gradient=None,
@@ -45,7 +46,7 @@ register(
 register(
     "RandomPoisson",
     lambda shape, rate, dtype, *, key: jax.random.poisson(
-        key, rate, (*_dims(shape), *np.shape(rate))
+        threefry_key(key), rate, (*_dims(shape), *np.shape(rate))
     ).astype(dtype.numpy_dtype),
     infer=_infer,
     gradient=None,
