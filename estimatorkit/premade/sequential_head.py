@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import constant, convert_to_tensor
-from estimatorkit.core.dtypes import float32, string
-from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining
+from estimatorkit.core.dtypes import float32, int32, string
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
 from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
@@ -18,15 +19,17 @@ from estimatorkit.estimator.export_outputs import ExportOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.premade.head import Head, Outcome
 from estimatorkit.premade.single_head import SingleHead
+from estimatorkit.train.checks import add_step_check
 
 
 class SequentialHeadWrapper(Head):
     """Another head, applied to each step of sequences (`tf.estimator`'s wrapper of the same name).
 
     Logits: `(batch, steps, n)`. Labels and weights: `(batch, steps)` or `(batch, steps, m)`, dense
-    or a `SparseTensor`. Steps that the mask leaves out count neither in the loss nor in metrics, as
-    if they were not there; they are given weight 0, so that sequences of other lengths are not a
-    new compilation. Predictions: those of the head, for each step, and the mask.
+    or a `SparseTensor` with values for just the steps that count. Steps that the mask leaves out
+    count neither in the loss nor in metrics, as if they were not there; they are given weight 0, so
+    that sequences of other lengths are not a new compilation. Predictions: those of the head, for
+    each step, and the mask.
 
     Args:
         static_head: the head; not a `MultiHead`.
@@ -128,6 +131,9 @@ class SequentialHeadWrapper(Head):
         if missing:
             raise ValueError(f"`{missing[0]}` column expected in features dictionary.")
         flat = {key: _in_rows(features[key], mask) for key in self._keys}
+        for what, values in [("labels", labels), *((key, features[key]) for key in self._keys)]:
+            if isinstance(values, (SparseTensor, SparseTensorValue)):
+                _check_steps(SparseTensor.from_value(values), mask, what)
         return self._head._outcome(
             flat,
             _in_rows(logits, mask),
@@ -148,17 +154,44 @@ class SequentialHeadWrapper(Head):
         return self._head._export_outputs(predictions)
 
 
+def _check_steps(values: SparseTensor, mask: Tensor, what: str) -> None:
+    """Adds a step check that there are values for the steps that count, and for no others."""
+    ones = filling.ones(array.shape(values.values), int32)
+    there = _dense(SparseTensor(values.indices, ones, values.dense_shape), mask)
+    if len(values.shape) > 2:
+        there = reduce.reduce_min(there, list(range(2, len(values.shape))))
+    wrong = elementwise.not_equal(there, elementwise.cast(mask, int32))
+
+    def check(counts: list[NDArray[Any]]) -> None:
+        if counts[0].any():
+            raise InvalidArgumentError(
+                None,
+                values.op,
+                explain(
+                    f"Tensor shape is incompatible with provided mask: {what}",
+                    expected="a value for each step that the mask counts, and for no other",
+                    received=f"{int(counts[0][counts[0] > 0][0])} steps of a batch that differ",
+                    made_at=values.op.source,
+                    hint="give the labels of each sequence as many steps as its features have",
+                ),
+            )
+
+    add_step_check([reduce.reduce_sum(elementwise.cast(wrong, int32))], check)
+
+
+def _dense(sparse: SparseTensor, mask: Tensor) -> Tensor:
+    """`(batch, steps, ...)` with the mask's steps; 0 or '' where there is no value."""
+    shape = joining.concat([array.shape(mask, out_type="int64"), sparse.dense_shape[2:]], axis=0)
+    default = "" if sparse.dtype is string else 0
+    return sparse_tensor_to_dense(
+        SparseTensor(sparse.indices, sparse.values, shape), default, validate_indices=False
+    )
+
+
 def _in_rows(values: Any, mask: Tensor) -> Tensor:
     """`(batch, steps, ...)` as `(batch * steps, n)`, filled up to the mask's steps if sparse."""
     if isinstance(values, (SparseTensor, SparseTensorValue)):
-        sparse = SparseTensor.from_value(values)
-        shape = joining.concat(
-            [array.shape(mask, out_type="int64"), sparse.dense_shape[2:]], axis=0
-        )
-        default = "" if sparse.dtype is string else 0
-        values = sparse_tensor_to_dense(
-            SparseTensor(sparse.indices, sparse.values, shape), default, validate_indices=False
-        )
+        values = _dense(SparseTensor.from_value(values), mask)
     tensor = convert_to_tensor(values)
     rank = tensor.shape.rank
     if rank is None or rank < 2:

@@ -18,6 +18,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.premade.rnn import RNNClassifier, RNNEstimator
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
+from estimatorkit.train.checks import step_checks
 
 RANDOM = np.random.default_rng(4)
 MASK = np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 0]], bool)
@@ -92,6 +93,24 @@ def test_labels_may_be_sparse_and_predictions_have_the_mask() -> None:
     assert predictions["class_ids"].shape == (4, 3, 1)
     assert predictions["all_class_ids"].shape == predictions["all_classes"].shape == (4, 3)
     assert set(spec.export_outputs) == {"serving_default", "classification", "predict"}
+
+
+def test_sparse_labels_must_be_those_of_the_steps_that_count(graph: Graph) -> None:
+    """TensorFlow says so; a label that was missing would count as class 0."""
+    head = SequentialHeadWrapper(estimator.MultiClassHead(3), "mask")
+    places = np.argwhere(MASK)
+    for indices in (places, places[1:], np.concatenate([places, [[3, 0]]])):
+        sparse = SparseTensor(indices, np.ones(len(indices), np.int64), [4, 3])
+        updates_of(head, LOGITS, sparse, {"mask": MASK})
+    checks = [each for each in step_checks(graph) if "steps" in each.check.__qualname__]
+    right, missing, more = run([each.tensors for each in checks])
+    for one, counts in zip(checks, (right, missing, more), strict=True):
+        values = [np.atleast_1d(count) for count in counts]
+        if counts is right:
+            one.check(values)
+            continue
+        with pytest.raises(tf.errors.InvalidArgumentError, match="1 steps of a batch that differ"):
+            one.check(values)
 
 
 def test_wrappers_refuse_what_does_not_fit() -> None:
