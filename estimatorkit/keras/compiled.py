@@ -83,27 +83,49 @@ def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Any]:
 def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor:
     """The weight of each example's class.
 
+    Classes that are not in the dict weigh 1. (TensorFlow 2.15 refuses a dict that leaves out a
+    class below its largest, and fails in the step where a label is beyond; Keras 3 gives 1.)
+
     Args:
         y_true: class numbers `(batch,)` or `(batch, 1)`, or one-hot `(batch, classes)`.
-        class_weight: weights by class number, 0 to n - 1.
+        class_weight: weights by class number.
 
     Raises:
-        ValueError: a number is left out.
+        ValueError: a key is no class number, or beyond the width of one-hot labels.
     """
-    count = max(class_weight) + 1
-    if sorted(class_weight) != list(range(count)):
-        raise ValueError(
-            f"Expected `class_weight` to be a dict with keys from 0 to one less than the number of "
-            f"classes, found {dict(class_weight)}"
-        )
-    table = constant(np.array([class_weight[i] for i in range(count)], np.float32))
     labels = convert_to_tensor(y_true)
     width = labels.shape[-1] if labels.shape.rank == 2 else 1
-    if labels.shape.rank == 2 and width != 1:
+    one_hot = labels.shape.rank == 2 and width != 1
+    limit = width if one_hot and width is not None else float("inf")
+    wrong = [key for key in class_weight if not _is_number(key) or not 0 <= key < limit]
+    if wrong:
+        raise ValueError(
+            explain(
+                f"`class_weight` has the key {wrong[0]!r}",
+                expected=f"class numbers from 0 to {limit - 1}"
+                if one_hot and width is not None
+                else "class numbers: 0, 1, ...",
+                received=f"{dict(class_weight)}",
+                hint="encode the labels as numbers, and give weights by these numbers",
+            )
+        )
+    count = int(max(class_weight, default=-1)) + 1
+    table = np.ones(count + 1, np.float32)  # the last is that of all other classes
+    for key, weight in class_weight.items():
+        table[int(key)] = weight
+    if one_hot:
         numbers = reduce.argmax(labels, 1)
     else:
         numbers = elementwise.cast(array.reshape(labels, [-1]), "int64")
-    return indexing.gather(table, numbers)
+    known = elementwise.logical_and(
+        elementwise.greater_equal(numbers, 0), elementwise.less(numbers, count)
+    )
+    other = elementwise.cast(count, numbers.dtype)
+    return indexing.gather(constant(table), indexing.where(known, numbers, other))
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, (int, float, np.integer, np.floating)) and int(key) == key
 
 
 class CompiledLoss:

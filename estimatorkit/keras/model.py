@@ -14,6 +14,8 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import map_structure
 from estimatorkit.core.ops import array
+from estimatorkit.core.ops.sparse import sparse_placeholder
+from estimatorkit.data.spec import SparseTensorSpec
 from estimatorkit.data.spec import flatten as flatten_specs
 from estimatorkit.keras import training
 from estimatorkit.keras.data_adapter import Batches, batches_of, split_off
@@ -169,11 +171,7 @@ class Model(ModelFiles, ModelStructure):
         if not self.built:
             part = spec[0] if isinstance(spec, tuple) else spec
             with self.graph.as_default(), self.graph.name_scope(None):
-                inputs = map_structure(
-                    lambda each: array.placeholder(each.dtype, [None, *each.shape.as_list()[1:]]),
-                    part,
-                )
-                self(inputs, training=False)
+                self(map_structure(_placeholder, part), training=False)
 
     def _callbacks(
         self, given: Any, verbose: Any, steps: int | None, epochs: int | None = None
@@ -385,6 +383,12 @@ class Model(ModelFiles, ModelStructure):
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         return self.predict(x, batch_size=1 << 30)
+
+
+def _placeholder(spec: Any) -> Any:
+    """An input for batches of any size."""
+    make = sparse_placeholder if isinstance(spec, SparseTensorSpec) else array.placeholder
+    return make(spec.dtype, [None, *spec.shape.as_list()[1:]])
 
 
 def _one_or_all(logs: Mapping[str, float]) -> Any:

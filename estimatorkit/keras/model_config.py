@@ -16,6 +16,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.data.spec import TensorSpec
 from estimatorkit.keras.input_layer import InputLayer
 from estimatorkit.layers import registry, serialization
 from estimatorkit.layers.base import Layer
@@ -112,7 +113,14 @@ def config_of(model: Any) -> dict[str, Any]:
     from estimatorkit.keras.sequential import Sequential
 
     if isinstance(model, Sequential):
-        return {"name": model.name, "layers": [describe(each) for each in model._parts()]}
+        config: dict[str, Any] = {"name": model.name}
+        config["layers"] = [describe(each) for each in model._parts()]
+        if model._features is not None:  # what no InputLayer tells
+            config["build_input_features"] = {
+                key: [each.shape.as_list(), each.dtype.name]
+                for key, each in model._features.items()
+            }
+        return config
     if model._network is None:
         raise NotImplementedError(
             explain(
@@ -146,6 +154,9 @@ def model_of(cls: Any, config: Any, custom_objects: Mapping[str, Any] | None = N
         shape = config.get("build_input_shape") if isinstance(config, Mapping) else None
         if shape and not model.built:
             model.build(tuple(shape))
+        features = config.get("build_input_features") if isinstance(config, Mapping) else None
+        if features and not model.built:
+            model._prepare_for({key: TensorSpec(*each) for key, each in features.items()})
         return model
     if isinstance(config, Mapping) and "input_layers" in config and "layers" in config:
         inputs, outputs = _Builder(config, custom_objects).tensors()

@@ -174,6 +174,19 @@ class ModelStructure(Layer):
             self.call(inputs)
         self.built = True
 
+    def _build_for(self, inputs: Any) -> None:
+        if type(self).build is not ModelStructure.build:
+            super()._build_for(inputs)
+            return
+
+        def alike(value: Any) -> Any:
+            is_tensor = isinstance(value, Tensor)
+            return array.placeholder(value.dtype, value.shape) if is_tensor else value
+
+        # By a call on placeholders, as by hand, but of the dtypes that are known here.
+        shapes = map_structure(lambda value: getattr(value, "shape", None), inputs)
+        self._run_build(lambda _: self.call(map_structure(alike, inputs)), shapes)
+
     def regularization_losses(self) -> list[Tensor]:
         """The losses of regularized variables, in the default graph."""
         made = {id(loss) for each in self.submodules_and_self() for loss in each._made_losses}

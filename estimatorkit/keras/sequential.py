@@ -7,6 +7,7 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.spec import TensorSpec
 from estimatorkit.keras.input_layer import Input, InputLayer
 from estimatorkit.keras.model import Model
 from estimatorkit.layers.base import Layer
@@ -24,11 +25,12 @@ class Sequential(Model):
         name: as for `Layer`.
     """
 
-    _untracked = Model._untracked | {"_members"}
+    _untracked = Model._untracked | {"_members", "_features"}
 
     def __init__(self, layers: Sequence[Any] | None = None, name: str | None = None) -> None:
         super().__init__(name=name)
         self._members: list[Layer] = []
+        self._features: dict[str, TensorSpec] | None = None  # what came in a dict, when built
         self.supports_masking = True
         given = layers if isinstance(layers, (list, tuple)) or layers is None else [layers]
         for layer in given or ():
@@ -115,6 +117,17 @@ class Sequential(Model):
         if self._network is None and input_shape is not None:
             self._connect_new(Input(batch_shape=tuple(input_shape), dtype=self.compute_dtype))
         self.built = self._network is not None
+
+    def _build_for(self, inputs: Any) -> None:
+        super()._build_for(inputs)
+        if isinstance(inputs, Mapping) and all(
+            isinstance(each, Tensor) for each in inputs.values()
+        ):
+            self._features = {
+                key: TensorSpec([None, *each.shape.as_list()[1:]], each.dtype)
+                for key, each in inputs.items()
+                if each.shape.rank
+            }
 
     def _connect_new(self, placeholder: Any) -> None:
         self._members.insert(0, record_of(placeholder.graph).calls[placeholder].layer)

@@ -4,7 +4,8 @@ that apply them.
 A column is a frozen dataclass (`columns`): it has a name, says what it reads, and makes ids or a
 float tensor of `Features`, the raw features of a batch. By kind: `numeric` (numbers, ranges),
 `categorical` and `vocabulary` (ids), `crossed`, `embedding`, `indicator`, `sequence`. What applies
-them is in `layers` and `linear`; `parse_spec` says what to read from `Example`s.
+them is in `layers`, `linear` and `keras_layers`; `parse_spec` says what to read from `Example`s,
+`configs` describes columns in files.
 """
 
 from __future__ import annotations
@@ -31,9 +32,8 @@ from estimatorkit.layers.feature_column.embedding import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.indicator import indicator_column
+from estimatorkit.layers.feature_column.keras_layers import DenseFeatures, SequenceFeatures
 from estimatorkit.layers.feature_column.layers import (
-    DenseFeatures,
-    SequenceFeatures,
     concatenate_context_input,
     input_layer,
     sequence_input_layer,

@@ -72,6 +72,9 @@ class FeatureColumn(ABC):
         """The name below which its variables are."""
         return self.name
 
+    def make_variables(self, weights: WeightMaker) -> None:  # noqa: B027
+        """Makes the variables that it will ask `weights` for; most columns have none."""
+
 
 class OfFeature(FeatureColumn):
     """A column that reads one feature, whose key is its name."""

@@ -26,7 +26,7 @@ from estimatorkit.layers.feature_column.sequence import (
     sequence_length_of,
 )
 from estimatorkit.layers.feature_column.tables import COMBINERS, Table, combined_rows
-from estimatorkit.layers.feature_column.weights import WeightMaker, shared_by_graph
+from estimatorkit.layers.feature_column.weights import WeightMaker
 
 
 class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
@@ -44,6 +44,10 @@ class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
     def _table(self, weights: WeightMaker) -> Any:
         """The variable."""
         raise NotImplementedError
+
+    def make_variables(self, weights: WeightMaker) -> None:
+        """Makes the table."""
+        self._table(weights)
 
     def _looked_up(self, features: Features, weights: WeightMaker) -> Tensor:
         ids: Ids = features.transformed(self)
@@ -136,7 +140,7 @@ class SharedEmbeddingColumn(_Embedding):
                 return self.table.made_by(weights.make_shared, self, self.shared_name)
             return self.table.made_by(weights.make, self, "embedding_weights")
 
-        variable = shared_by_graph(self.shared_name, made)
+        variable = weights.shared(self.shared_name, made)
         if list(variable.shape) != list(self.table.shape):
             raise ValueError(
                 explain(

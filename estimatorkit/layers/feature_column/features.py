@@ -106,9 +106,7 @@ class Features:
                     or "let input_fn give the feature, or leave out the column",
                 )
             )
-        value = convert_to_tensor_or_sparse_tensor(
-            _filled_up(self._given[key]), name=key if _is_op_name(key) else None
-        )
+        value = as_tensor(key, self._given[key])
         if value.shape.rank == 0:
             raise ValueError(
                 explain(
@@ -170,6 +168,12 @@ class Features:
     def _key(self, column: FeatureColumn) -> Any:
         who = f"column {column.name!r}"
         return (column, *(self.raw(key, who).tensors for key in raw_keys(column)))
+
+
+def as_tensor(key: str, value: Any) -> Tensor | SparseTensor:
+    """The raw feature `key` as a tensor, or a sparse one."""
+    name = key if _is_op_name(key) else None
+    return convert_to_tensor_or_sparse_tensor(_filled_up(value), name=name)
 
 
 def _is_op_name(key: str) -> bool:

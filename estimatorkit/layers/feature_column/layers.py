@@ -1,5 +1,6 @@
-"""Layers that make one dense tensor of columns: functions (`input_layer`, `sequence_input_layer`),
-and objects that keep their variables (`DenseFeatures`, `SequenceFeatures`).
+"""Functions that make one dense tensor of columns: `input_layer`, `sequence_input_layer`.
+
+The layers of Keras that do it, and keep their variables, are in `keras_layers`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, checks, filling, joining
-from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import VariableScope, get_variable_scope, variable_scope
+from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.layers.feature_column.columns import (
     DenseColumn,
     FeatureColumn,
@@ -25,7 +25,7 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
-from estimatorkit.layers.feature_column.weights import WeightMaker, notes_of_graph, variables_of
+from estimatorkit.layers.feature_column.weights import WeightMaker
 
 
 def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
@@ -144,143 +144,10 @@ def input_layer(
         return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
 
 
-class _KeptWeights(WeightMaker):
-    """Weights of a layer object: made at its first call, the same at later ones."""
-
-    def __init__(self, trainable: bool, shared_scope: VariableScope) -> None:
-        super().__init__((), trainable, shared_scope)
-        self.kept: dict[Any, Any] = {}
-
-    def make(self, column: FeatureColumn, name: str, *rest: Any, **options: Any) -> Any:
-        key = (column, name)
-        if key not in self.kept:
-            self.kept[key] = super().make(column, name, *rest, **options)
-        return self.kept[key]
-
-
-class _FeaturesLayer:
-    """What `DenseFeatures` and `SequenceFeatures` have in common.
-
-    Attributes:
-        name: the layer's, below which its variables are.
-        trainable: whether they are trainable.
-    """
-
-    _kind: type[FeatureColumn]
-    _default_name: str
-
-    def __init__(
-        self,
-        feature_columns: Any,
-        trainable: bool = True,
-        name: str | None = None,
-        partitioner: Any = None,
-    ) -> None:
-        self._columns: Any = columns_of(self._kind, feature_columns)
-        self.name = name or _unique_name(self._default_name)
-        self.trainable = trainable
-        self._partitioner = partitioner
-        self._weights = _KeptWeights(trainable, get_variable_scope())
-
-    def _each(self, use: Callable[[Any, WeightMaker], Any]) -> list[Any]:
-        """`use(column, weights)` of each column, in its scope."""
-        found = []
-        with variable_scope(self.name, partitioner=self._partitioner):
-            for column in self._columns:
-                with variable_scope(as_scope(column.scope_name)):
-                    found.append(use(column, self._weights))
-        return found
-
-    @property
-    def variables(self) -> list[Any]:
-        """The variables that it has made."""
-        return [each for kept in self._weights.kept.values() for each in variables_of(kept)]
-
-    @property
-    def weights(self) -> list[Any]:
-        """`variables`."""
-        return self.variables
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """Those of the variables that are trainable."""
-        return [each for each in self.variables if each.trainable]
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """`trainable_variables`."""
-        return self.trainable_variables
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        """Those of the variables that are not trainable."""
-        return [each for each in self.variables if not each.trainable]
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """`non_trainable_variables`."""
-        return self.non_trainable_variables
-
-    def _total(self) -> int:
-        return sum(column.variable_shape.num_elements() or 0 for column in self._columns)
-
-
-def _unique_name(name: str) -> str:
-    """`name`, `name_1`, ...: each once in a graph, as Keras counts."""
-    counts: dict[str, int] = notes_of_graph().setdefault("layers", {})
-    counts[name] = number = counts.get(name, -1) + 1
-    return f"{name}_{number}" if number else name
-
-
-class DenseFeatures(_FeaturesLayer):
-    """A layer that makes one dense tensor of dense columns (`tf.keras.layers.DenseFeatures`).
-
-    Called with features it gives float32 `(batch, total number of values)`, in the order of the
-    columns' names; every call uses the variables of the first, `<name>/<column>/embedding_weights`.
-
-    Args:
-        feature_columns: dense columns.
-        trainable: whether its variables are trainable.
-        name: its name; 'dense_features', then 'dense_features_1', ... by default.
-        partitioner: see `get_variable`.
-
-    Raises:
-        ValueError: a column is no dense column, or two have one name.
-    """
-
-    _kind = DenseColumn
-    _default_name = "dense_features"
-
-    def __call__(
-        self,
-        features: Any,
-        cols_to_output_tensors: dict[Any, Tensor] | None = None,
-        training: Any = None,
-    ) -> Tensor:
-        """The dense tensor.
-
-        Args:
-            features: tensors by key.
-            cols_to_output_tensors: filled with each column's flat tensor, if given.
-            training: accepted for Keras's signature.
-        """
-        source = as_features(features)
-        pack(source, self._columns)
-        outputs = self._each(lambda column, weights: flat_tensor(column, source, weights))
-        if cols_to_output_tensors is not None:
-            cols_to_output_tensors.update(zip(self._columns, outputs, strict=True))
-        check_batches(outputs, self._columns)
-        return joining.concat(outputs, 1) if len(outputs) > 1 else outputs[0]
-
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """`(batch, total number of values)`, the batch as in `input_shape`."""
-        return TensorShape([input_shape[0], self._total()])
-
-
 # -- sequences
 
 
-def _steps_of(
+def steps_of(
     column: SequenceDenseColumn, features: Features, weights: WeightMaker
 ) -> tuple[Tensor, Tensor]:
     """The steps as `(batch, steps, n)`, and the lengths."""
@@ -292,7 +159,7 @@ def _steps_of(
     return tensor, length
 
 
-def _joined(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
+def joined_steps(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
     """All columns' steps side by side, and the lengths, which must be equal."""
     tensors, lengths = zip(*steps, strict=True)
     check_batches(lengths, columns)
@@ -340,47 +207,8 @@ def sequence_input_layer(
     with variable_scope(None, default_name="sequence_input_layer"):
         for column in columns:
             with variable_scope(None, default_name=as_scope(column.scope_name)):
-                steps.append(_steps_of(column, source, weights))
-        return _joined(steps, columns)
-
-
-class SequenceFeatures(_FeaturesLayer):
-    """A layer that makes one tensor of sequences (`tf.keras.experimental.SequenceFeatures`).
-
-    Called with features it gives what `sequence_input_layer` gives; every call uses the variables
-    of the first.
-
-    Args:
-        feature_columns: columns of sequences.
-        trainable: whether its variables are trainable.
-        name: its name; 'sequence_features', then 'sequence_features_1', ... by default.
-
-    Raises:
-        ValueError: a column is no column of sequences, or two have one name.
-    """
-
-    _kind = SequenceDenseColumn
-    _default_name = "sequence_features"
-
-    def __init__(
-        self, feature_columns: Any, trainable: bool = True, name: str | None = None
-    ) -> None:
-        super().__init__(feature_columns, trainable, name)
-
-    def __call__(self, features: Any, training: Any = None) -> tuple[Tensor, Tensor]:
-        """The steps and the lengths.
-
-        Args:
-            features: tensors by key.
-            training: accepted for Keras's signature.
-        """
-        source = as_features(features)
-        steps = self._each(lambda column, weights: _steps_of(column, source, weights))
-        return _joined(steps, self._columns)
-
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """`(batch, steps, n)`, the first two as in `input_shape`."""
-        return TensorShape([input_shape[0], input_shape[1], self._total()])
+                steps.append(steps_of(column, source, weights))
+        return joined_steps(steps, columns)
 
 
 def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import float32
@@ -70,6 +70,15 @@ class WeightMaker:
         with variable_scope(self._shared_scope, auxiliary_name_scope=False):
             return self.make(column, name, shape, initializer, trainable)
 
+    def shared(self, name: str, make: Callable[[], Any]) -> Any:
+        """A table that several columns of the graph share, made by the first of them.
+
+        Args:
+            name: the table's.
+            make: makes it.
+        """
+        return shared_by_graph(name, make)
+
 
 def variables_of(value: Any) -> list[Any]:
     """A variable, or the parts of one, as a list."""
@@ -78,7 +87,7 @@ def variables_of(value: Any) -> list[Any]:
     return list(value) if isinstance(value, PartitionedVariable) else [value]
 
 
-def shared_by_graph(name: str, make: Any) -> Any:
+def shared_by_graph(name: str, make: Callable[[], Any]) -> Any:
     """What a graph holds in the collection `name`, made where it is empty.
 
     Args:
