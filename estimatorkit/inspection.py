@@ -148,7 +148,7 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
     given = np.asarray(labels).reshape(-1)
     if given.dtype.kind in "iubf":
         return given.astype(np.int64)
-    names = class_names(predictions)
+    names = names_of_classes(predictions)
     places = {name: place for place, name in enumerate(names)}
     texts = [each.decode() if isinstance(each, bytes) else str(each) for each in given]
     unknown = sorted(set(texts) - set(places))
@@ -159,7 +159,7 @@ def label_ids(labels: Any, predictions: Mapping[str, NDArray[Any]]) -> NDArray[A
     return np.array([places[text] for text in texts], np.int64)
 
 
-def class_names(predictions: Mapping[str, NDArray[Any]]) -> list[str]:
+def names_of_classes(predictions: Mapping[str, NDArray[Any]]) -> list[str]:
     """The names of a classifier's classes."""
     known = predictions.get("all_classes")
     if known is None:

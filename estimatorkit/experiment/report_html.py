@@ -32,10 +32,10 @@ from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment import report_plots as plots
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.inspection import (
-    class_names,
     label_ids,
     linear_columns,
     linear_weights,
+    names_of_classes,
     permutation_importance,
     predict_table,
 )
@@ -105,6 +105,7 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
+    class_names: Sequence[str] = (),
     importance: bool = True,
     seed: int = 0,
 ) -> str:
@@ -116,6 +117,7 @@ def write_report(
             None: learning curves and the model only.
         path: the HTML file.
         title: by default the model folder's name.
+        class_names: what to call a classifier's classes; by default as its predictions do.
         importance: whether features are shuffled to see what they are worth; that predicts up to
             4,000 rows 3 times for each feature.
         seed: of the shuffles.
@@ -142,7 +144,7 @@ def write_report(
                     hint="make it with the model_dir, as for training",
                 )
             )
-        sections += _evaluation_sections(estimator, input_fn, importance, seed)
+        sections += _evaluation_sections(estimator, input_fn, class_names, importance, seed)
     sections[1:1] = _curve_sections(model_dir)
     if isinstance(estimator, Estimator) and estimator.latest_checkpoint() is not None:
         sections += _weight_sections(estimator)
@@ -187,7 +189,11 @@ def write_experiment_report(
     size = experiment.evaluate.batch_size
     title = f"{experiment.name}: {origin}"
     return write_report(
-        estimator, lambda: Dataset.from_tensor_slices(arrays).batch(size), path, title=title
+        estimator,
+        lambda: Dataset.from_tensor_slices(arrays).batch(size),
+        path,
+        title=title,
+        class_names=examples.class_names(experiment),
     )
 
 
@@ -307,7 +313,11 @@ def _label_parts(row: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def _evaluation_sections(
-    estimator: Estimator, input_fn: Callable[..., Any], importance: bool, seed: int
+    estimator: Estimator,
+    input_fn: Callable[..., Any],
+    names: Sequence[str],
+    importance: bool,
+    seed: int,
 ) -> list[Section]:
     metrics = estimator.evaluate(input_fn, name=_OWN)
     rows = [(name, number_text(value)) for name, value in sorted(metrics.items())]
@@ -318,7 +328,7 @@ def _evaluation_sections(
     predictor = estimator.as_predictor()
     predictions = predict_table(predictor, features)
     if {"probabilities", "class_ids"} <= set(predictions) and np.ndim(labels) <= 2:
-        sections += _class_sections(labels, predictions)
+        sections += _class_sections(labels, predictions, names or names_of_classes(predictions))
     elif "predictions" in predictions:
         sections += _number_sections(labels, predictions["predictions"])
     else:
@@ -379,8 +389,9 @@ def collect(input_fn: Callable[..., Any], limit: int) -> tuple[Any, NDArray[Any]
     return table, np.concatenate([labels for _, labels in parts])[:limit]
 
 
-def _class_sections(labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]]) -> list[Section]:
-    names = class_names(predictions)
+def _class_sections(
+    labels: NDArray[Any], predictions: Mapping[str, NDArray[Any]], names: Sequence[str]
+) -> list[Section]:
     truth = label_ids(labels, predictions)
     scores = np.asarray(predictions["probabilities"], np.float64)
     chosen = predictions["class_ids"].reshape(-1).astype(np.int64)

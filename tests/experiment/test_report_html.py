@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import estimatorkit as tf
 from estimatorkit.core.checkpoint import write_checkpoint
 from estimatorkit.core.events import MetricsWriter
-from estimatorkit.experiment import report_html
+from estimatorkit.experiment import report_html, report_plots
 from estimatorkit.experiment.command import cli
 from estimatorkit.experiment.report_html import read_scalars, write_report
 
@@ -198,7 +198,15 @@ def test_the_command_on_a_folder(folder: Path, tmp_path: Path) -> None:
     assert "--data needs --experiment" in refused.output
 
 
-def test_the_command_on_an_experiment(tmp_path: Path) -> None:
+def test_the_command_on_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[list[str]] = []
+    confusion = report_plots.confusion
+
+    def watched(counts: Any, names: Any) -> Any:
+        drawn.append(list(names))
+        return confusion(counts, names)
+
+    monkeypatch.setattr(report_plots, "confusion", watched)
     config = Path(__file__).parents[2] / "configs" / "iris_linear.yaml"
     model_dir = str(tmp_path / "model")
     run = ["train", str(config), "--set", "train.steps=20", "--model-dir", model_dir]
@@ -207,6 +215,7 @@ def test_the_command_on_an_experiment(tmp_path: Path) -> None:
     answer = CliRunner().invoke(cli, ["report", model_dir])
     assert answer.exit_code == 0, answer.output
     page = Page(Path(model_dir) / "report.html")
+    assert drawn == [["Setosa", "Versicolor", "Virginica"]]
     assert page.titles[0] == "Metrics"
     assert page.titles[-3:] == ["Linear weights", "Model", "Configuration"]
     assert is_self_contained(page)
