@@ -21,6 +21,7 @@ from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.layers.rnn_cell import SAME_EACH_STEP, RNNCell, assert_like_cell, zeros_of
+from estimatorkit.layers.rnn_cell_base import zero_state_of
 
 
 def dynamic_rnn(
@@ -37,7 +38,7 @@ def dynamic_rnn(
     """Runs a cell over sequences, in one loop.
 
     Args:
-        cell: the cell.
+        cell: the cell; one of `keras.layers` will do.
         inputs: `(batch, time, ...)`, or a nested structure of such.
         sequence_length: int `(batch,)`: the steps of each sequence; all by default.
         initial_state: the state before the first step; zeros of `dtype` by default.
@@ -116,7 +117,7 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
         return given
     if dtype is None:
         raise ValueError("If no initial_state is provided, argument `dtype` must be specified")
-    return cell.zero_state(batch, dtype)
+    return zero_state_of(cell, batch, dtype)
 
 
 def _lengths(given: Any, columns: Tensor) -> Tensor | None:

@@ -171,15 +171,24 @@ class RNNCell:
 
 def assert_like_cell(cell: Any, what: str = "cell") -> None:
     """Raises TypeError where the argument `what` is no recurrent cell."""
-    missing = [each for each in ("state_size", "output_size", "zero_state") if not _has(cell, each)]
+    needed = [("state_size",), ("output_size",), ("zero_state", "get_initial_state")]
+    missing = [each for each in needed if not any(_has(cell, name) for name in each)]
     if missing or not callable(cell):
         raise TypeError(
             explain(
                 f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
-                expected="a callable with state_size, output_size and zero_state",
+                expected="a callable with state_size, output_size and zero_state (or "
+                "get_initial_state)",
                 received=repr(cell)[:200],
             )
         )
+
+
+def zero_state_of(cell: Any, batch_size: Any, dtype: Any) -> Any:
+    """The state of a cell before the first step; of Keras's cells too, which have no zero_state."""
+    if hasattr(cell, "zero_state"):
+        return cell.zero_state(batch_size, dtype)
+    return cell.get_initial_state(batch_size=batch_size, dtype=dtype)
 
 
 def _has(cell: Any, attribute: str) -> bool:

@@ -15,7 +15,13 @@ from estimatorkit.core.ops import elementwise, joining, nn
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.core.variables import Variable
-from estimatorkit.layers.rnn_cell_base import LSTMStateTuple, RNNCell, assert_like_cell, linear
+from estimatorkit.layers.rnn_cell_base import (
+    LSTMStateTuple,
+    RNNCell,
+    assert_like_cell,
+    linear,
+    zero_state_of,
+)
 
 
 class MultiRNNCell(RNNCell):
@@ -56,7 +62,7 @@ class MultiRNNCell(RNNCell):
         """A state of zeros for each cell."""
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
-        return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
+        return tuple(zero_state_of(cell, batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step of all cells."""
@@ -104,7 +110,11 @@ class _Wrapper(RNNCell):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """That of the cell inside."""
-        return self._cell.zero_state(batch_size, dtype)
+        return zero_state_of(self._cell, batch_size, dtype)
+
+    def _step_inside(self, inputs: Any, state: Any, scope: Any) -> Any:
+        """One step of the cell inside; cells of Keras know no scope."""
+        return self._cell(inputs, state, *([] if scope is None else [scope]))
 
     @property
     def variables(self) -> list[Variable]:
@@ -231,7 +241,7 @@ class DropoutWrapper(_Wrapper):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step; the variables are those of the cell inside."""
         inputs = self._drop("input", inputs)
-        output, new = self._cell(inputs, state, scope)
+        output, new = self._step_inside(inputs, state, scope)
         return self._drop("output", output), self._drop("state", new)
 
 
@@ -267,7 +277,7 @@ class ResidualWrapper(_Wrapper):
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step; the variables are those of the cell inside."""
-        output, new = self._cell(inputs, state, scope)
+        output, new = self._step_inside(inputs, state, scope)
         if self._function is not None:
             return self._function(inputs, output), new
         return nest.map_structure(lambda one, other: one + other, inputs, output), new
@@ -288,12 +298,12 @@ class DeviceWrapper(_Wrapper):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step on the device."""
         with device_scope(self._device):
-            return self._cell(inputs, state, scope)
+            return self._step_inside(inputs, state, scope)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """The state of zeros, on the device."""
         with device_scope(self._device):
-            return self._cell.zero_state(batch_size, dtype)
+            return zero_state_of(self._cell, batch_size, dtype)
 
 
 class OutputProjectionWrapper(_Wrapper):

@@ -273,3 +273,29 @@ def test_raw_rnn_carries_what_the_program_gives() -> None:
     assert np.isfinite(found[3])
     with pytest.raises(TypeError, match="Argument `loop_fn` must be a callable"):
         tf.nn.raw_rnn(cell, None)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_cells_of_keras_run_as_in_their_layers(kind: str) -> None:
+    layers = tf.keras.layers
+    make = getattr(layers, f"{kind}Cell")
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs = tf.constant(numbers(5, 3, 4, 2))
+        networks = {
+            "layer": getattr(layers, kind)(2, return_sequences=True)(inputs),
+            "dynamic": tf.nn.dynamic_rnn(make(2), inputs, dtype=tf.float32)[0],
+            "static": tf.stack(
+                tf.nn.static_rnn(make(2), tf.unstack(inputs, axis=1), dtype=tf.float32)[0], 1
+            ),
+            "multi": tf.nn.dynamic_rnn(
+                rnn_cell.MultiRNNCell([rnn_cell.DropoutWrapper(make(2))]), inputs, dtype=tf.float32
+            )[0],
+        }
+        variables = tf.trainable_variables()
+        assert len(variables) == 3 * len(networks)
+        for number, variable in enumerate(variables):
+            shape = tuple(variable.shape.as_list())
+            variable.load(numbers(number % 3, *shape), session)
+        found = session.run(networks)
+    for name, value in found.items():
+        np.testing.assert_allclose(value, found["layer"], rtol=1e-5, atol=1e-6, err_msg=name)
