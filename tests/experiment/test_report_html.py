@@ -168,7 +168,7 @@ def test_several_classes_and_numbers_have_pictures_of_their_own() -> None:
     scores = random.dirichlet([1, 1, 1], 50).astype(np.float32)
     predictions = {"probabilities": scores, "class_ids": scores.argmax(axis=1)[:, None]}
     labels = random.integers(0, 2, 50)  # nothing is of class 2
-    titles = [each.title for each in report_html._class_sections(labels, predictions)]
+    titles = [each.title for each in report_html._class_sections(labels, predictions, "abc")]
     assert titles == ["Confusion matrix", "ROC, precision and recall", "Calibration and scores"]
     numbers = random.normal(size=(50, 2))
     (section,) = report_html._number_sections(numbers, numbers + 0.1)
