@@ -33,7 +33,11 @@ from estimatorkit.layers.recurrent_base import (
     size_of,
     step_of,
 )
-from estimatorkit.layers.recurrent_cells import FusedCell
+from estimatorkit.layers.recurrent_cells import (
+    FusedCell,
+    has_dropout,
+    same_dropout_in_all_steps,
+)
 from estimatorkit.layers.rnn_cell_base import RNNCell
 from estimatorkit.layers.sessions import set_values
 
@@ -367,6 +371,18 @@ class RNN(Layer):
                 return self._masked(outputs, new, mask, at_rest), new
             return (self._in_order(outputs) if shown else outputs) if every else new[0], new
         step = step_of(cell, training, constants)
+        if training is False or not has_dropout(cell):
+            return self._stepwise(step, columns, states, mask, shown)
+        with same_dropout_in_all_steps():
+            # What is dropped is drawn here, before the loop; the rest of this step is not run.
+            step(nest.map_structure(lambda each: each[0], columns), states)
+            return self._stepwise(step, columns, states, mask, shown)
+
+    def _stepwise(
+        self, step: Step, columns: Any, states: list[Any], mask: Tensor | None, shown: bool
+    ) -> tuple[Any, list[Any]]:
+        """See `_loop`: any cell, step by step."""
+        every = self.return_sequences or not shown
         # The loop carries the output: it is the last one, or stands in for one that is left out.
         carried = not every or (shown and mask is not None and not self.zero_output_for_mask)
         before = _no_output(step, columns, states) if carried else ()

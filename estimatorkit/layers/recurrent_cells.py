@@ -7,7 +7,9 @@ weights) is computed for all steps at once, before the loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from estimatorkit.core import nest
@@ -17,11 +19,33 @@ from estimatorkit.core.ops import array, elementwise, filling, indexing, joining
 from estimatorkit.core.ops.recurrent import recurrent_loop
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations
+from estimatorkit.layers.base import Layer
 from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
 from estimatorkit.layers.recurrent_base import AbstractRNNCell, choose, size_of
 
 _TANH = (activations.tanh, elementwise.tanh)
 _SIGMOID = (activations.sigmoid, elementwise.sigmoid)
+
+
+_masks: ContextVar[dict[Any, Any] | None] = ContextVar("dropout_masks", default=None)
+
+
+@contextmanager
+def same_dropout_in_all_steps() -> Iterator[None]:
+    """Inside, each `FusedCell` that is called draws what it drops once, in its first call."""
+    token = _masks.set({})
+    try:
+        yield
+    finally:
+        _masks.reset(token)
+
+
+def has_dropout(cell: Any) -> bool:
+    """Whether a cell, or a layer inside of it, is a `FusedCell` that drops something."""
+    inside = cell.submodules_and_self() if isinstance(cell, Layer) else []
+    return any(
+        isinstance(each, FusedCell) and (each.dropout or each.recurrent_dropout) for each in inside
+    )
 
 
 class FusedCell(ConfiguredLayer, AbstractRNNCell):
@@ -236,12 +260,22 @@ class FusedCell(ConfiguredLayer, AbstractRNNCell):
     def call(self, inputs: Any, states: Any, training: Any = None) -> tuple[Any, Any]:
         """One step: the output and the new states, in a list where `states` is one."""
         alone, batch = not nest.is_nested(states), size_of(inputs, 0)
-        dropped = self._dropout_mask(self.dropout, batch, inputs.shape[1:], training)
+        dropped = self._mask_of_step("dropout", batch, inputs.shape[1:], training)
         projected = self.project(inputs if dropped is None else inputs * dropped)
         given = [states] if alone else list(states)
-        dropped = self._dropout_mask(self.recurrent_dropout, batch, given[0].shape[1:], training)
+        dropped = self._mask_of_step("recurrent_dropout", batch, given[0].shape[1:], training)
         output, new = self.advance(projected, given, dropped, *self.recurrent_weights())
         return output, new[0] if alone else new
+
+    def _mask_of_step(self, name: str, batch: Any, shape: Any, training: Any) -> Any:
+        """`_dropout_mask` of the rate of this name, see `same_dropout_in_all_steps`."""
+        drawn = _masks.get()
+        if drawn is None or (self, name) not in drawn:
+            mask = self._dropout_mask(getattr(self, name), batch, shape, training)
+            if drawn is None:
+                return mask
+            drawn[self, name] = mask
+        return drawn[self, name]
 
     def _dropout_mask(self, rate: float, batch: Any, shape: Any, training: Any) -> Any:
         """What drops the same elements in all steps, `(batch, ...)`: 0, or 1 / (1 - rate).
@@ -533,4 +567,7 @@ class CuDNNGRUCell(GRUCell):
         return convert_to_tensor(self.recurrent_kernel), self.bias[3 * self.units :]
 
 
-__all__ = ["CuDNNGRUCell", "CuDNNLSTMCell", "FusedCell", "GRUCell", "LSTMCell", "SimpleRNNCell"]
+__all__ = [
+    *("CuDNNGRUCell", "CuDNNLSTMCell", "FusedCell", "GRUCell", "LSTMCell", "SimpleRNNCell"),
+    *("has_dropout", "same_dropout_in_all_steps"),
+]

@@ -162,6 +162,41 @@ def test_dropout_is_the_same_in_all_steps() -> None:
     assert len(np.unique(kept[:, 0])) == 1
 
 
+def test_dropout_of_cells_in_cells_is_the_same_in_all_steps() -> None:
+    class Subclass(layers.SimpleRNNCell):  # type: ignore[misc,unused-ignore]
+        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+            return super().call(inputs, states, training=training)
+
+    class Around(layers.Layer):  # type: ignore[misc,unused-ignore]
+        state_size = 3
+
+        def __init__(self, cell: Any) -> None:
+            super().__init__()
+            self.cell = cell
+
+        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+            return self.cell(inputs, states, training=training)
+
+    x = constant(np.ones((64, 5, 8), np.float32))
+    mask = constant(np.ones((64, 5), bool))
+    phase = tf.placeholder_with_default(True, [])
+    fixed = {"kernel_initializer": "ones", "recurrent_initializer": "zeros", "dropout": 0.5}
+    made = [
+        layers.RNN(make(), return_sequences=True)
+        for make in (
+            lambda: Subclass(3, "linear", **fixed),
+            lambda: Around(layers.SimpleRNNCell(3, "linear", **fixed)),
+            lambda: [Around(layers.SimpleRNNCell(3, "linear", **fixed))],
+        )
+    ]
+    ways: list[dict[str, Any]] = [{"training": True}, {"training": phase, "mask": mask}]
+    for on in evaluate([layer(x, **way) for layer in made for way in ways]):
+        assert np.array_equal(on, np.broadcast_to(on[:, :1], on.shape))
+        assert len(np.unique(on)) > 2
+    for off in evaluate([layer(x) for layer in made]):
+        assert np.all(off == 8)
+
+
 def test_a_subclass_of_a_cell_is_run_by_its_own_call() -> None:
     """As `LSTMCell` with layer normalization would do; alone, and in a stack."""
 
