@@ -1,18 +1,12 @@
-"""`estimatorkit.sklearn` in scikit-learn's own tools, and scikit-learn's checks of estimators.
-
-All of these checks fit some 90 models each, which takes minutes: they are run with `-m slow`. The
-ones that fit none are run always.
-"""
+"""`estimatorkit.sklearn` in scikit-learn's own tools, and scikit-learn's checks of estimators."""
 
 from __future__ import annotations
 
 import copy
 import gc
-import inspect
 import os
 import pickle
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +21,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import estimatorkit as tf
@@ -50,16 +43,6 @@ EXPECTED_TO_FAIL = {
     "check_sample_weight_equivalence_on_dense_data": "weights and repetitions are equal for all "
     "rows at once, not for the mini-batches that they are trained in (as scikit-learn's SGD)",
 }
-WITHOUT_FITTING = {
-    *("check_estimator_cloneable", "check_estimator_tags_renamed", "check_valid_tag_types"),
-    *("check_estimator_repr", "check_no_attributes_set_in_init", "check_mixin_order"),
-    *("check_estimators_unfitted", "check_do_not_raise_errors_in_init_or_set_params"),
-    *("check_all_zero_sample_weights_error", "check_complex_data", "check_estimator_sparse_tag"),
-    *("check_estimators_empty_data_messages", "check_estimator_sparse_array"),
-    *("check_estimator_sparse_matrix", "check_classifiers_one_label", "check_supervised_y_no_nan"),
-    *("check_classifiers_regression_target", "check_parameters_default_constructible"),
-    *("check_get_params_invariance", "check_set_params", "check_fit1d", "check_requires_y_none"),
-}
 
 
 def two_classes(rows: int = 96) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -69,39 +52,6 @@ def two_classes(rows: int = 96) -> tuple[NDArray[Any], NDArray[Any]]:
     return X, np.where(X[:, 0] + (X[:, 1] - 1000) / 100 > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("estimator", CHECKED, ids=lambda each: type(each).__name__)
-def test_checks_that_fit_nothing(estimator: Any) -> None:
-    passed = set()
-
-    def note(**result: Any) -> None:
-        assert result["status"] == "passed", result
-        passed.add(result["check_name"])
-
-    run_checks(estimator, lambda name: name in WITHOUT_FITTING, note)
-    own = {"check_classifiers_one_label", "check_classifiers_regression_target"}
-    assert passed >= WITHOUT_FITTING - own
-
-
-def run_checks(estimator: Any, wanted: Callable[[str], bool], note: Callable[..., None]) -> None:
-    """Runs those of scikit-learn's checks whose names are wanted."""
-    for each, check in estimator_checks.estimator_checks_generator(estimator):
-        function = check.func if isinstance(check, partial) else check
-        while isinstance(function, partial):
-            function = function.func
-        name = inspect.unwrap(function).__name__
-        if wanted(name):
-            check(each)
-            note(check_name=name, status="passed")
-
-
-@pytest.fixture
-def asked(request: pytest.FixtureRequest) -> None:
-    if "slow" not in request.config.getoption("-m"):
-        pytest.skip("NOT TESTED: all of scikit-learn's checks, which take minutes: -m slow")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("asked")
 @parametrize_with_checks(
     CHECKED, expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL, xfail_strict=True
 )
