@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_strings_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(INSTALLED, reason="the extra [onnx] is installed")
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax2onnx", None)
     with pytest.raises(ModuleNotFoundError, match=r"jax2onnx is needed.*estimatorkit\[onnx\]"):
         export_onnx(None, tmp_path / "model.onnx", lambda: None)
