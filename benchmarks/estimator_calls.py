@@ -46,6 +46,7 @@ def embedding(tf: Any, rows: int) -> Callable[[], object]:
         tf: the package.
         rows: of the table.
     """
+    tf.Graph().as_default().__enter__()  # of its own; TensorFlow 2 has none by default
     generator = np.random.default_rng(7)
     ids = generator.integers(0, rows, 100 * 128).astype(np.int64)
     labels = (ids % 2).astype(np.float32)

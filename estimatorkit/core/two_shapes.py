@@ -19,7 +19,6 @@ from estimatorkit.core.columns import (
     RaggedColumn,
     SparseColumn,
     aligned_empty,
-    as_plain,
 )
 
 
@@ -43,8 +42,14 @@ class TwoShapes:
         return self.shapes[kind]
 
 
-def in_two_shapes(columns: Sequence[Column]) -> tuple[list[NDArray[Any]], TwoShapes] | None:
+def in_two_shapes(
+    columns: Sequence[Column], capacity: int
+) -> tuple[list[NDArray[Any]], TwoShapes] | None:
     """Columns whose rows have two shapes that differ in their first dimension, as plain arrays.
+
+    Args:
+        columns: at least one row each, and as many of all.
+        capacity: rows of the arrays, at least as many.
 
     Returns:
         Arrays of the larger first dimension, rows filled up with zeros, and which rows are how
@@ -56,36 +61,30 @@ def in_two_shapes(columns: Sequence[Column]) -> tuple[list[NDArray[Any]], TwoSha
     ):
         return None
     table = np.concatenate([column.shapes for column in ragged], axis=1)
-    kinds, firsts, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    if len(kinds) != 2:
+    is_second = (table != table[:1]).any(axis=1)
+    second = int(is_second.argmax())
+    if not is_second.any() or (table[is_second] != table[second]).any():
         return None
     if any(
         column.shapes.shape[1] == 0
-        or (column.shapes[:, 1:] != column.shapes[0, 1:]).any()
-        or (column.shapes == NO_DIM).any()
+        or (column.shapes[second, 1:] != column.shapes[0, 1:]).any()
+        or (column.shapes[[0, second]] == NO_DIM).any()
         for column in ragged
     ):
         return None
-    first = int(which.reshape(-1)[0])
-    is_second = which.reshape(-1) != first
-    examples = [int(firsts[first]), int(firsts[1 - first])]
     shapes = tuple(
         tuple(
             column.row_shape(row) if isinstance(column, RaggedColumn) else _rest_of(column)
             for column in columns
         )
-        for row in examples
+        for row in (0, second)
     )
-    ends = np.flatnonzero(np.diff(is_second.astype(np.int8))) + 1
+    ends = np.flatnonzero(is_second[1:] != is_second[:-1]) + 1
     edges = np.concatenate([[0], ends, [len(is_second)]])
     if len(edges) % 2 == 0:
         edges = np.concatenate([edges, edges[-1:]])  # an empty last run
     pairs = np.stack([edges[:-1], edges[1:]], axis=1).reshape(-1, 2, 2).astype(np.int32)
-    arrays = [
-        _filled(column) if isinstance(column, RaggedColumn) else np.asarray(column)
-        for column in columns
-    ]
-    return arrays, TwoShapes(shapes, pairs)
+    return [_filled(column, capacity) for column in columns], TwoShapes(shapes, pairs)
 
 
 def _rest_of(column: Column) -> tuple[int, ...]:
@@ -93,15 +92,21 @@ def _rest_of(column: Column) -> tuple[int, ...]:
     return column.shape[1:] if isinstance(column, np.ndarray) else ()
 
 
-def _filled(column: RaggedColumn) -> NDArray[Any]:
-    """The rows in one array, those with a shorter first dimension filled up with zeros."""
-    longest = int(column.first_axis().max())
-    out = aligned_empty((len(column), longest, *column.row_shape(0)[1:]), column.dtype)
-    for length in np.unique(column.first_axis()).tolist():
-        rows = np.flatnonzero(column.first_axis() == length)
-        part = as_plain(column.take(rows))
-        out[rows, :length] = part
-        out[rows, length:] = 0
+def _filled(column: Column, capacity: int) -> NDArray[Any]:
+    """The rows in one array, shorter ones filled up with zeros, and rows of zeros after them."""
+    count = len(column)
+    if isinstance(column, RaggedColumn):
+        lengths = column.first_axis()
+        longest, *rest = column.row_shape(int(lengths.argmax()))
+        out = aligned_empty((capacity, longest, *rest), column.dtype)
+        out[:count].fill(0)
+        is_there = np.arange(longest) < lengths[:, None]
+        out[:count][is_there] = column.flat.reshape(-1, *rest)
+    else:
+        plain = np.asarray(column)
+        out = aligned_empty((capacity, *plain.shape[1:]), plain.dtype)
+        out[:count] = plain
+    out[count:].fill(0)
     return out
 
 

@@ -95,7 +95,7 @@ class Cursor:
         self._iterator: BlockIterator = dataset.make_block_iterator(seed, state)
         if epoch:
             self._iterator.restart(epoch)
-        self._description = describe(dataset._plan)
+        self._plan = dataset._plan
         self._block: Block | None = None
         self._rest: Block | None = None  # what follows in a block of elements of several shapes
         self._prepare: Prepare | None = None
@@ -129,12 +129,10 @@ class Cursor:
         """The elements, of two shapes, as one block; None where they are of others."""
         if not getattr(self._prepare, "two_shapes", False):
             return None
-        found = in_two_shapes(block.ready)
+        found = in_two_shapes(block.ready, max(self._most, block.count))
         if found is None:
             return None
-        capacity = max(self._most, block.count)
-        block.ready = [_lengthened(each, capacity) for each in found[0]]
-        block.two_shapes = found[1]
+        block.ready, block.two_shapes = found
         return block
 
     def _any_block(self) -> Block:
@@ -199,7 +197,7 @@ class Cursor:
             block = self._block
             position, skip = dict(block.state), block.skip + block.offset
         return {
-            "dataset": self._description,
+            "dataset": describe(self._plan),
             "ended": self._ended,
             "position": position,
             "skip": skip,
@@ -214,7 +212,7 @@ class Cursor:
         Returns:
             Whether the cursor moved.
         """
-        if state["ended"] or state["dataset"] != self._description:
+        if state["ended"] or state["dataset"] != describe(self._plan):
             return False
         iterator = self._settled()
         beginning = iterator.get_state()

@@ -221,7 +221,7 @@ class Step:
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
         """Puts the iterator at the first batch of a dataset."""
-        self.iterator.start(session_of(self._graph).state, dataset, epoch)
+        self.iterator.start(self._state, dataset, epoch)
 
     def reset(self, length: int = 0) -> None:
         """Sets the metrics to where they begin.
@@ -230,7 +230,7 @@ class Step:
             length: the steps of an epoch, after which training sets them back by itself; 0 where it
                 is not known.
         """
-        values = session_of(self._graph).state.values
+        values = self._state.values
         if self._first is None:
             self._first = self._first_values()
         for name, value in self._first.items():
@@ -249,9 +249,14 @@ class Step:
     def begin_epoch(self, length: int = 0) -> None:
         """Says how many steps an epoch has, see `reset`; the metrics go on."""
         if self._resets:
-            values = session_of(self._graph).state.values
+            values = self._state.values
             values[self._length.op.name] = np.int32(length)
             values[self._position.op.name] = np.int32(0)
+
+    @property
+    def _state(self) -> Any:
+        """What the session holds; `ready` has given every variable a value."""
+        return session_of(self._graph, initialize=False).state
 
     def logs(self, values: Sequence[Any]) -> dict[str, float]:
         """Values by name."""
@@ -262,7 +267,7 @@ class Step:
 
     def close(self) -> None:
         """Gives back what the iterator holds."""
-        held = session_of(self._graph).state.resources.pop(self.iterator.resource_name, None)
+        held = self._state.resources.pop(self.iterator.resource_name, None)
         if held is not None:
             held.close()
 

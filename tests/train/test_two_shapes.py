@@ -107,11 +107,13 @@ def ragged(*lengths: int, width: int = 2) -> RaggedColumn:
 
 def test_runs_and_filled_rows() -> None:
     column = ragged(3, 3, 1, 3, 1, 1)
-    found = in_two_shapes([column, np.zeros((6, 4), np.int32)])
+    found = in_two_shapes([column, np.ones((6, 4), np.int32)], 8)
     assert found is not None
     (filled, plain), two = found
-    assert filled.shape == (6, 3, 2)
-    assert plain.shape == (6, 4)
+    assert filled.shape == (8, 3, 2)
+    assert plain.shape == (8, 4)
+    assert plain.sum() == 24
+    assert not filled[6:].any()
     assert two.shapes == (((3, 2), (4,)), ((1, 2), (4,)))
     assert two.runs.tolist() == [[[0, 2], [2, 3]], [[3, 4], [4, 6]]]
     for row in range(6):
@@ -121,7 +123,7 @@ def test_runs_and_filled_rows() -> None:
 
 
 def test_a_last_run_of_the_first_shape() -> None:
-    found = in_two_shapes([ragged(1, 3, 1)])
+    found = in_two_shapes([ragged(1, 3, 1)], 3)
     assert found is not None
     assert found[1].runs.tolist() == [[[0, 1], [1, 2]], [[2, 3], [3, 3]]]
 
@@ -139,4 +141,4 @@ def test_a_last_run_of_the_first_shape() -> None:
     ids=["plain", "three", "none", "other axis", "strings", "other ranks"],
 )
 def test_what_stays_as_it_is(columns: Any) -> None:
-    assert in_two_shapes(columns) is None
+    assert in_two_shapes(columns, 9) is None
