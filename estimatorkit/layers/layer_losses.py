@@ -19,6 +19,7 @@ class LayerLosses(Tracker):
     """What `Layer` knows of losses and updates."""
 
     _trainable: bool
+    stateful: bool
     _regularized: list[tuple[Any, Callable[[Any], Any]]]
     _regularization: dict[Graph, dict[int, Tensor]]
     _made_losses: list[Any]
@@ -42,7 +43,10 @@ class LayerLosses(Tracker):
 
     @property
     def updates(self) -> list[Any]:
-        """Operations that a training step must run: those of moving averages."""
+        """Operations that a training step must run: those of moving averages; none of a layer that
+        is not trained, unless it is `stateful`."""
+        if not self._is_updated:
+            return []
         graph = get_default_graph().outermost
         own = [each for each in self._made_updates if each.graph.outermost is graph]
         return own + [update for each in self._parts() for update in each.updates]
@@ -67,10 +71,14 @@ class LayerLosses(Tracker):
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that a training step must run; they are in UPDATE_OPS too.
 
+        A layer that is not trained adds none, unless it is `stateful`, as in TensorFlow.
+
         Args:
             updates: operations or tensors, or functions giving them.
             inputs: accepted for TensorFlow's signature.
         """
+        if not self._is_updated:
+            return
         for update in flatten(updates):
             made = update() if callable(update) else update
             self._made_updates.append(made)
@@ -78,6 +86,10 @@ class LayerLosses(Tracker):
             scope = current_call()
             if scope is not None:
                 scope.updates.append(made)
+
+    @property
+    def _is_updated(self) -> bool:
+        return self._trainable or self.stateful
 
     def add_metric(self, value: Any, name: str | None = None, **kwargs: Any) -> None:
         """Adds a tensor whose mean over the batches is shown by `fit` and `evaluate`.

@@ -173,3 +173,13 @@ def test_flatten_keeps_the_batch() -> None:
         flat, {images: np.zeros([4, 2, 3]), wide: np.zeros([4, 2, 3]), vector: np.zeros([4])}
     )
     assert [each.shape for each in found] == [(4, 6), (4, 6), (4, 1)]
+
+
+def test_a_frozen_normalization_leaves_its_moving_averages_alone() -> None:
+    """As in TensorFlow: nothing in UPDATE_OPS; the batch's statistics, as `training` says."""
+    layer = layers.BatchNormalization(trainable=False)
+    values = layer(X, training=True)
+    assert not layer.updates
+    assert not get_default_graph().get_collection(GraphKeys.UPDATE_OPS)
+    expected = (X - X.mean(0)) / np.sqrt(X.var(0) + 1e-3)
+    np.testing.assert_allclose(run(values), expected, rtol=1e-5)
