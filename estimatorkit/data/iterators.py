@@ -26,7 +26,7 @@ from estimatorkit.data.buffers import (
     slice_rows,
     unbatch,
 )
-from estimatorkit.data.randomness import RandomStream
+from estimatorkit.data.randomness import RandomStream, nested_epoch
 
 BlockCall: TypeAlias = Callable[[Columns, int, int, int], Columns]
 """A function on a block: (columns, rows, number of the first row in the pass, number of the pass).
@@ -78,15 +78,6 @@ class GatherIterator(UnaryIterator):
 
     def _skip(self, n: int) -> int:
         return self._input.skip(n)
-
-
-def nested_epoch(outer: int, inner: int) -> int:
-    """The number of pass `inner` within pass `outer`: `inner` itself within the first.
-
-    64 bits. The factor is the golden ratio's, whose multiples lie far apart, so that the passes of
-    nested repeats get different numbers without knowing how many there are of each.
-    """
-    return (outer * 0x9E3779B97F4A7C15 + inner) % 2**64
 
 
 class RepeatIterator(UnaryIterator):

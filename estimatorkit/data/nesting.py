@@ -14,10 +14,10 @@ import numpy as np
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data.block_iterator import BlockIterator, State, UnaryIterator, end_of_sequence
 from estimatorkit.data.buffers import Columns, concatenate, count_rows, slice_rows
-from estimatorkit.data.iterators import DrawingFunctions, StartFunction, nested_epoch
+from estimatorkit.data.iterators import DrawingFunctions, StartFunction
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, Slices, TracedFunction, Unary
-from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.randomness import Seeds, nested_epoch
 from estimatorkit.data.spec import DatasetSpec, flatten, pack
 
 if TYPE_CHECKING:

@@ -283,6 +283,8 @@ class Repeat(Reordering):
         return iterators.BatchedEpochsIterator(columns, numbers, length, size, drop_remainder)
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        if isinstance(source, PermutationIterator) and not source.is_repeated:
+            return source.repeated(self.count)
         return iterators.RepeatIterator(source, self.count)
 
 

@@ -23,6 +23,15 @@ _SLOTS, _PERMUTATIONS = 0, 1
 _PERMUTED_AT_ONCE = 4096
 
 
+def nested_epoch(outer: int, inner: int) -> int:
+    """The number of pass `inner` within pass `outer`: `inner` itself within the first.
+
+    64 bits. The factor is the golden ratio's, whose multiples lie far apart, so that the passes of
+    nested repeats get different numbers without knowing how many there are of each.
+    """
+    return (outer * 0x9E3779B97F4A7C15 + inner) % 2**64
+
+
 class RandomStream:
     """The draws of one shuffle.
 

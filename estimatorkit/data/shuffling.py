@@ -20,7 +20,7 @@ from estimatorkit.data.buffers import (
     count_rows,
     gather,
 )
-from estimatorkit.data.randomness import RandomStream
+from estimatorkit.data.randomness import RandomStream, nested_epoch
 from estimatorkit.data.replaying import ReplayIterator
 
 _FILL_ROWS = (
@@ -144,7 +144,7 @@ class ShuffleIterator(ReplayIterator):
 
 class PermutationIterator(BlockIterator):
     """The numbers of a range in random order: what a `ShuffleIterator` gives whose buffer holds
-    them all, without the buffer.
+    them all, without the buffer; or what repeating that gives, many epochs at once.
 
     Args:
         numbers: the range.
@@ -152,36 +152,59 @@ class PermutationIterator(BlockIterator):
         reshuffle: whether each epoch has an order of its own.
     """
 
+    is_repeated = False
+
     def __init__(self, numbers: range, stream: RandomStream, reshuffle: bool) -> None:
         super().__init__()
         self._numbers = np.arange(numbers.start, numbers.stop, numbers.step)
         self._stream = stream
         self._reshuffle = reshuffle
-        self._restart(0)
+        self._count: int | None = 1 if len(numbers) else 0
+        self._outer = self._epoch = self._position = 0
+
+    def repeated(self, count: int | None) -> PermutationIterator:
+        """This one, as yet unused, for so many epochs; None: without end."""
+        self.is_repeated = True
+        self._count = count if len(self._numbers) else 0
+        return self
+
+    def _order(self) -> NDArray[np.int64]:
+        epoch = nested_epoch(self._outer, self._epoch) if self.is_repeated else self._outer
+        return self._stream.permutation(epoch if self._reshuffle else 0, len(self._numbers))
 
     def _produce(self, n: int) -> Columns:
-        if self._position == len(self._numbers):
+        parts: list[NDArray[np.int64]] = []
+        while n and self._epoch != self._count:
+            parts.append(self._order()[self._position : self._position + n])
+            n -= len(parts[-1])
+            self._move(len(parts[-1]))
+        if not parts:
             raise end_of_sequence()
-        epoch = self._epoch if self._reshuffle else 0
-        order = self._stream.permutation(epoch, len(self._numbers))
-        chosen = order[self._position : self._position + n]
-        self._position += len(chosen)
-        return [self._numbers[chosen]]
+        return [self._numbers[np.concatenate(parts)]]
+
+    def _move(self, rows: int) -> None:
+        epochs, self._position = divmod(self._position + rows, len(self._numbers))
+        self._epoch += epochs
 
     def _skip(self, n: int) -> int:
-        count: int = min(n, len(self._numbers) - self._position)
-        self._position += count
-        return count
+        if self._count is not None:
+            n = min(n, (self._count - self._epoch) * len(self._numbers) - self._position)
+        if n:
+            self._move(n)
+        return n
 
     def _save(self) -> State:
-        return {"key": self._stream.key, "epoch": self._epoch, "position": self._position}
+        place = {"outer": self._outer, "epoch": self._epoch, "position": self._position}
+        return {"key": self._stream.key, **place}
 
     def _restore(self, state: State) -> None:
         self._stream = RandomStream(state["key"])
+        self._outer = state["outer"]
         self._epoch, self._position = state["epoch"], state["position"]
 
     def _restart(self, epoch: int) -> None:
-        self._epoch, self._position = epoch, 0
+        self._outer = epoch
+        self._epoch = self._position = 0
 
 
 def _alike(buffer: Columns, fresh: Columns) -> bool:
