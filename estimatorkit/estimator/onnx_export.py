@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +151,7 @@ def _translated(
                 explain("float64 cannot be written as ONNX", received=op, made_at=op.source),
             )
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _functions_of_jax_kept():
             warnings.simplefilter("ignore", UserWarning)  # integers of 64 bits have 32 here
             made = jax2onnx.to_onnx(
                 function,
@@ -164,6 +166,25 @@ def _translated(
             None, None, explain("the model cannot be written as ONNX", received=str(error)[:500])
         ) from error
     return bytes(made.SerializeToString())
+
+
+@contextmanager
+def _functions_of_jax_kept() -> Iterator[None]:
+    """Puts back what jax2onnx (0.17) leaves behind in JAX's modules: a `jax.numpy.cumsum`, among
+    others, that takes fewer arguments than JAX's own.
+    """
+    kept = {
+        module: {key: each for key, each in vars(module).items() if callable(each)}
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] == "jax" and "._" not in name
+    }
+    try:
+        yield
+    finally:
+        for module, functions in kept.items():
+            for key, each in functions.items():
+                if vars(module).get(key) is not each:
+                    setattr(module, key, each)
 
 
 def _abstract(key: str, tensor: Tensor) -> Any:

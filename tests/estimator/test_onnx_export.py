@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -46,7 +47,9 @@ def test_onnxruntime_answers_as_the_estimator(kind: str, tmp_path: Path) -> None
         lambda: tf.data.Dataset.from_tensor_slices((_DATA, labels)).batch(8).repeat(), steps=3
     )
     receiver = serving_input_receiver_fn_from_columns(_columns())
+    functions = {key: each for key, each in vars(jnp).items() if callable(each)}
     outputs = export_onnx(model, tmp_path / "model.onnx", receiver)
+    assert [key for key, each in functions.items() if getattr(jnp, key) is not each] == []
     assert not {"classes", "all_classes"} & set(outputs)  # strings
     runtime = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     assert {each.shape[0] for each in runtime.get_inputs()} == {"batch"}
