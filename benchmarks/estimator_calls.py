@@ -46,18 +46,18 @@ def embedding(tf: Any, rows: int) -> Callable[[], object]:
         tf: the package.
         rows: of the table.
     """
-    tf.Graph().as_default().__enter__()  # of its own; TensorFlow 2 has none by default
     generator = np.random.default_rng(7)
     ids = generator.integers(0, rows, 100 * 128).astype(np.int64)
     labels = (ids % 2).astype(np.float32)
-    data = tf.data.Dataset.from_tensor_slices((ids, labels)).repeat().batch(128)
-    places, targets = data.make_one_shot_iterator().get_next()
-    table = tf.get_variable("table", [rows, 64])
-    logits = tf.reduce_sum(tf.nn.embedding_lookup(table, places), 1)
-    loss = tf.losses.sigmoid_cross_entropy(targets, logits)
-    train_op = tf.train.AdagradOptimizer(0.05).minimize(loss)
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
+    with tf.Graph().as_default() as graph:
+        data = tf.data.Dataset.from_tensor_slices((ids, labels)).repeat().batch(128)
+        places, targets = data.make_one_shot_iterator().get_next()
+        table = tf.get_variable("table", [rows, 64])
+        logits = tf.reduce_sum(tf.nn.embedding_lookup(table, places), 1)
+        loss = tf.losses.sigmoid_cross_entropy(targets, logits)
+        train_op = tf.train.AdagradOptimizer(0.05).minimize(loss)
+        session = tf.Session(graph=graph)
+        session.run(tf.global_variables_initializer())
 
     def call() -> object:
         return session.run(train_op)
