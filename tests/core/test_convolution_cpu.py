@@ -23,7 +23,8 @@ _WINDOWS = [
 
 @pytest.fixture(autouse=True)
 def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution_cpu, "LEAST_OPERATIONS", 0)
+    for name in ("LEAST_OPERATIONS", "LEAST_OPERATIONS_OF_ONE_CHANNEL"):
+        monkeypatch.setattr(convolution_cpu, name, 0)
     monkeypatch.setattr(convolution_cpu, "PIECES_CHANNELS", 1)
     monkeypatch.setattr(convolution_cpu, "PIECES", 3)
 

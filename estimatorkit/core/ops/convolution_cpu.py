@@ -33,10 +33,12 @@ filters XLA spreads over the cores itself: 3x3x128x128 took 34 ms in pieces and 
 gradient of the input 33 and 32, with strides of 2 60 and 113."""
 
 LEAST_OPERATIONS = 1e8
+LEAST_OPERATIONS_OF_ONE_CHANNEL = 1e7
 LARGEST_FILTER = 1_000_000
 """Numbers; the filter's gradient took 2.0 ms in pieces and 5.1 at once with 0.16e9 operations and 1
-channel, 50 and 194 with 7.4e9 and 64 channels, at 3x3x256x256 two thirds of the processor's time,
-at 3x3x512x512 2.3 times."""
+channel (0.4 and 0.7 with 0.014e9, 1.3 and 4.2 with 0.058e9), 50 and 194 with 7.4e9 and 64 channels,
+at 3x3x256x256 two thirds of the processor's time, at 3x3x512x512 2.3 times; with 3 to 32 channels
+and 0.05e9 it was slower in pieces."""
 
 
 class Window(NamedTuple):
@@ -71,7 +73,9 @@ def pays(x: Any, filters: Any, window: Window) -> bool:
         return False
     outputs = x.shape[0] * math.prod(_output(x, filters, window))
     size = math.prod(filters.shape)
-    return bool(2 * outputs * size >= LEAST_OPERATIONS and size <= LARGEST_FILTER)
+    one_channel = filters.shape[2] == 1
+    least = LEAST_OPERATIONS_OF_ONE_CHANNEL if one_channel else LEAST_OPERATIONS
+    return bool(2 * outputs * size >= least and size <= LARGEST_FILTER)
 
 
 def _output(x: Any, filters: Any, window: Window) -> tuple[int, int]:
