@@ -93,7 +93,7 @@ def _rest_of(column: Column) -> tuple[int, ...]:
 
 
 def _filled(column: Column, capacity: int) -> NDArray[Any]:
-    """The rows in one array, shorter ones filled up with zeros, and rows of zeros after them."""
+    """The rows in one array, shorter ones filled up with zeros, and rows of anything after them."""
     count = len(column)
     if isinstance(column, RaggedColumn):
         lengths = column.first_axis()
@@ -106,7 +106,6 @@ def _filled(column: Column, capacity: int) -> NDArray[Any]:
         plain = np.asarray(column)
         out = aligned_empty((capacity, *plain.shape[1:]), plain.dtype)
         out[:count] = plain
-    out[count:].fill(0)
     return out
 
 

@@ -307,8 +307,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
 
 def _lengthened(column: NDArray[Any], capacity: int) -> NDArray[Any]:
     longer = aligned_empty((capacity, *column.shape[1:]), column.dtype)
-    longer[: len(column)] = column
-    longer[len(column) :] = b"" if column.dtype == np.dtype(object) else 0
+    longer[: len(column)] = column  # nobody looks at the rows behind, which need no time either
     return longer
 
 

