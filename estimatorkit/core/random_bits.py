@@ -31,9 +31,7 @@ def _bits(words: Any, bit_width: int, shape: Any) -> Any:
 def _derived(words: Any, data: Any) -> Any:
     """Another key that follows from a key and a number."""
     pair = jnp.stack([words[0] ^ words[2], words[1] ^ words[3]])
-    key = jax.random.wrap_key_data(pair, impl="threefry2x32")
-    seeds = jax.random.key_data(jax.random.fold_in(key, data))
-    return jnp.concatenate([seeds, jnp.zeros(2, jnp.uint32)])
+    return jnp.concatenate([split_key(pair, data), jnp.zeros(2, jnp.uint32)])
 
 
 def _split(words: Any, shape: Any) -> Any:
