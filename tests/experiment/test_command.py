@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.experiment import command, runner
@@ -16,13 +15,10 @@ from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
 from estimatorkit.experiment.schema import Experiment
 from estimatorkit.version import __version__
+from tests.experiment.commands import invoke
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = str(ROOT / "configs" / "iris_dnn.yaml")
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(command.cli, arguments)
 
 
 def test_help_names_every_command() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from estimatorkit.experiment import command, runner
+from estimatorkit.experiment import runner
 from estimatorkit.experiment.load import load_experiment
+from tests.experiment.commands import invoke, succeed
 
 ROOT = Path(__file__).parent.parent.parent
 IRIS = str(ROOT / "configs" / "iris_dnn.yaml")
@@ -38,16 +38,6 @@ train: {steps: 200, batch_size: 16}
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["estimatorkit"])
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(command.cli, arguments)
-
-
-def succeed(*arguments: str) -> str:
-    result = invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def write_flowers() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import estimatorkit as ek
-from estimatorkit.experiment import build, command, examples, runner, tables
+from estimatorkit.experiment import build, examples, runner, tables
 from estimatorkit.experiment.errors import DataError
 from estimatorkit.experiment.load import load_experiment
+from tests.experiment.commands import succeed
 
 WIDE_AND_DEEP = """\
 name: people
@@ -65,16 +65,6 @@ run: {save_checkpoints_steps: 40}
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["estimatorkit"])
-
-
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(command.cli, arguments)
-
-
-def succeed(*arguments: str) -> str:
-    result = invoke(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def write_people() -> None:
