@@ -264,6 +264,17 @@ class _ChooseCenters(SessionRunHook):
         settings = self._settings
         if self._given is not None:
             values: Array = np.asarray(session.run(self._given, {self._missing: np.int32(missing)}))
+            if not len(values):
+                raise InvalidArgumentError(
+                    None,
+                    self._given.op,
+                    explain(
+                        "initial_clusters gave no centers",
+                        expected=f"1 to {missing} rows from each batch, until all are there",
+                        received=f"an array of shape {values.shape}",
+                        made_at=self._given.op.source,
+                    ),
+                )
             return values[:missing]
         batch: Array = session.run(self._points)
         if settings.initial_clusters == _RANDOM:

@@ -287,21 +287,17 @@ class DecoupledWeightDecayExtension(Optimizer):
             self._decayed = set(decay_var_list)
         return super().apply_gradients(grads_and_vars, global_step, name)
 
-    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
-        decay = self._decay_of(var)
+    def _update(self, gradient: Any, variable: Variable) -> Operation:
+        decay = self._decay_of(variable)
         if decay is None:
-            return super()._apply_dense(grad, var)
-        with get_default_graph().control_dependencies([var.assign_sub(decay * var)]):
-            return super()._apply_dense(grad, var)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        decay = self._decay_of(var)
-        if decay is None:
-            return super()._apply_sparse(grad, var)
-        kept = indexing.gather(var, grad.indices) * (1.0 - decay)
-        decayed = var.scatter_update(IndexedSlices(kept, grad.indices))
+            return super()._update(gradient, variable)
+        if isinstance(gradient, IndexedSlices):
+            kept = indexing.gather(variable, gradient.indices) * (1.0 - decay)
+            decayed = variable.scatter_update(IndexedSlices(kept, gradient.indices))
+        else:
+            decayed = variable.assign_sub(decay * variable)
         with get_default_graph().control_dependencies([decayed]):
-            return super()._apply_sparse(grad, var)
+            return super()._update(gradient, variable)
 
     def _decay_of(self, variable: Variable) -> Tensor | None:
         if self._decayed is not None and variable not in self._decayed:

@@ -135,6 +135,12 @@ def test_centers_come_from_several_batches_where_one_is_too_small(tmp_path: Path
     assert len(given) == 1
 
 
+def test_a_function_that_gives_no_centers_is_an_error_and_not_a_wait(tmp_path: Path) -> None:
+    model = KMeansClustering(5, tmp_path, lambda points, missing: points[:0])
+    with pytest.raises(InvalidArgumentError, match=r"gave no centers(.|\n)*shape \(0, 2\)"):
+        model.train(batches(4), steps=1)
+
+
 def test_random_centers_of_small_batches_stand_at_different_places(tmp_path: Path) -> None:
     points = np.arange(64, dtype=np.float32)[:, None]
     model = KMeansClustering(16, tmp_path, seed=1, mini_batch_steps_per_iteration=100)

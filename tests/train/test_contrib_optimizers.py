@@ -187,6 +187,25 @@ def test_rows_that_repeat_decay_once_and_reach_the_optimizer_added_up() -> None:
         np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, 0.0, 4.0])
 
 
+def test_weight_decay_of_an_optimizer_that_has_a_step_for_dense_resources_only() -> None:
+    class Subtracting(Optimizer):
+        def __init__(self) -> None:
+            super().__init__(False, "Subtracting")
+
+        def _resource_apply_dense(self, grad: Any, handle: Variable) -> Any:
+            return handle.assign_sub(grad).op
+
+    kind = contrib.extend_with_decoupled_weight_decay(Subtracting)
+    table = Variable(np.full((3, 1), 4.0, np.float32))
+    dense = kind(0.5).minimize(reduce.reduce_sum(table))
+    rows = kind(0.5).minimize(reduce.reduce_sum(indexing.gather(table, [1])))
+    with started() as session:
+        session.run(dense)
+        np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, 1.0, 1.0])
+        session.run(rows)
+        np.testing.assert_array_equal(session.run(table)[:, 0], [1.0, -0.5, 1.0])
+
+
 def test_decays_of_signs() -> None:
     step = array.placeholder("int64", [])
     decays = [
