@@ -145,7 +145,12 @@ MODULES: dict[str, Table] = {
         for top in _KERAS
     },
     "keras.experimental": Table(
-        names={"SequenceFeatures": "estimatorkit.layers.feature_column:SequenceFeatures"}
+        names={
+            **names("estimatorkit.layers.feature_column", "SequenceFeatures"),
+            **names(
+                "estimatorkit.keras.optimizers.schedules", "CosineDecay", "CosineDecayRestarts"
+            ),
+        }
     ),
     **{
         f"{top}keras.{name}": Table(behind=(f"estimatorkit.keras.{name}",))
