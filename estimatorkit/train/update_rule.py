@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core import registry
+from estimatorkit.core import far_rows, registry
 from estimatorkit.core.registry import Case
 from estimatorkit.train.repeated_rows import distinct
 
@@ -94,6 +94,7 @@ class UpdateRule:
                 variable = state[0].at[indices].set(moved, mode="drop")
             return (variable, *slots)
         touched, position = distinct(indices, rows)
+        touched = far_rows.fetched(touched, *state)
         summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
         old = [each.at[touched].get(mode="clip") for each in state]
         new = self._step(old, summed, hyperparameters)

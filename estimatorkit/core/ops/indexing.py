@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core import registry
+from estimatorkit.core import far_rows, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64
 from estimatorkit.core.errors import explain
@@ -313,6 +313,8 @@ def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
 
 def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
     if batch_dims == 0:
+        if module is jnp and axis == 0:
+            indices = far_rows.fetched(indices, params)
         return module.take(params, indices, axis=axis, mode="clip")
     if module is np:
         pairs = zip(params, indices, strict=True)
