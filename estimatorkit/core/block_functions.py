@@ -120,6 +120,8 @@ class BlockPlan:
             else _HostStep(segment, state)
             for segment in plan.segments
         ]
+        self.is_by_row = _is_by_row(plan, by_row)
+        """Whether rows along the first axis of a feed, a batch, get results of their own."""
 
     def __call__(
         self, columns: Sequence[Column], count: int, first: int = 0, epoch: int = 0
@@ -145,6 +147,23 @@ class BlockPlan:
             values[tensor] if tensor in spread else _repeated(values[tensor], tensor, count)
             for tensor in self._results
         ]
+
+
+def _is_by_row(plan: Plan, feeds: Sequence[Tensor]) -> bool:
+    """Whether all that a plan does is operations on the host that treat rows by themselves."""
+    spread = set(feeds)
+    for segment in plan.segments:
+        if segment.place == "device" or segment.reads:
+            return False
+        for op in segment.ops:
+            row = registry.lookup(op.type)
+            alone = row.elementwise and len(op.inputs) == 1
+            if not (row.pure and (alone or row.is_rowwise(op.attrs))):
+                return False
+            if not all(segment.rewriting.resolve(tensor) in spread for tensor in op.inputs):
+                return False
+            spread.update(op.outputs)
+    return spread.issuperset(plan.results)
 
 
 class BlockRunner:

@@ -27,6 +27,7 @@ from estimatorkit.core.compiled_loop import CompiledLoop, LoopShape
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.numbered_rows import NumberedColumn, RowWork, as_picked
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -222,7 +223,12 @@ class _Preparation:
         self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
         made = [tensor for tensor in wanted if tensor.op is not get_next]
         plan = make_plan(graph, made, [], get_next.outputs, state.placer)
-        self._work = BlockPlan(plan, get_next.outputs, {}, state, "") if made else None
+        taken = {tensor for segment in plan.segments for tensor in segment.inputs}
+        feeds = [tensor for tensor in get_next.outputs if tensor in taken]
+        self._feeds = [tensor.value_index for tensor in feeds]
+        self._work = BlockPlan(plan, feeds, {}, state, "") if made else None
+        once_a_row = self._work is not None and self._work.is_by_row
+        self._row_work = RowWork(self._work) if once_a_row and self._work is not None else None
 
     def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
         """The columns that steps take.
@@ -231,5 +237,19 @@ class _Preparation:
             columns: those of all tensors of `count` elements.
             count: the number of elements.
         """
-        made = iter(self._work(columns, count) if self._work is not None else ())
-        return [next(made) if place is None else columns[place] for place in self._places]
+        made = iter(self._made([columns[place] for place in self._feeds], count))
+        return [
+            next(made) if place is None else as_picked(columns[place]) for place in self._places
+        ]
+
+    def _made(self, columns: Sequence[Any], count: int) -> Sequence[Any]:
+        """The columns that host work makes."""
+        if self._work is None:
+            return ()
+        if self._row_work is not None and all(
+            isinstance(column, NumberedColumn) for column in columns
+        ):
+            made = self._row_work(columns)
+            if made is not None:
+                return made
+        return self._work([as_picked(column) for column in columns], count)

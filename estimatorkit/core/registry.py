@@ -84,8 +84,9 @@ class OpDef:
             `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
         elementwise: whether a host kernel acts on each element of its first input by itself, other
             inputs being scalars: it can then run on many rows at once (see `block_functions`).
-        rowwise: whether a host kernel takes any number of further leading axes that its inputs have
-            in common (or a function of the attributes giving it).
+        rowwise: whether a host kernel acts on each row of its inputs, along their first axis, by
+            itself, and takes any number of further leading axes that they have in common (or a
+            function of the attributes giving it).
         on_block: how a host op runs on many rows at once where it is not elementwise:
             `on_block(inputs, attrs)`, the first input a column, the others as they are, giving a
             column for each output; or None where it cannot.

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest
 from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.numbered_rows import NumberedColumn, as_picked
 from estimatorkit.core.two_shapes import TwoShapes, in_two_shapes
 from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.buffers import Columns, aligned_empty, slice_rows
@@ -46,7 +47,8 @@ CLOSE_SECS = 5.0
 
 
 Prepare: TypeAlias = Callable[[Columns, int], Columns]
-"""Makes the columns that a loop takes of those of elements: (columns, how many elements)."""
+"""Makes the columns that a loop takes of those of elements, some of which may be `NumberedColumn`s:
+(columns, how many elements)."""
 
 
 @dataclass(eq=False)
@@ -92,7 +94,13 @@ class Cursor:
     def __init__(
         self, dataset: Dataset, seed: int | None, state: Any = None, epoch: int = 0
     ) -> None:
-        self._iterator: BlockIterator = dataset.make_block_iterator(seed, state)
+        numbered = dataset.make_number_iterator(seed, state)
+        self._arrays: Columns | None
+        self._iterator: BlockIterator
+        if numbered is None:
+            self._arrays, self._iterator = None, dataset.make_block_iterator(seed, state)
+        else:
+            self._arrays, self._iterator = numbered
         if epoch:
             self._iterator.restart(epoch)
         self._plan = dataset._plan
@@ -185,6 +193,7 @@ class Cursor:
             OutOfRangeError: there is no more.
         """
         block = self._any_block()
+        block.columns = [as_picked(column) for column in block.columns]
         position = block.offset
         block.offset += 1
         return [column[position] for column in block.columns]
@@ -264,7 +273,7 @@ class Cursor:
     def _read(self) -> Block:
         started = time.perf_counter()
         state = self._iterator.get_state()
-        read = self._iterator.next_block(self._rows)
+        read = self._columns(self._iterator.next_block(self._rows))
         count = len(read[0])
         block = Block(parts_of(read), count, state, count == self._rows, 0)
         if self._prepare is not None:
@@ -272,13 +281,19 @@ class Cursor:
         block.secs = time.perf_counter() - started
         return block
 
+    def _columns(self, read: Columns) -> Columns:
+        """What the iterator gave as columns of elements: rows of arrays are picked when needed."""
+        if self._arrays is None:
+            return read
+        return [NumberedColumn(array, read[0]) for array in self._arrays]
+
     def _measure(self) -> None:
         """How many elements a block holds: reads one to see size and time, and gives it back."""
         started = time.perf_counter()
         first = self._iterator.next_block(1)
         secs = time.perf_counter() - started
         self._iterator.unread(first, 0)
-        size = sum(column.nbytes for column in first)
+        size = sum(column.nbytes for column in self._columns(first))
         self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
         self._rows = max(1, min(self._most, int(READ_SECS / max(secs, 1e-9))))
 

@@ -17,7 +17,7 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.html import html_table
 from estimatorkit.data import plan as plans
 from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.buffers import count_rows
+from estimatorkit.data.buffers import Columns, count_rows
 from estimatorkit.data.dataset_methods import Transformable
 from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import collect, integer, parameter, then
@@ -268,16 +268,36 @@ class Dataset(Transformable):
             state: the state of the session whose tables and variables functions use; default:
                 that of the default session, if there is one.
         """
-        plan = self._plan
+        plan, state = self._bound(state)
+        return plan.iterator(Seeds(seed, state))
+
+    def make_number_iterator(
+        self, seed: int | None = None, state: Any = None
+    ) -> tuple[Columns, BlockIterator] | None:
+        """Makes an iterator that gives numbers of rows in the place of the rows of arrays.
+
+        Args:
+            seed, state: see `make_block_iterator`.
+
+        Returns:
+            The arrays and the iterator; None where elements are not rows, or batches of rows, of
+            arrays in memory.
+        """
+        plan, state = self._bound(state)
+        form = plan.as_numbers()
+        return None if form is None else (form[0], form[1].iterator(Seeds(seed, state)))
+
+    def _bound(self, state: Any) -> tuple[Plan, Any]:
+        """The plan with nothing pending, and the state of the session."""
         if state is None:
             session = get_default_session()
             state = None if session is None else session.state
-        if plan.tensors():
-            # Brings in the graph core, which readers of data alone do not need.
-            from estimatorkit.data.traced_functions import bound
+        if not self._plan.tensors():
+            return self._plan, state
+        # Brings in the graph core, which readers of data alone do not need.
+        from estimatorkit.data.traced_functions import bound
 
-            plan = bound(plan, state)
-        return plan.iterator(Seeds(seed, state))
+        return bound(self._plan, state), state
 
     def make_one_shot_iterator(self) -> GraphIterator:
         """Makes an iterator in the graph that needs no initialization (TensorFlow 1)."""

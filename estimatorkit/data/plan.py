@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -80,6 +80,11 @@ class Plan(ABC):
     def as_batches(self) -> tuple[Columns, Plan, int, bool] | None:
         """Columns, a plan of row indices, the size of batches of these rows and whether a smaller
         last one is dropped, that together give the same elements; or None."""
+        return None
+
+    def as_numbers(self) -> tuple[Columns, Plan] | None:
+        """Plain columns, and a plan that gives numbers of their rows where this one gives the rows:
+        single ones, or batches of them; or None."""
         return None
 
     def tensors(self) -> list[Tensor]:
@@ -161,6 +166,12 @@ class Slices(Plan):
             return None
         return list(self.columns), Range(range(self.cardinality))
 
+    def as_numbers(self) -> tuple[Columns, Plan] | None:
+        if not all(isinstance(column, np.ndarray) for column in self.columns):
+            return None
+        numbers = np.arange(self.cardinality)
+        return list(self.columns), Slices(TensorSpec((), dtypes.int64), (numbers,))
+
 
 @dataclass(frozen=True, eq=False)
 class Range(Plan):
@@ -202,9 +213,14 @@ class Generated(Plan):
 
 @dataclass(frozen=True, eq=False)
 class Unary(Plan):
-    """A plan over one other, whose elements and number it keeps unless it says otherwise."""
+    """A plan over one other, whose elements and number it keeps unless it says otherwise.
+
+    Attributes:
+        only_moves: whether it moves elements and batches, without looking at them.
+    """
 
     source: Plan
+    only_moves: ClassVar[bool] = False
 
     @property
     def element_spec(self) -> Any:
@@ -217,6 +233,13 @@ class Unary(Plan):
     def iterator(self, seeds: Seeds) -> BlockIterator:
         return self._over(self.source.iterator(seeds), seeds)
 
+    def as_numbers(self) -> tuple[Columns, Plan] | None:
+        form = self.source.as_numbers() if self.only_moves else None
+        if form is None:
+            return None
+        columns, numbers = form
+        return columns, replace(self, source=numbers)
+
     @abstractmethod
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         """Makes this plan's iterator over that of its source."""
@@ -225,6 +248,8 @@ class Unary(Plan):
 @dataclass(frozen=True, eq=False)
 class Reordering(Unary):
     """Selects and orders rows without looking at them: it may act on their indices instead."""
+
+    only_moves = True
 
     def iterator(self, seeds: Seeds) -> BlockIterator:
         form = self.as_gather()
@@ -376,6 +401,7 @@ class Batch(Unary):
 
     batch_size: Any
     drop_remainder: Any
+    only_moves = True
 
     @cached_property
     def element_spec(self) -> Any:
@@ -404,6 +430,11 @@ class Batch(Unary):
             return None
         return columns, indices, int(self.batch_size), bool(self.drop_remainder)
 
+    def as_numbers(self) -> tuple[Columns, Plan] | None:
+        form = super().as_numbers()
+        # Batches of batches may differ in shape, and the message of that names the component.
+        return None if form is None or form[1].element_spec.shape.rank != 1 else form
+
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         names = _components(self.source.element_spec)
         return iterators.BatchIterator(source, self.batch_size, self.drop_remainder, names)
@@ -415,6 +446,7 @@ class PaddedBatch(Batch):
 
     shapes: Any
     paddings: Any
+    only_moves = False
 
     @cached_property
     def element_spec(self) -> Any:
@@ -512,6 +544,7 @@ class Prefetch(Unary):
     """The elements, read ahead by a thread: `buffer_size` of them."""
 
     buffer_size: Any
+    only_moves = True
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         if not self.buffer_size:

@@ -15,6 +15,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.numbered_rows import as_picked
 from estimatorkit.data import cursor as cursors
 from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
@@ -41,7 +42,7 @@ def input_threads() -> list[str]:
 
 def as_it_is(columns: Any, count: int) -> Any:
     """What a loop does that takes the elements themselves."""
-    return columns
+    return [as_picked(column) for column in columns]
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
