@@ -76,6 +76,9 @@ class Callback:
         """The epoch that a training begins with, which would begin with `epoch`."""
         return epoch
 
+    def after_steps(self, count: int) -> None:
+        """Told that a call of training has ended, before the hooks of its `count` steps."""
+
     def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """The older name of `on_train_batch_begin`."""
 
@@ -211,6 +214,10 @@ class CallbackList:
         for callback in self.callbacks:
             epoch = callback.first_epoch(epoch)
         return epoch
+
+    def after_steps(self, count: int) -> None:
+        """Tells each."""
+        self._call("after_steps", count)
 
     def _call(self, hook: str, *args: Any) -> None:
         for callback in self.callbacks:

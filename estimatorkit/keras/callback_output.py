@@ -51,6 +51,9 @@ class ProgbarLogger(Callback):
         self._begun = 0.0
         self._drawn = 0.0
         self._line = ""
+        self._told = 0.0  # when the last call of training ended, or the last line
+        self._each: float | None = None  # seconds a step in that call, which may be of many epochs
+        self._spent = 0.0  # on this epoch, by these
 
     def wants_batches(self, kind: str) -> bool:
         """False: it shows what it is told, when it is told."""
@@ -69,6 +72,7 @@ class ProgbarLogger(Callback):
         """Notes that evaluations are validations now."""
         self._training = True
         self._total = self.params.get("steps")
+        self._each = None
 
     def on_train_end(self, logs: Logs = None) -> None:
         """Notes that they no longer are."""
@@ -81,17 +85,29 @@ class ProgbarLogger(Callback):
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Begins a line."""
         self._begin()
+        if self._each is None:
+            self._told = self._begun
         epochs = self.params.get("epochs") or 1
         if self._verbose and epochs > 1:
             print(f"Epoch {epoch + 1}/{epochs}")
 
+    def after_steps(self, count: int) -> None:
+        """Notes how long the steps took that it is told of next, each an equal part."""
+        now = time.monotonic()
+        self._told, self._each = now, (now - self._told) / count
+
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Draws the line anew when it is time."""
+        self._spent += (batch + 1 - self._seen) * (self._each or 0.0)
         self._advance(batch + 1, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Ends the line."""
-        self._end(logs)
+        now = time.monotonic()
+        if self._each is not None:  # the validation comes after the last step
+            self._begun = self._told - self._spent
+            self._told = now
+        self._end(logs, now)
 
     def on_test_begin(self, logs: Logs = None) -> None:
         """Begins a line, but in a validation."""
@@ -107,7 +123,7 @@ class ProgbarLogger(Callback):
     def on_test_end(self, logs: Logs = None) -> None:
         """Ends the line."""
         if not self._training:
-            self._end(logs)
+            self._end(logs, time.monotonic())
 
     def on_predict_begin(self, logs: Logs = None) -> None:
         """Begins a line."""
@@ -120,14 +136,14 @@ class ProgbarLogger(Callback):
 
     def on_predict_end(self, logs: Logs = None) -> None:
         """Ends the line."""
-        self._end(None)
+        self._end(None, time.monotonic())
 
     # -- the line
 
     def _begin(self) -> None:
         self._seen = 0
         self._begun = time.monotonic()
-        self._drawn = 0.0
+        self._drawn = self._spent = 0.0
         self._line = ""
 
     def _advance(self, seen: int, logs: Logs) -> None:
@@ -137,10 +153,9 @@ class ProgbarLogger(Callback):
             self._drawn = now
             self._draw(self._bar(now) + _numbers(logs), "")
 
-    def _end(self, logs: Logs) -> None:
+    def _end(self, logs: Logs, now: float) -> None:
         if not self._verbose:
             return
-        now = time.monotonic()
         self._total = self._seen
         spent = now - self._begun
         each = _duration(spent / max(self._seen, 1)) + "/step"

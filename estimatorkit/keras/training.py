@@ -349,6 +349,7 @@ class _Fit:
 
     def _take(self, result: Steps) -> None:
         """Tells of steps that are done; they may be of several epochs."""
+        self._callbacks.after_steps(result.count)
         taken = 0
         while taken < result.count:
             count = result.count - taken

@@ -303,6 +303,38 @@ def test_pain_point_36_a_bar_is_drawn_at_most_five_times_a_second(
     assert drawn[-1].endswith("\n")
 
 
+def test_epochs_of_one_call_took_equal_parts_of_its_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from estimatorkit.keras import callback_output
+
+    now = 100.0
+    monkeypatch.setattr(callback_output.time, "monotonic", lambda: now)
+    bar = callbacks.ProgbarLogger("steps")
+    bar.set_params({"verbose": 2, "epochs": 3, "steps": 10})
+    bar.on_train_begin()
+    bar.on_epoch_begin(0)
+    now += 5.0
+    bar.after_steps(5)
+    bar.on_train_batch_end(4)
+    now += 60.0
+    bar.after_steps(20)
+    bar.on_train_batch_end(9)
+    bar.on_epoch_end(0)
+    bar.on_epoch_begin(1)
+    bar.on_train_batch_end(9)
+    bar.on_epoch_end(1)
+    bar.on_epoch_begin(2)
+    bar.on_train_batch_end(4)
+    now += 10.0
+    bar.after_steps(5)
+    bar.on_train_batch_end(9)
+    now += 7.0  # a validation
+    bar.on_epoch_end(2)
+    lines = capsys.readouterr().out.splitlines()[1::2]
+    assert [line.split(" - ")[-2] for line in lines] == ["20s/epoch", "30s/epoch", "32s/epoch"]
+
+
 def test_changing_the_learning_rate_compiles_nothing() -> None:
     model = model_of(keras, 0.1)
     model.fit(X, Y, 4, epochs=1, verbose=0)
