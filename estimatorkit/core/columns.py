@@ -43,6 +43,12 @@ def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
     return np.ndarray(tuple(shape), dtype, buffer=memory, offset=offset)
 
 
+def is_aligned(array: NDArray[Any]) -> bool:
+    """Whether XLA on CPU takes the array's memory as it is."""
+    start: int = array.__array_interface__["data"][0]
+    return start % ALIGNMENT == 0 and array.flags.c_contiguous
+
+
 class _FlatColumn(ABC):
     """Rows whose values stand one after the other, from `starts[i]` to `starts[i + 1]`.
 

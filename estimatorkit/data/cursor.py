@@ -288,12 +288,14 @@ class Cursor:
         return [NumberedColumn(array, read[0]) for array in self._arrays]
 
     def _measure(self) -> None:
-        """How many elements a block holds: reads one to see size and time, and gives it back."""
+        """How many elements a block holds: reads one to see size and time, and gives it back; of
+        numbers of rows, which cost little, as many as a block may have."""
         started = time.perf_counter()
-        first = self._iterator.next_block(1)
-        secs = time.perf_counter() - started
+        first = self._iterator.next_block(1 if self._arrays is None else MAX_BLOCK)
+        count = len(first[0])
+        secs = (time.perf_counter() - started) / count
         self._iterator.unread(first, 0)
-        size = sum(column.nbytes for column in self._columns(first))
+        size = sum(column.nbytes for column in self._columns(first)) // count
         self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
         self._rows = max(1, min(self._most, int(READ_SECS / max(secs, 1e-9))))
 

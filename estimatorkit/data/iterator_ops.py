@@ -270,8 +270,7 @@ class Iterator:
         old = state.resources.pop(name, None)
         if old is not None:
             old.close()
-        plan = bound(dataset._plan, state)
-        state.resources[name] = Cursor(Dataset(plan), state.graph.seed, state, epoch)
+        state.resources[name] = Cursor(dataset, state.graph.seed, state, epoch)
 
     @property
     def resource_name(self) -> str:

@@ -27,7 +27,7 @@ class Tracker:
 
     def _leaves(self) -> Iterator[Any]:
         for name, value in list(vars(self).items()):
-            if name not in self._untracked:
+            if type(value) not in _PLAIN and name not in self._untracked:
                 yield from _leaves_of(value)
 
     def submodules_and_self(self) -> list[Any]:
@@ -52,8 +52,6 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 def _leaves_of(value: Any) -> Iterator[Any]:
-    if type(value) in _PLAIN:
-        return
     if isinstance(value, (Tracker, Variable)):
         yield value
     elif isinstance(value, (list, tuple)):
