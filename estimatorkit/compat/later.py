@@ -73,7 +73,7 @@ SENTENCES: dict[str, str] = {
     "distribute": _CLUSTERS,
     **_later(
         "train",
-        "ClusterSpec ClusterDef JobDef ServerDef SyncReplicasOptimizer replica_device_setter",
+        "ServerDef SyncReplicasOptimizer replica_device_setter",
         _CLUSTERS,
     ),
     "tpu": _TPU,

@@ -112,6 +112,7 @@ MODULES: dict[str, Table] = {
         names={
             "SummaryWriter": f"{_CORE}.summary_writer:FileWriter",
             "SummaryWriterCache": f"{_CORE}.summary_writer:FileWriterCache",
+            **names("tensorboard.compat.proto.cluster_pb2", "ClusterDef", "JobDef"),
         },
     ),
     "summary": Table(

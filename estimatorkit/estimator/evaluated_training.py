@@ -6,7 +6,6 @@ exports. `completion.Completion` says which are done, so that each can be killed
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +32,7 @@ from estimatorkit.estimator.continuous_evaluation import (
 from estimatorkit.estimator.early_stopping import EarlyStopping, go_back_to
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
+from estimatorkit.train.cluster_task import EVALUATOR, ClusterTask
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
 from estimatorkit.train.log import ensure_visible, logger
 
@@ -65,11 +65,11 @@ def train_and_evaluate(
 
     Raises:
         TypeError: an argument is of the wrong kind.
-        ValueError: names of evaluations or exporters are there twice, or TF_CONFIG is no JSON.
+        ValueError: names of evaluations or exporters are there twice.
         UnimplementedError: TF_CONFIG names more than one task.
     """
     specs = _checked(estimator, train_spec, eval_spec)
-    _check_one_process(os.environ.get("TF_CONFIG", ""))
+    _check_one_process(estimator.config.task)
     ensure_visible()
     results = _Run(estimator, train_spec, specs).results()
     if isinstance(eval_spec, EvalSpec):
@@ -267,31 +267,16 @@ def _check_type(name: str, value: Any, kind: type) -> None:
         )
 
 
-def _check_one_process(tf_config: str) -> None:
-    """Raises where TF_CONFIG wants more than this process."""
-    try:
-        content = json.loads(tf_config or "{}")
-        cluster = content.get("cluster", {})
-        tasks = sum(len(hosts) for hosts in cluster.values())
-        role = content.get("task", {}).get("type")
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise ValueError(
-            explain(
-                "TF_CONFIG cannot be read",
-                expected='a JSON object such as {"cluster": {"worker": ["host:2222"]}, "task": '
-                '{"type": "worker", "index": 0}}',
-                received=tf_config[:200],
-                hint=str(error),
-            )
-        ) from error
-    if tasks > 1 or role in ("evaluator", "ps"):
+def _check_one_process(task: ClusterTask) -> None:
+    """Raises where the environment wants more than this process."""
+    if not task.is_alone or task.type == EVALUATOR:
         raise UnimplementedError(
             None,
             None,
             explain(
                 "train_and_evaluate runs in one process in this release",
                 expected="TF_CONFIG unset, or with one task",
-                received=f"{tasks} tasks, this one being {role!r}: {tf_config[:200]}",
+                received=f"{task.cluster}, this task being {task.type} {task.index}",
                 hint="clusters come with a later release; unset TF_CONFIG to train here",
             ),
         )

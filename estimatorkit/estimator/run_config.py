@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from inspect import signature
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.train.cluster_spec import ClusterSpec
+from estimatorkit.train.cluster_task import ClusterTask
 
 
 class _Unset:
@@ -65,9 +68,11 @@ class RunConfig:
             experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
 
+    The cluster comes from the environment (see `train.cluster_task`).
+
     Raises:
-        ValueError: a value is out of its range, or both steps and seconds between checkpoints are
-            given.
+        ValueError: a value is out of its range, both steps and seconds between checkpoints are
+            given, or TF_CONFIG cannot be right.
     """
 
     def __init__(
@@ -97,7 +102,8 @@ class RunConfig:
             )
         if secs is _UNSET:
             secs = 600 if steps is _UNSET else None
-        self._model_dir = None if model_dir is None else os.fspath(model_dir)
+        self._task = ClusterTask.of_environment()
+        self._model_dir = _one_of(model_dir, self._task.model_dir)
         self._tf_random_seed = tf_random_seed
         self._save_summary_steps = save_summary_steps
         self._save_checkpoints_steps = None if steps is _UNSET else steps
@@ -208,44 +214,59 @@ class RunConfig:
         return self._checkpoint_save_graph_def
 
     @property
+    def task(self) -> ClusterTask:
+        """Which cluster this process is part of, and as what. Not in TensorFlow."""
+        return self._task
+
+    @property
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks that train together; none where this process is alone or evaluates."""
+        return self._task.cluster
+
+    @property
     def is_chief(self) -> bool:
         """Whether this process writes checkpoints: one process is its own chief."""
-        return True
+        return self._task.is_chief
 
     @property
     def task_type(self) -> str:
         """This process's role."""
-        return "worker"
+        return self._task.type
 
     @property
     def task_id(self) -> int:
         """This process's number within its role."""
-        return 0
+        return self._task.index
 
     @property
     def num_worker_replicas(self) -> int:
-        """How many processes compute."""
-        return 1
+        """How many processes compute, the chief among them; 0 for an evaluator."""
+        return self._task.num_worker_replicas
 
     @property
     def num_ps_replicas(self) -> int:
         """How many processes hold parameters for others."""
-        return 0
+        return self._task.num_ps_replicas
 
     @property
-    def global_id_in_cluster(self) -> int:
-        """This process's number in the whole cluster."""
-        return 0
+    def global_id_in_cluster(self) -> int | None:
+        """This process's number in the cluster, the chief's being 0; None for an evaluator."""
+        return self._task.global_id_in_cluster
 
     @property
     def master(self) -> str:
         """The session target for training."""
-        return ""
+        return self._task.master
 
     @property
     def evaluation_master(self) -> str:
         """The session target for evaluation."""
-        return ""
+        return self._task.evaluation_master
+
+    @property
+    def service(self) -> Any:
+        """What the environment says of a service, as it is."""
+        return self._task.service
 
     def replace(self, **changes: Any) -> RunConfig:
         """A copy with some properties changed.
@@ -273,11 +294,19 @@ class RunConfig:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        default = {name: each.default for name, each in signature(RunConfig).parameters.items()}
+        default |= {"save_checkpoints_steps": None, "save_checkpoints_secs": 600}
         given = {name: getattr(self, "_" + name) for name in _FIELDS}
-        default = {name: getattr(_DEFAULT, "_" + name) for name in _FIELDS} if _DEFAULT else {}
-        shown = [f"{name}={value!r}" for name, value in given.items() if value != default.get(name)]
+        shown = [f"{name}={value!r}" for name, value in given.items() if value != default[name]]
         return f"RunConfig({', '.join(shown)})"
 
 
-_DEFAULT: RunConfig | None = None
-_DEFAULT = RunConfig()
+def _one_of(given: str | os.PathLike[str] | None, environment: str | None) -> str | None:
+    """The folder that is given, or that of the environment; where both are, they must be equal."""
+    path = None if given is None else os.fspath(given)
+    if path and environment and path != environment:
+        raise ValueError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same value as the "
+            f'model_dir in TF_CONFIG. model_dir: {path}\nTF_CONFIG["model_dir"]: {environment}.\n'
+        )
+    return environment if path is None else path

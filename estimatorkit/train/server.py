@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.targets import open_target
+from estimatorkit.train.cluster_spec import ClusterSpec
 
 
 class Server:
@@ -19,7 +19,7 @@ class Server:
     the network.
 
     Args:
-        server_or_cluster_def: jobs and the addresses of their tasks: one job of one task.
+        server_or_cluster_def: what `ClusterSpec` takes: one job of one task.
         job_name: its name.
         task_index: 0.
         protocol, config, start: accepted without effect.
@@ -31,15 +31,15 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: Mapping[str, Any],
+        server_or_cluster_def: Any,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
         config: Any = None,
         start: bool = True,
     ) -> None:
-        cluster = {name: list(tasks) for name, tasks in dict(server_or_cluster_def).items()}
-        if sum(map(len, cluster.values())) > 1:
+        cluster = ClusterSpec(server_or_cluster_def)
+        if sum(map(cluster.num_tasks, cluster.jobs)) > 1:
             raise UnimplementedError(
                 None,
                 None,
@@ -49,8 +49,8 @@ class Server:
                     received=repr(cluster),
                 ),
             )
-        job = job_name or next(iter(cluster), None)
-        if not cluster.get(job or "") or task_index not in (None, 0):
+        job = job_name or next(iter(cluster.jobs), None)
+        if job not in cluster.jobs or (task_index or 0) not in cluster.task_indices(job):
             raise ValueError(
                 explain(
                     "Server: this task is not in the cluster",

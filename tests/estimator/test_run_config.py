@@ -15,8 +15,6 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text("utf-8"))
-CLUSTERS = {"cluster_spec", "service"}
-"""Properties that come with clusters."""
 
 
 def parameters(function: Any) -> list[list[str | None]]:
@@ -58,14 +56,7 @@ def test_signatures_are_tensorflows(name: str, function: Any) -> None:
     assert parameters(function) == golden_parameters(name)
 
 
-def test_properties_of_clusters_come_with_clusters() -> None:
-    """Red when they have come: then their defaults must be compared below."""
-    assert not [name for name in CLUSTERS if hasattr(RunConfig, name)]
-
-
-@pytest.mark.parametrize(
-    "name", sorted(set(GOLDEN["v2_run_config_defaults"]) - {"replace", *CLUSTERS})
-)
+@pytest.mark.parametrize("name", sorted(set(GOLDEN["v2_run_config_defaults"]) - {"replace"}))
 def test_defaults_are_tensorflows(name: str) -> None:
     golden = GOLDEN["v2_run_config_defaults"][name]
     assert repr(getattr(RunConfig(), name)) == golden

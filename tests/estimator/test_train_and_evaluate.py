@@ -458,26 +458,25 @@ def test_names_must_differ(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+EVALUATOR = {"task": {"type": "evaluator", "index": 0}}
 CLUSTER = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "chief", "index": 0}}
 
 
 @pytest.mark.parametrize(
     ("tf_config", "kind", "words"),
     [
-        (json.dumps(CLUSTER), UnimplementedError, "2 tasks, this one being 'chief'"),
-        (json.dumps({"task": {"type": "evaluator", "index": 0}}), UnimplementedError, "evaluator"),
-        ("{'cluster': {}}", ValueError, "TF_CONFIG cannot be read"),
-        ("[1]", ValueError, "TF_CONFIG cannot be read"),
-        ('{"cluster": {"worker": 3}}', ValueError, "TF_CONFIG cannot be read"),
+        (json.dumps(CLUSTER), UnimplementedError, "this task being chief 0"),
+        (json.dumps(CLUSTER | EVALUATOR), UnimplementedError, "this task being evaluator 0"),
+        (json.dumps(EVALUATOR), ValueError, "task type must be WORKER"),
+        ("{'cluster': {}}", ValueError, "TF_CONFIG: it cannot be read as JSON"),
     ],
 )
 def test_clusters_are_refused(
     tf_config: str, kind: type, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", tf_config)
-    estimator = scripted.estimator(tmp_path, SCORES)
     with pytest.raises(kind, match=words):
-        train_and_evaluate(estimator, TrainSpec(never, 10), evaluated())
+        train_and_evaluate(scripted.estimator(tmp_path, SCORES), TrainSpec(never, 10), evaluated())
 
 
 def test_a_cluster_of_one_task_is_one_process(

@@ -1,0 +1,375 @@
+"""`ClusterTask`: which cluster this process is part of, and as what, read from the environment.
+
+`TF_CONFIG` is JSON: `cluster` has the addresses of each job's tasks, `task` says which of them this
+process is. All forms in use are read: with a chief or a master; a chief that is listed among the
+workers, too, and is the same process; workers without a chief, the first of which is it; an
+evaluator inside the cluster or beside it. Without `TF_CONFIG`, what Kubeflow's Trainer sets for JAX
+counts (`JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES`, `JAX_PROCESS_ID`); without both, this
+process is alone.
+
+An error names the place in the JSON: `cluster.worker[1]`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.train.cluster_spec import ClusterSpec
+
+CHIEF, MASTER, WORKER, PS, EVALUATOR = "chief", "master", "worker", "ps", "evaluator"
+
+_JAX = ("JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID")
+_EXAMPLE = (
+    '{"cluster": {"chief": ["host1:2222"], "ps": ["host2:2222"]}, '
+    '"task": {"type": "ps", "index": 0}}'
+)
+
+
+@dataclass(frozen=True)
+class ClusterTask:
+    """This process among those of a cluster.
+
+    Attributes:
+        cluster: the tasks that train together; none where this process is alone or evaluates, and
+            where only the coordinator's address is known.
+        type: its role: 'chief', 'master', 'worker', 'ps' or 'evaluator'.
+        index: its number within its job.
+        chief: the job and the number of the chief.
+        processes: how many processes train, parameter servers included.
+        coordinator: where the processes of synchronous training meet, `host:port`, if given.
+        session_master: a session's target that is given in place of this task's own.
+        evaluation_master: the same for evaluations.
+        model_dir: where the model goes, if the environment says so.
+        service: what it says of a service, as it is.
+    """
+
+    cluster: ClusterSpec = field(default_factory=lambda: ClusterSpec({}))
+    type: str = WORKER
+    index: int = 0
+    chief: tuple[str, int] = (WORKER, 0)
+    processes: int = 1
+    coordinator: str | None = None
+    session_master: str | None = None
+    evaluation_master: str = ""
+    model_dir: str | None = None
+    service: Mapping[str, Any] | None = None
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process writes checkpoints."""
+        return (self.type, self.index) == self.chief
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other process trains with this one."""
+        return self.processes == 1
+
+    @property
+    def num_ps_replicas(self) -> int:
+        """How many processes hold parameters for others."""
+        return self.cluster.num_tasks(PS) if PS in self.cluster.jobs else 0
+
+    @property
+    def num_worker_replicas(self) -> int:
+        """How many processes compute, the chief among them; 0 for an evaluator."""
+        return 0 if self.type == EVALUATOR else self.processes - self.num_ps_replicas
+
+    @property
+    def global_id_in_cluster(self) -> int | None:
+        """This process's number among all: the chief's job first, then the others by name, those
+        that hold parameters last; numbers that a job leaves out count. None for an evaluator.
+        """
+        if self.type == EVALUATOR:
+            return None
+        jobs = sorted(self.cluster.jobs, key=lambda job: (job != self.chief[0], job == PS, job))
+        before = jobs[: jobs.index(self.type)] if jobs else []
+        return sum(len(self.cluster.job_tasks(job)) for job in before) + self.index
+
+    @property
+    def address(self) -> str | None:
+        """This task's own, `host:port`; None where it has none."""
+        if self.type not in self.cluster.jobs:
+            return None
+        return self.cluster.task_address(self.type, self.index)
+
+    @property
+    def master(self) -> str:
+        """The session target for training: '' where this process is alone."""
+        if self.session_master is not None:
+            return self.session_master
+        return "" if self.is_alone or self.address is None else f"grpc://{self.address}"
+
+    @staticmethod
+    def of_environment(environment: Mapping[str, str] | None = None) -> ClusterTask:
+        """What the environment says.
+
+        Args:
+            environment: variables by name; those of this process by default.
+
+        Raises:
+            ValueError: `TF_CONFIG` or one of JAX's variables cannot be right.
+        """
+        variables = os.environ if environment is None else environment
+        text = variables.get("TF_CONFIG")
+        if text is not None:
+            return _of_tf_config(_parsed(text))
+        if any(name in variables for name in _JAX[1:]):
+            return _of_jax(variables)
+        return ClusterTask()
+
+
+# -- TF_CONFIG
+
+
+def _fail(problem: str, **parts: Any) -> NoReturn:
+    raise ValueError(explain(f"TF_CONFIG: {problem}", **parts)) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if not text.strip():
+        _fail("it is empty", expected=_EXAMPLE, hint="unset TF_CONFIG where there is no cluster")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        hint = None
+        if "'" in text and '"' not in text:
+            hint = "JSON has double quotes; in a shell: TF_CONFIG='{\"cluster\": ...}'"
+        elif re.search(r"#|//", text):
+            hint = "JSON has no comments"
+        _fail(f"it cannot be read as JSON: {error}", expected=_EXAMPLE, received=text, hint=hint)
+    if not isinstance(found, dict):
+        _fail("it cannot be read: it is not a dict", expected=_EXAMPLE, received=text)
+    return found
+
+
+def _of_tf_config(config: dict[str, Any]) -> ClusterTask:
+    cluster = _cluster_of(config.get("cluster", {}))
+    task = config.get("task", {})
+    if not isinstance(task, dict):
+        _fail("task cannot be read", expected='{"type": "ps", "index": 0}', received=repr(task))
+    rest = _rest_of(config)
+    if not cluster:
+        kind, index = task.get("type", WORKER), _index(task.get("index", 0))
+        if kind != WORKER:
+            _fail(
+                'If "cluster" is not set in TF_CONFIG, task type must be WORKER',
+                received=f"task.type: {kind!r}",
+            )
+        if index:
+            _fail(
+                'If "cluster" is not set in TF_CONFIG, task index must be 0',
+                received=f"task.index: {index}",
+            )
+        return ClusterTask(**rest)
+    chief = _chief_of(cluster)
+    kind, index = _task_of(task, cluster, chief)
+    if kind == EVALUATOR:
+        return ClusterTask(type=kind, index=index, chief=chief, **rest)
+    rest["evaluation_master"] = ""  # evaluators have another
+    cluster.pop(EVALUATOR, None)
+    _check_addresses(cluster, chief)
+    if chief[0] != WORKER and WORKER in cluster:
+        # The chief that is listed among the workers, too, is the same process.
+        own = cluster[chief[0]][0]
+        same = [number for number, address in cluster[WORKER].items() if address == own]
+        for number in same:
+            del cluster[WORKER][number]
+        if kind == WORKER and index in same:
+            kind, index = chief
+        if not cluster[WORKER]:
+            del cluster[WORKER]
+    return ClusterTask(
+        cluster=ClusterSpec(cluster),
+        type=kind,
+        index=index,
+        chief=chief,
+        processes=sum(map(len, cluster.values())),
+        **rest,
+    )
+
+
+def _cluster_of(given: Any) -> dict[str, dict[int, str]]:
+    if not isinstance(given, dict):
+        _fail(
+            "cluster cannot be read",
+            expected='{"worker": ["host1:2222", "host2:2222"]}',
+            received=repr(given),
+        )
+    return {job: _tasks_of(job, tasks) for job, tasks in given.items()}
+
+
+def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
+    if isinstance(tasks, list):
+        numbered = {str(number): address for number, address in enumerate(tasks)}
+    elif isinstance(tasks, dict):
+        numbered = tasks
+    else:
+        _fail(
+            f"cluster.{job} cannot be read",
+            expected='a list of addresses, ["host1:2222"], or a dict by number',
+            received=repr(tasks),
+        )
+    found = {}
+    for number, address in numbered.items():
+        if not number.isdigit():
+            _fail(f"cluster.{job}: {number!r} is not a task's number", expected="0, 1, ...")
+        where = f"cluster.{job}[{number}]"
+        if not isinstance(address, str):
+            _fail(f"{where} is not an address", expected='"host:port"', received=repr(address))
+        host, colon, port = address.rpartition(":")
+        if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
+            _fail(
+                f"{where} has no port",
+                expected='"host:port", the port 1 to 65535',
+                received=repr(address),
+                hint=f'"{address.partition(":")[0] or "host"}:2222"',
+            )
+        found[int(number)] = address
+    return found
+
+
+def _chief_of(cluster: Mapping[str, Mapping[int, str]]) -> tuple[str, int]:
+    if CHIEF in cluster and MASTER in cluster:
+        _fail(
+            "If `master` node exists in `cluster`, job `chief` is not supported",
+            received=f"jobs {list(cluster)}",
+        )
+    for job in (CHIEF, MASTER):
+        if len(cluster.get(job, ())) > 1:
+            _fail(
+                f'The "cluster" in TF_CONFIG must have only one "{job}" node',
+                received=f"cluster.{job}: {list(cluster[job].values())}",
+            )
+        if cluster.get(job):
+            return job, min(cluster[job])
+    if not cluster.get(WORKER):
+        _fail(
+            'If "cluster" is set in TF_CONFIG, it must have one "chief" node',
+            expected="a chief, or workers, the first of which is the chief",
+            received=f"jobs {list(cluster)}",
+        )
+    return WORKER, min(cluster[WORKER])
+
+
+def _task_of(
+    task: Mapping[str, Any], cluster: Mapping[str, Mapping[int, str]], chief: tuple[str, int]
+) -> tuple[str, int]:
+    kind = task.get("type")
+    if not kind:
+        _fail(
+            'If "cluster" is set in TF_CONFIG, task type must be set',
+            expected=f"task.type: one of {list(cluster)}",
+        )
+    if task.get("index") is None:
+        _fail(
+            'If "cluster" is set in TF_CONFIG, task index must be set',
+            expected="task.index: 0, ...",
+        )
+    index = _index(task["index"])
+    if kind == EVALUATOR:
+        if chief[0] == MASTER:
+            _fail(
+                "If `master` node exists in `cluster`, task_type `evaluator` is not supported",
+                hint='call the job "chief"',
+            )
+        return kind, index
+    if kind not in cluster:
+        if kind in (CHIEF, MASTER) and chief[0] in (CHIEF, MASTER):
+            return chief[0], index if index else chief[1]
+        _fail(
+            f"{kind} is not a valid task_type in the cluster_spec",
+            expected=f"task.type: one of {list(cluster)}, or evaluator",
+            received=f"task.type: {kind!r}",
+            hint=did_you_mean(str(kind), [*cluster, EVALUATOR]),
+        )
+    if index not in cluster[kind]:
+        _fail(
+            f"{index} is not a valid task_id for task_type {kind} in the cluster_spec",
+            expected=f"task.index: one of {list(cluster[kind])}",
+            received=f"task.index: {index}",
+        )
+    return kind, index
+
+
+def _index(given: Any) -> int:
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    if not is_number and not (isinstance(given, str) and re.fullmatch(r"-?\d+", given)):
+        _fail("task.index is not a number", expected="0, 1, ...", received=repr(given))
+    if int(given) < 0:
+        _fail("Task index must be non-negative number", received=f"task.index: {given}")
+    return int(given)
+
+
+def _check_addresses(cluster: Mapping[str, Mapping[int, str]], chief: tuple[str, int]) -> None:
+    """No two tasks at one address, but for a chief that is listed among the workers."""
+    seen: dict[str, str] = {}
+    for job, tasks in sorted(cluster.items(), key=lambda item: item[0] != chief[0]):
+        for number, address in tasks.items():
+            where = f"cluster.{job}[{number}]"
+            first = seen.setdefault(address, where)
+            alias = job == WORKER and first == f"cluster.{chief[0]}[{chief[1]}]"
+            if first != where and not alias:
+                _fail(
+                    f"{where} and {first} have the same address",
+                    expected="an address for each task",
+                    received=repr(address),
+                )
+
+
+def _rest_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    service = config.get("service")
+    if service is not None and not isinstance(service, dict):
+        raise TypeError(
+            f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(service)}'
+        )
+    if config.get("model_dir") == "":
+        raise ValueError("model_dir in TF_CONFIG should be non-empty.")
+    return {
+        "service": service,
+        "model_dir": config.get("model_dir"),
+        "session_master": config.get("session_master"),
+        "evaluation_master": config.get("eval_session_master", ""),
+    }
+
+
+# -- JAX's variables
+
+
+def _of_jax(variables: Mapping[str, str]) -> ClusterTask:
+    given = {name: variables[name] for name in _JAX if variables.get(name)}
+    missing = [name for name in _JAX if name not in given]
+    if missing:
+        raise ValueError(
+            explain(
+                f"{missing[0]} is not set",
+                expected=f"{', '.join(_JAX)}, or none of them",
+                received=given,
+            )
+        )
+    numbers = {}
+    for name in _JAX[1:]:
+        if not given[name].isdigit():
+            raise ValueError(explain(f"{name} is not a number", received=repr(given[name])))
+        numbers[name] = int(given[name])
+    count, index = numbers.values()
+    if not index < count:
+        raise ValueError(
+            explain(
+                "JAX_PROCESS_ID is out of range",
+                expected=f"0 to {count - 1}: JAX_NUM_PROCESSES is {count}",
+                received=index,
+            )
+        )
+    address = given[_JAX[0]]
+    if ":" not in address and "JAX_COORDINATOR_PORT" in variables:
+        address = f"{address}:{variables['JAX_COORDINATOR_PORT']}"
+    return ClusterTask(index=index, processes=count, coordinator=address)
+
+
+__all__ = ["CHIEF", "EVALUATOR", "MASTER", "PS", "WORKER", "ClusterTask"]
