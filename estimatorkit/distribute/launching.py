@@ -1,0 +1,254 @@
+"""`Launch`: the processes of a cluster on this machine, each with its `TF_CONFIG`.
+
+The chief's end is the end of all: whoever is left gets `grace` seconds to end by itself, then
+SIGTERM, then SIGKILL. A process that a signal or the exit code 138 ended may be started again. Each
+process has a group of its own, so that its children end with it and Ctrl-C comes by way of here,
+once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from estimatorkit.train.cluster_task import CHIEF, EVALUATOR, PS, WORKER
+
+RETRYABLE = 138
+"""The exit code of a process that wants to be started again, as one that a signal ended (128 and
+more) is."""
+
+_KILL_SECS = 5.0
+"""Seconds from SIGTERM to SIGKILL."""
+
+_POLL_SECS = 0.05
+
+_COLOURS = (36, 33, 32, 35, 34, 31)
+
+Cluster = dict[str, list[str]]
+
+
+def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
+    """A cluster on free ports of this machine.
+
+    Args:
+        ps: how many processes hold parameters.
+        workers: how many compute, the chief among them.
+        synchronous: whether all are equal: workers, the first of which is the chief.
+    """
+    counts = {WORKER: workers} if synchronous else {CHIEF: 1, PS: ps, WORKER: workers - 1}
+    with contextlib.ExitStack() as stack:  # all held at once, so that no port comes twice
+        sockets = [stack.enter_context(socket.socket()) for _ in range(sum(counts.values()))]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        addresses = iter([f"127.0.0.1:{each.getsockname()[1]}" for each in sockets])
+        return {
+            job: [next(addresses) for _ in range(count)] for job, count in counts.items() if count
+        }
+
+
+@dataclass(eq=False)
+class _Member:
+    """A task of the cluster, and the process that is it now.
+
+    Attributes:
+        job, index: which task.
+        process: its newest process.
+        restarts: how often it may still be started again.
+        code: its exit code, once it has ended for good.
+    """
+
+    job: str
+    index: int
+    restarts: int
+    process: subprocess.Popen[bytes] | None = None
+    code: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.job} {self.index}"
+
+
+@dataclass(eq=False)
+class Launch:
+    """The processes of a cluster.
+
+    Args:
+        command: the program and its arguments, the same for each.
+        cluster: addresses by job; the first task of 'chief', or of 'worker' without one, is the
+            chief.
+        evaluator: whether there is an evaluator beside the cluster.
+        restarts: how often each process may be started again.
+        grace: seconds that the others have to end after the chief.
+        out: where their lines go, each after its task's name.
+    """
+
+    command: Sequence[str]
+    cluster: Mapping[str, Sequence[str]]
+    evaluator: bool = False
+    restarts: int = 0
+    grace: float = 10.0
+    out: IO[str] = field(default_factory=lambda: sys.stdout)
+
+    def __post_init__(self) -> None:
+        tasks = [(job, index) for job, hosts in self.cluster.items() for index in range(len(hosts))]
+        tasks += [(EVALUATOR, 0)] * self.evaluator
+        self._members = [_Member(*task, self.restarts) for task in tasks]
+        chief = CHIEF if CHIEF in self.cluster else WORKER
+        self._chief = next(each for each in self._members if (each.job, each.index) == (chief, 0))
+        self._width = max(len(str(each)) for each in self._members)
+        self._writing = threading.Lock()
+        self._readers: list[threading.Thread] = []
+        self._signals = 0
+
+    def run(self) -> int:
+        """Starts all, and waits for their end.
+
+        Returns:
+            The chief's exit code, 128 and the signal's number where a signal ended it; or that of a
+            process without which the others cannot go on.
+
+        Raises:
+            OSError: the program cannot be started.
+        """
+        with self._signals_passed_on():
+            try:
+                for member in self._members:
+                    self._start(member)
+                code = self._wait()
+            finally:
+                self._stop()
+        for reader in self._readers:
+            reader.join()
+        return code
+
+    # -- processes
+
+    def _start(self, member: _Member) -> None:
+        config = {
+            "cluster": {job: list(hosts) for job, hosts in self.cluster.items()},
+            "task": {"type": member.job, "index": member.index},
+        }
+        environment = {"PYTHONUNBUFFERED": "1", **os.environ, "TF_CONFIG": json.dumps(config)}
+        member.process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
+            self.command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        reader = threading.Thread(target=self._pass_on, args=(member, member.process.stdout))
+        reader.start()
+        self._readers.append(reader)
+
+    def _wait(self) -> int:
+        """Waits for the chief, or for a process that cannot be done without; its exit code."""
+        while True:
+            for member in self._members:
+                if member.code is None and member.process is not None:
+                    ended = member.process.poll()
+                    if ended is not None:
+                        self._ended(member, ended)
+                if member.code is not None and self._is_the_end(member):
+                    return member.code
+            time.sleep(_POLL_SECS)
+
+    def _ended(self, member: _Member, code: int) -> None:
+        code = code if code >= 0 else 128 - code
+        again = code >= 128  # by a signal, or RETRYABLE
+        if again and member.restarts and not self._signals:
+            member.restarts -= 1
+            self._say(f"{member} ended with {code}; it is started again")
+            self._start(member)
+            return
+        member.code = code
+        if code:
+            self._say(f"{member} ended with {code}")
+
+    def _is_the_end(self, member: _Member) -> bool:
+        """Whether the others cannot, or need not, go on without this one."""
+        if member is self._chief:
+            return True
+        is_synchronous = self._chief.job == WORKER and PS not in self.cluster
+        return bool(member.code) and (member.job == PS or (is_synchronous and member.job == WORKER))
+
+    def _stop(self) -> None:
+        """Ends who is left: after a good end of the chief only once the grace is over."""
+        patience = self.grace if self._chief.code == 0 else 0.0
+        left = self._left_after(patience)
+        if left and patience:
+            names = ", ".join(map(str, left))
+            self._say(f"{names}: still running {self.grace:g} s after the chief's end; stopped")
+        self._send(signal.SIGTERM)
+        if self._left_after(_KILL_SECS):
+            self._send(signal.SIGKILL)
+            self._left_after(_KILL_SECS)
+
+    def _left_after(self, seconds: float) -> list[_Member]:
+        """Who still runs after at most so long."""
+        end = time.monotonic() + seconds
+        while left := [each for each in self._members if _runs(each)]:
+            if time.monotonic() >= end:
+                return left
+            time.sleep(_POLL_SECS)
+        return []
+
+    def _send(self, number: int) -> None:
+        for member in self._members:
+            if member.process is not None and _runs(member):
+                with contextlib.suppress(ProcessLookupError):  # it has ended since
+                    os.killpg(member.process.pid, number)
+
+    @contextlib.contextmanager
+    def _signals_passed_on(self) -> Any:
+        """SIGINT and SIGTERM go to every process; the second time as SIGKILL."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread may handle signals
+            return
+
+        def handle(number: int, frame: Any) -> None:
+            self._signals += 1
+            self._send(number if self._signals == 1 else signal.SIGKILL)
+
+        before = {
+            number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    # -- lines
+
+    def _pass_on(self, member: _Member, lines: IO[bytes]) -> None:
+        with lines:
+            for line in lines:
+                self._write(str(member), line.decode(errors="replace").rstrip("\r\n"))
+
+    def _say(self, line: str) -> None:
+        self._write("launch", line)
+
+    def _write(self, name: str, line: str) -> None:
+        head = f"[{name}]".ljust(self._width + 3)
+        if self.out.isatty():
+            places = {str(each): place for place, each in enumerate(self._members)}
+            head = f"\x1b[{_COLOURS[places.get(name, 0) % len(_COLOURS)]}m{head}\x1b[0m"
+        with self._writing:
+            print(f"{head}{line}", file=self.out, flush=True)
+
+
+def _runs(member: _Member) -> bool:
+    return member.process is not None and member.process.poll() is None
+
+
+__all__ = ["RETRYABLE", "Launch", "local_cluster"]

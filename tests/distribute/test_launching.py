@@ -1,0 +1,208 @@
+"""Clusters on this machine: environments, lines, ends, restarts, signals; real processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from estimatorkit.distribute.launching import Launch, local_cluster
+
+ASYNC = {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}
+SYNC = {"worker": ["a:1", "b:1"]}
+
+ROLE = """
+import json, os, signal, sys, time
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+name = f"{task['type']} {task['index']}"
+"""
+
+
+def program(tmp_path: Path, body: str) -> list[str]:
+    """A program that knows its task's `name`."""
+    path = tmp_path / "program.py"
+    path.write_text(ROLE + textwrap.dedent(body))
+    return [sys.executable, "-S", str(path)]
+
+
+def launched(command: list[str], cluster: Any = ASYNC, **options: Any) -> tuple[int, list[str]]:
+    """The exit code and the lines."""
+    out = io.StringIO()
+    code = Launch(command, cluster, out=out, **options).run()
+    return code, out.getvalue().splitlines()
+
+
+def test_addresses_are_free_ports_of_this_machine() -> None:
+    cluster = local_cluster(2, 3)
+    assert {job: len(hosts) for job, hosts in cluster.items()} == {"chief": 1, "ps": 2, "worker": 2}
+    addresses = [address for hosts in cluster.values() for address in hosts]
+    assert len(set(addresses)) == 5
+    assert all(address.startswith("127.0.0.1:") for address in addresses)
+    assert {job: len(hosts) for job, hosts in local_cluster(0, 3, True).items()} == {"worker": 3}
+    assert list(local_cluster(0, 1)) == ["chief"]
+
+
+def test_each_process_knows_its_task_and_its_lines_have_its_name(tmp_path: Path) -> None:
+    command = program(
+        tmp_path,
+        """
+        cluster = json.loads(os.environ["TF_CONFIG"])["cluster"]
+        print("of", sum(map(len, cluster.values())), flush=True)
+        print("error line", file=sys.stderr)
+        """,
+    )
+    code, lines = launched(command, evaluator=True)
+    assert code == 0
+    names = ["chief 0", "ps 0", "worker 0", "evaluator 0"]
+    expected = [f"[{name}]".ljust(14) + text for name in names for text in ("of 3", "error line")]
+    assert sorted(lines) == sorted(expected)
+
+
+def test_the_exit_code_is_the_chiefs(tmp_path: Path) -> None:
+    body = "sys.exit({'chief 0': 3, 'worker 0': 7}.get(name, 0))"
+    code, lines = launched(program(tmp_path, body))
+    assert code == 3
+    assert "[launch]   chief 0 ended with 3" in lines
+    code, _ = launched(program(tmp_path, "if name == 'chief 0': os.kill(os.getpid(), 9)"))
+    assert code == 128 + 9
+
+
+def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
+    command = program(
+        tmp_path,
+        """
+        if name != "chief 0":
+            if name == "worker 0":
+                signal.signal(signal.SIGTERM, lambda *_: (print("saved"), sys.exit(143)))
+            print("ready", flush=True)
+            time.sleep(100)
+        time.sleep(1)
+        """,
+    )
+    started = time.monotonic()
+    code, lines = launched(command, grace=0.5)
+    assert code == 0
+    assert time.monotonic() - started < 60
+    assert "[launch]   ps 0, worker 0: still running 0.5 s after the chief's end; stopped" in lines
+    assert "[worker 0] saved" in lines
+
+
+@pytest.mark.parametrize(
+    ("cluster", "dies", "code"),
+    [(ASYNC, "ps 0", 5), (SYNC, "worker 1", 5), (ASYNC, "worker 0", 0)],
+    ids=["a parameter server", "one of equals", "a worker"],
+)
+def test_whom_the_others_cannot_do_without(
+    cluster: Any, dies: str, code: int, tmp_path: Path
+) -> None:
+    body = f"""
+        if name == {dies!r}:
+            sys.exit(5)
+        time.sleep({100 if code else 1})
+        """
+    found, lines = launched(program(tmp_path, body), cluster, grace=0.2)
+    assert found == code
+    assert any(line.endswith(f"{dies} ended with 5") for line in lines)
+
+
+def test_a_process_that_a_signal_ended_is_started_again(tmp_path: Path) -> None:
+    command = program(
+        tmp_path,
+        f"""
+        from pathlib import Path
+        marks = Path({str(tmp_path)!r}, name.replace(" ", "-"))
+        count = len(marks.read_text()) if marks.exists() else 0
+        marks.write_text("x" * (count + 1))
+        if name == "worker 0" and count < 2:
+            os.kill(os.getpid(), 9) if count else os._exit(138)
+        if name == "worker 0":
+            Path({str(tmp_path)!r}, "done").touch()
+        while not Path({str(tmp_path)!r}, "done").exists():
+            time.sleep(0.05)
+        """,
+    )
+    code, lines = launched(command, restarts=2)
+    assert code == 0
+    assert "[launch]   worker 0 ended with 138; it is started again" in lines
+    assert "[launch]   worker 0 ended with 137; it is started again" in lines
+    assert (tmp_path / "worker-0").read_text() == "xxx"
+    assert (tmp_path / "ps-0").read_text() == "x"
+    # An error of the program is not mended by trying it again.
+    code, lines = launched(program(tmp_path, "sys.exit(1)"), restarts=2)
+    assert code == 1
+    assert not any("again" in line for line in lines)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: Path) -> None:
+    body = """
+        def handle(number, frame):
+            print("got", number, flush=True)
+            sys.exit(128 + number)
+        signal.signal(signal.SIGINT, handle)
+        signal.signal(signal.SIGTERM, handle)
+        print("pid", os.getpid(), flush=True)
+        time.sleep(100)
+        """
+    launch = [sys.executable, "-m", "estimatorkit", "launch", "--ps", "1", "--workers", "2", "--"]
+    process = subprocess.Popen(
+        [*launch, *program(tmp_path, body)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(3)]
+    children = [int(line.split()[-1]) for line in lines]
+    process.send_signal(number)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert rest.count(f"got {int(number)}") == 3
+    assert not any(psutil.pid_exists(child) for child in children)
+
+
+def test_the_commands_options(tmp_path: Path) -> None:
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        command = program(tmp_path, "print(name, len(sys.argv))")
+        words = [sys.executable, "-m", "estimatorkit", "launch", *options, "--", *command, "--a"]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+    alone = run()
+    assert alone.stdout == "[chief 0] chief 0 2\n"
+    both = run("--sync", "2", "--evaluator")
+    assert sorted(both.stdout.split("\n")[:3]) == [
+        "[evaluator 0] evaluator 0 2",
+        "[worker 0]    worker 0 2",
+        "[worker 1]    worker 1 2",
+    ]
+    wrong = run("--sync", "2", "--ps", "1")
+    assert wrong.returncode == 2
+    assert "--sync starts equal processes" in wrong.stderr
+    words = [sys.executable, "-m", "estimatorkit", "launch", "--", "/no/such/program"]
+    missing = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert missing.returncode == 1
+    assert "No such file or directory: '/no/such/program'" in missing.stderr
+
+
+def test_tf_config_is_what_the_parser_reads(tmp_path: Path) -> None:
+    from estimatorkit.train.cluster_task import ClusterTask
+
+    cluster = local_cluster(2, 3)
+    command = program(tmp_path, "print(os.environ['TF_CONFIG'])")
+    _, lines = launched(command, cluster, evaluator=True)
+    found = [json.loads(line.split("]", 1)[1]) for line in lines]
+    tasks = [ClusterTask.of_environment({"TF_CONFIG": json.dumps(each)}) for each in found]
+    assert sum(each.is_chief for each in tasks) == 1
+    assert {(each.type, each.index) for each in tasks} == {
+        *(("chief", 0), ("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("evaluator", 0))
+    }
