@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -75,12 +76,12 @@ DIFFERENT = {
     ),
     "checkpoint_of_another_shape": Ours(
         "InvalidArgumentError",
-        "Assign requires shapes of both tensors to match. .* does not fit th",
+        r"Assign requires shapes of both tensors to match\. .*: the checkpoint ",
         "TensorFlow takes the new shape's initial values without a word",
     ),
     "checkpoint_without_a_variable": Ours(
         "NotFoundError",
-        "Key .* not found in checkpoint: .*/model.ckpt-2 does not fit this model",
+        "Key .* not found in checkpoint: ",
         "a table of all that differs",
     ),
     "train_and_evaluate_without_data": Ours(
@@ -107,9 +108,11 @@ class Module:
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_mistake(name: str, tmp_path: Path) -> None:
-    found = error_of(lambda: ERRORS[name](Module(), str(tmp_path)))
-    line = "" if found is None else found["first_line"].replace(str(tmp_path), "<model_dir>")
+def test_mistake(name: str) -> None:
+    # As when it was recorded: first lines are cut, so that the length of the folder's name counts.
+    with tempfile.TemporaryDirectory() as model_dir:
+        found = error_of(lambda: ERRORS[name](Module(), model_dir))
+    line = "" if found is None else found["first_line"].replace(model_dir, "<model_dir>")
     kind = None if found is None else found["class"]
     golden = GOLDEN[name]
     if name in DIFFERENT:
