@@ -95,12 +95,13 @@ class Cursor:
         self, dataset: Dataset, seed: int | None, state: Any = None, epoch: int = 0
     ) -> None:
         numbered = dataset.make_number_iterator(seed, state)
-        self._arrays: Columns | None
+        self._arrays: Columns | None = None
         self._iterator: BlockIterator
         if numbered is None:
-            self._arrays, self._iterator = None, dataset.make_block_iterator(seed, state)
+            self._iterator, self._first = dataset.make_block_iterator(seed, state), 1
         else:
-            self._arrays, self._iterator = numbered
+            self._arrays, self._iterator, rows = numbered
+            self._first = max(1, min(MAX_BLOCK, BLOCK_BYTES // (8 * rows)))
         if epoch:
             self._iterator.restart(epoch)
         self._plan = dataset._plan
@@ -291,7 +292,7 @@ class Cursor:
         """How many elements a block holds: reads one to see size and time, and gives it back; of
         numbers of rows, which cost little, as many as a block may have."""
         started = time.perf_counter()
-        first = self._iterator.next_block(1 if self._arrays is None else MAX_BLOCK)
+        first = self._iterator.next_block(self._first)
         count = len(first[0])
         secs = (time.perf_counter() - started) / count
         self._iterator.unread(first, 0)

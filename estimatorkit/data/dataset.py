@@ -273,19 +273,22 @@ class Dataset(Transformable):
 
     def make_number_iterator(
         self, seed: int | None = None, state: Any = None
-    ) -> tuple[Columns, BlockIterator] | None:
+    ) -> tuple[Columns, BlockIterator, int] | None:
         """Makes an iterator that gives numbers of rows in the place of the rows of arrays.
 
         Args:
             seed, state: see `make_block_iterator`.
 
         Returns:
-            The arrays and the iterator; None where elements are not rows, or batches of rows, of
-            arrays in memory.
+            The arrays, the iterator, and how many rows an element has at most; None where elements
+            are not rows, or batches of rows, of arrays in memory.
         """
         plan, state = self._bound(state)
         form = plan.as_numbers()
-        return None if form is None else (form[0], form[1].iterator(Seeds(seed, state)))
+        if form is None:
+            return None
+        columns, numbers = form
+        return columns, numbers.iterator(Seeds(seed, state)), numbers.batch_rows
 
     def _bound(self, state: Any) -> tuple[Plan, Any]:
         """The plan with nothing pending, and the state of the session."""

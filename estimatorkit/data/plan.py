@@ -87,6 +87,11 @@ class Plan(ABC):
         single ones, or batches of them; or None."""
         return None
 
+    @property
+    def batch_rows(self) -> int:
+        """How many rows a batch of `as_numbers` has at most; 1 where elements are single rows."""
+        return 1
+
     def tensors(self) -> list[Tensor]:
         """The tensors whose values it waits for."""
         return list(dict.fromkeys(tensor for part in self._parts() for tensor in _tensors(part)))
@@ -239,6 +244,10 @@ class Unary(Plan):
             return None
         columns, numbers = form
         return columns, replace(self, source=numbers)
+
+    @property
+    def batch_rows(self) -> int:
+        return self.source.batch_rows
 
     @abstractmethod
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
@@ -434,6 +443,10 @@ class Batch(Unary):
         form = super().as_numbers()
         # Batches of batches may differ in shape, and the message of that names the component.
         return None if form is None or form[1].element_spec.shape.rank != 1 else form
+
+    @property
+    def batch_rows(self) -> int:
+        return int(self.batch_size)
 
     def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
         names = _components(self.source.element_spec)

@@ -51,8 +51,10 @@ def read(iterator: BlockIterator, size: int) -> list[Any]:
 @pytest.mark.parametrize("size", [1, 5])
 def test_numbers_stand_for_the_same_elements(name: str, size: int) -> None:
     data = MOVING[name](rows())
-    arrays, numbers = data.make_number_iterator(SEED) or pytest.fail("no numbers")
+    arrays, numbers, most = data.make_number_iterator(SEED) or pytest.fail("no numbers")
     blocks = read(numbers, size)
+    sizes = [np.size(block[place]) for (block,) in blocks for place in range(len(block))]
+    assert max(sizes) == most
     expected = read(data.make_block_iterator(SEED), size)
     assert len(blocks) == len(expected) > 0
     for (block,), columns in zip(blocks, expected, strict=True):

@@ -19,6 +19,7 @@ from estimatorkit.core.numbered_rows import as_picked
 from estimatorkit.data import cursor as cursors
 from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.iterators import BatchIterator
 from tests.train import toy
 
 SEED = 11
@@ -210,6 +211,25 @@ def test_blocks_are_as_large_as_bytes_and_elements_allow(monkeypatch: pytest.Mon
     assert Cursor(Dataset.from_tensor_slices(rows), SEED).block(as_it_is).count == 8
     monkeypatch.setattr(cursors, "BLOCK_BYTES", 1000)
     assert Cursor(Dataset.from_tensor_slices(rows), SEED).block(as_it_is).count == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "elements"), [(1, 1024), (1024, 1024), (1 << 18, 4), (1 << 22, 1)]
+)
+def test_numbers_of_rows_that_are_read_first_are_few(
+    size: int, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """8 MB of them: a batch may take the rows of a small array many times."""
+    asked: list[int] = []
+    next_block = BatchIterator.next_block
+
+    def noting(self: BatchIterator, n: int) -> Any:
+        asked.append(n)
+        return next_block(self, min(n, 2))
+
+    monkeypatch.setattr(BatchIterator, "next_block", noting)
+    Cursor(Dataset.from_tensor_slices(np.arange(10)).repeat().batch(size), SEED).next_element()
+    assert asked[0] == elements
 
 
 def test_all_blocks_of_one_shape_have_one_length(monkeypatch: pytest.MonkeyPatch) -> None:
