@@ -216,11 +216,13 @@ class NanTensorHook(SessionRunHook):
         self._fail = fail_on_nan_loss
         self._names = names or {}
         self._checkpoint = checkpoint
+        self._earlier: FinishedSteps | None = None  # those of the call before
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Raises, or requests a stop, where a loss is NaN."""
         bad = np.isnan(steps.losses)
         if not bad.any():
+            self._earlier = steps
             return
         index = int(np.argmax(bad))
         step = steps.first + index + 1
@@ -243,21 +245,31 @@ class NanTensorHook(SessionRunHook):
     def _described_input(self, steps: FinishedSteps, index: int) -> str:
         """What was wrong with the step's input, and where there is a model from before."""
         text = ""
-        element = None if steps.element is None else steps.element(index)
-        if element is not None and self._names:
-            bad = {
-                name: int((~np.isfinite(element[place])).sum())
-                for place, name in self._names.items()
-                if place < len(element) and np.asarray(element[place]).dtype.kind == "f"
-            }
-            found = [f"{name} ({count} values)" for name, count in bad.items() if count]
-            text += (
-                f"; NaN or infinity in the batch of that step: {', '.join(found)}"
-                if found
-                else "; all numbers of the batch of that step are finite"
-            )
+        found = self._not_finite(steps, index)
+        if found:
+            text = f"; NaN or infinity in the batch of that step: {', '.join(found)}"
+        elif found is not None:
+            text = "; all numbers of the batch of that step are finite"
+            # An infinite feature may give a finite loss, and a gradient that is NaN.
+            earlier = self._earlier if index == 0 else steps
+            last = index - 1 if index else len(earlier.losses) - 1 if earlier else 0
+            before = None if earlier is None else self._not_finite(earlier, last)
+            if before:
+                text += f"; NaN or infinity in the batch before it: {', '.join(before)}"
         path = None if self._checkpoint is None else self._checkpoint()
         return text + (f"; the checkpoint before it: {path}" if path else "")
+
+    def _not_finite(self, steps: FinishedSteps, index: int) -> list[str] | None:
+        """Which tensors of a step's element have such numbers, and how many; None: not known."""
+        element = None if steps.element is None else steps.element(index)
+        if element is None or not self._names:
+            return None
+        bad = {
+            name: int((~np.isfinite(element[place])).sum())
+            for place, name in self._names.items()
+            if place < len(element) and np.asarray(element[place]).dtype.kind == "f"
+        }
+        return [f"{name} ({count} values)" for name, count in bad.items() if count]
 
 
 class LoggingTensorHook(SessionRunHook):

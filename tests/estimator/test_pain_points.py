@@ -47,6 +47,27 @@ class TestPainPoint29NanWithoutAClue:
         with pytest.raises(NanLossDuringTrainingError, match=r"feature 'age' \(1 values\)"):
             self.estimator(tmp_path).train(self.input_fn(age=(40, float("inf"))))
 
+    @pytest.mark.parametrize("row", [40, 300])
+    def test_an_infinite_feature_whose_step_had_a_finite_loss(
+        self, row: int, tmp_path: Path
+    ) -> None:
+        """Its gradient is NaN, and with it the next loss."""
+
+        def model_fn(features: Any, labels: Any, mode: str) -> Any:
+            weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+            loss = weight + tf.reduce_mean(1.0 / (1.0 + tf.nn.relu(features["age"])))
+            largest = tf.reduce_max(features["age"])
+            change = tf.assign_add(weight, largest - largest)
+            train_op = tf.group(change, tf.assign_add(tf.train.get_global_step(), 1))
+            return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+        data = self.input_fn(age=(row, float("inf")))
+        made = tf.estimator.Estimator(model_fn, tmp_path)
+        with pytest.raises(NanLossDuringTrainingError) as caught:
+            made.train(lambda: data().repeat())
+        assert f"NaN at step {row // 32 + 2}" in str(caught.value)
+        assert "the batch before it: feature 'age' (1 values)" in str(caught.value)
+
     def test_finite_batches_are_said_to_be(self, tmp_path: Path) -> None:
         def model_fn(features: Any, labels: Any, mode: str) -> Any:
             step = tf.train.get_global_step()
