@@ -227,8 +227,7 @@ class _Preparation:
         feeds = [tensor for tensor in get_next.outputs if tensor in taken]
         self._feeds = [tensor.value_index for tensor in feeds]
         self._work = BlockPlan(plan, feeds, {}, state, "") if made else None
-        once_a_row = self._work is not None and self._work.is_by_row
-        self._row_work = RowWork(self._work) if once_a_row and self._work is not None else None
+        self._row_work = RowWork(self._work) if self._work and self._work.is_by_row else None
 
     def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
         """The columns that steps take.

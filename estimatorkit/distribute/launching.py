@@ -23,9 +23,8 @@ from typing import IO, Any
 
 from estimatorkit.train.cluster_task import CHIEF, EVALUATOR, PS, WORKER
 
-RETRYABLE = 138
-"""The exit code of a process that wants to be started again, as one that a signal ended (128 and
-more) is."""
+_RETRYABLE = 128
+"""Exit codes from here on want another start: 138, by agreement, and those of signals."""
 
 _KILL_SECS = 5.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -164,8 +163,7 @@ class Launch:
 
     def _ended(self, member: _Member, code: int) -> None:
         code = code if code >= 0 else 128 - code
-        again = code >= 128  # by a signal, or RETRYABLE
-        if again and member.restarts and not self._signals:
+        if code >= _RETRYABLE and member.restarts and not self._signals:
             member.restarts -= 1
             self._say(f"{member} ended with {code}; it is started again")
             self._start(member)
@@ -182,8 +180,9 @@ class Launch:
         return bool(member.code) and (member.job == PS or (is_synchronous and member.job == WORKER))
 
     def _stop(self) -> None:
-        """Ends who is left: after a good end of the chief only once the grace is over."""
-        patience = self.grace if self._chief.code == 0 else 0.0
+        """Ends who is left: after a good end of the chief, or a signal that all have got and may
+        be at work on, only once the grace is over."""
+        patience = self.grace if self._chief.code == 0 or self._signals else 0.0
         left = self._left_after(patience)
         if left and patience:
             names = ", ".join(map(str, left))
@@ -251,4 +250,4 @@ def _runs(member: _Member) -> bool:
     return member.process is not None and member.process.poll() is None
 
 
-__all__ = ["RETRYABLE", "Launch", "local_cluster"]
+__all__ = ["Launch", "local_cluster"]

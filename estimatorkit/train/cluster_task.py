@@ -176,7 +176,7 @@ def _of_tf_config(config: dict[str, Any]) -> ClusterTask:
     _check_addresses(cluster, chief)
     if chief[0] != WORKER and WORKER in cluster:
         # The chief that is listed among the workers, too, is the same process.
-        own = cluster[chief[0]][0]
+        own = cluster[chief[0]][chief[1]]
         same = [number for number, address in cluster[WORKER].items() if address == own]
         for number in same:
             del cluster[WORKER][number]

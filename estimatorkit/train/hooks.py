@@ -251,13 +251,18 @@ class NanTensorHook(SessionRunHook):
         elif found is not None:
             text = "; all numbers of the batch of that step are finite"
             # An infinite feature may give a finite loss, and a gradient that is NaN.
-            earlier = self._earlier if index == 0 else steps
-            last = index - 1 if index else len(earlier.losses) - 1 if earlier else 0
-            before = None if earlier is None else self._not_finite(earlier, last)
+            before = self._not_finite_before(steps, index)
             if before:
                 text += f"; NaN or infinity in the batch before it: {', '.join(before)}"
         path = None if self._checkpoint is None else self._checkpoint()
         return text + (f"; the checkpoint before it: {path}" if path else "")
+
+    def _not_finite_before(self, steps: FinishedSteps, index: int) -> list[str] | None:
+        """The same for the step before, which may be the last one of the call before."""
+        if index:
+            return self._not_finite(steps, index - 1)
+        earlier = self._earlier
+        return None if earlier is None else self._not_finite(earlier, len(earlier.losses) - 1)
 
     def _not_finite(self, steps: FinishedSteps, index: int) -> list[str] | None:
         """Which tensors of a step's element have such numbers, and how many; None: not known."""
