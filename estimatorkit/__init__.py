@@ -65,7 +65,8 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.graph_keys", "GraphKeys"),
     **names(f"{_CORE}.tensor", "Operation", "Tensor"),
     **names(f"{_CORE}.default_session", "get_default_session"),
-    **names(f"{_CORE}.session", "InteractiveSession", "Session"),
+    # By way of `distribute`, so that targets of other processes can be opened.
+    **names("estimatorkit.distribute", "InteractiveSession", "Session"),
     **names(f"{_CORE}.gradients", "RegisterGradient", "gradients", NotDifferentiable="no_gradient"),
     **names(f"{_CORE}.custom_gradients", "custom_gradient", "hessians"),
     **names(f"{_CORE}.gradient_tape", "GradientTape", "UnconnectedGradients"),

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, column_or_1d, validate_data
 
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.train.log import logger
+from estimatorkit.core.log import logger
 
 _quiet: contextvars.ContextVar[bool] = contextvars.ContextVar("quiet", default=False)
 

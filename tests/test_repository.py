@@ -23,12 +23,12 @@ CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 ORDER = (
     "core",
     "data",
+    "distribute",
     "layers",
     "train",
     "keras",
     "estimator",
     "premade",
-    "distribute",
     "experiment",
     "compat",
 )

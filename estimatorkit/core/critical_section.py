@@ -71,6 +71,7 @@ register(
     where="host",
     context=True,
     pure=False,
+    stays=True,
 )
 
 _EXECUTIONS = "critical_section_executions"

@@ -12,10 +12,10 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -31,12 +31,23 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.large_pages import use_large_pages
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
-from estimatorkit.core.plan import Plan, Segment
+from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.recompilation import ShapeWatch
 from estimatorkit.core.targets import Held
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 from estimatorkit.core.x64 import x64
+
+
+class Runner(Protocol):
+    """A run that is planned."""
+
+    @property
+    def plan(self) -> Any:
+        """What it does; `describe()` shows it."""
+
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """Runs it (see `PlanRunner.run`)."""
 
 
 class State:
@@ -78,6 +89,16 @@ class State:
         inner._run = self._run
         return inner
 
+    def cancel(self) -> None:
+        """Ends what waits in runs: the session closes."""
+        self.cancelled.set()
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the run of this thread still has; None for any time."""
+        deadline = getattr(self._run, "deadline", None)
+        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
+
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
         """Inside, what blocks in this thread ends after so many seconds (0: never)."""
@@ -87,6 +108,15 @@ class State:
             yield
         finally:
             self._run.deadline = outer
+
+    @contextmanager
+    def watched(self, watch: Callable[[], None]) -> Iterator[None]:
+        """Inside, what blocks in this thread ends by what `watch` raises."""
+        self._run.watch = watch
+        try:
+            yield
+        finally:
+            del self._run.watch
 
     def raise_if_cancelled(self) -> None:
         """What an operation that waits calls every now and then.
@@ -100,6 +130,9 @@ class State:
         deadline = getattr(self._run, "deadline", None)
         if deadline is not None and time.monotonic() > deadline:
             raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
+        watch = getattr(self._run, "watch", None)
+        if watch is not None:
+            watch()
 
     def resource(self, name: Any, make: Callable[[], Any]) -> Any:
         """The host object called `name` (or that of a function), made by `make` on first use."""
@@ -128,12 +161,17 @@ class State:
         except KeyError:
             return [self._value_or_counter(name) for name in names]
 
+    def put(self, name: str, value: Any) -> None:
+        """Gives a variable a value."""
+        self.values[name] = value
+
     def random_counters(self) -> dict[str, Any]:
         """The counters of random operations that have run, by the operations' names."""
+        own = {op.name: op.type for op in self.graph.get_operations()}
         return {
             name: value
             for name, value in self.values.items()
-            if self.graph.get_operation_by_name(name).type != "VarHandleOp"
+            if own.get(name, "VarHandleOp") != "VarHandleOp"
         }
 
     def restart_random(self) -> None:
@@ -148,20 +186,25 @@ class State:
                 if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
                     self.values[name] = jax.device_put(value)
 
+    def runner(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        optimize: bool = True,
+        elsewhere: Collection[Operation] = frozenset(),
+    ) -> Runner:
+        """Plans a run (see `make_plan`) and makes what runs it."""
+        placer = self.placer
+        plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
+        placer.report(op for segment in plan.segments for op in segment.ops)
+        return PlanRunner(plan, self)
+
     def _value_or_counter(self, name: str) -> Any:
         if name not in self.values:
             op = self.graph.get_operation_by_name(name)
             if op.type == "VarHandleOp":
-                raise FailedPreconditionError(
-                    None,
-                    op,
-                    explain(
-                        f"Attempting to use uninitialized value {name}",
-                        received=f"variable {name!r}, which has no value in this session",
-                        made_at=op.source,
-                        hint="run global_variables_initializer() or restore a checkpoint first",
-                    ),
-                )
+                raise uninitialized(op)
             self.values[name] = self._first_counter(op.attrs["_seed"])
         return self.values[name]
 
@@ -169,6 +212,21 @@ class State:
     def _first_counter(seed: tuple[int, int] | None) -> Any:
         words = seed or tuple(np.frombuffer(os.urandom(8), np.uint32))
         return np.array([*words, 0], np.uint32)
+
+
+def uninitialized(handle: Operation) -> FailedPreconditionError:
+    """The error of a variable without a value."""
+    name = handle.name
+    return FailedPreconditionError(
+        None,
+        handle,
+        explain(
+            f"Attempting to use uninitialized value {name}",
+            received=f"variable {name!r}, which has no value in this session",
+            made_at=handle.source,
+            hint="run global_variables_initializer() or restore a checkpoint first",
+        ),
+    )
 
 
 class CompiledSegment:
@@ -359,6 +417,13 @@ class PlanRunner:
             feeds: the values of the plan's feeds, in order.
             trace: measures each segment.
         """
+        return [
+            to_numpy(value, tensor)
+            for value, tensor in zip(self.compute(feeds, trace), self._fetches, strict=True)
+        ]
+
+    def compute(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """As `run`, but arrays of devices stay there."""
         values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
@@ -377,7 +442,7 @@ class PlanRunner:
                     step(values)
         for wait in self._waits:
             wait(values)
-        return [to_numpy(values[tensor], tensor) for tensor in self._fetches]
+        return [values[tensor] for tensor in self._fetches]
 
     def _run_together(
         self, steps: Sequence[CompiledSegment | HostSegment], values: dict[Tensor, Any]

@@ -6,11 +6,12 @@ nothing runs twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.plan import Plan, make_plan
+from estimatorkit.core.executor import State
+from estimatorkit.core.plan import needed_operations
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -21,7 +22,7 @@ class PartialRun:
         fetches: all tensors that will be fetched.
         targets: all operations that will be run.
         feeds: all tensors that will be fed.
-        run: runs a plan on the values of its feeds.
+        state: the session's.
     """
 
     def __init__(
@@ -29,17 +30,14 @@ class PartialRun:
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         feeds: Sequence[Tensor],
-        run: Callable[[Plan, Sequence[Any]], list[Any]],
+        state: State,
     ) -> None:
         self._fetches = list(fetches)
         self._targets = list(targets)
         self._feeds = set(feeds)
-        self._run = run
+        self._state = state
         self._known: dict[Tensor, Any] = {}
-        graph = (fetches[0].op if fetches else targets[0]).graph
-        self._graph = graph
-        whole = make_plan(graph, self._fetches, self._targets, list(feeds), optimize=False)
-        self._ops = [op for segment in whole.segments for op in segment.ops]
+        self._ops = needed_operations(self._fetches, self._targets, self._feeds)
         self._done: set[Operation] = set()
 
     def __call__(
@@ -70,8 +68,7 @@ class PartialRun:
         self._known.update(feeds)
         rest = [op for op in targets if op not in self._done]
         known = list(self._known)
-        plan = make_plan(self._graph, list(fetches), rest, known, optimize=False)
-        running = {op for segment in plan.segments for op in segment.ops}
+        running = set(needed_operations(fetches, rest, known, elsewhere=self._done))
         later = [op for op in self._ops if op not in running and op not in self._done]
         kept = {
             tensor
@@ -82,8 +79,8 @@ class PartialRun:
         wanted = list(
             dict.fromkeys([*fetches, *kept, *(t for t in self._fetches if t.op in running)])
         )
-        plan = make_plan(self._graph, wanted, rest, known, optimize=False)
-        values = dict(zip(wanted, self._run(plan, [self._known[t] for t in known]), strict=True))
+        runner = self._state.runner(wanted, rest, known, False, self._done)
+        values = dict(zip(wanted, runner.run([self._known[t] for t in known]), strict=True))
         self._known.update(values)
         self._done.update(running)
         return [values[tensor] for tensor in fetches]

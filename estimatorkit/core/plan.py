@@ -11,7 +11,7 @@ segment; with several, nothing is put off, so that no device waits longer than i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ from estimatorkit.core.tensor import Operation, Tensor
 Location: TypeAlias = tuple[Place, str]
 """A place, and the device's name ('' for the default one, and for the host)."""
 
-_NEVER_RUN = ("Const", "VarHandleOp")
+NEVER_RUN = ("Const", "VarHandleOp")
 """Constants are values and handles are names: they belong to no segment."""
 
 LARGE_CONSTANT = 16384
@@ -149,6 +149,7 @@ def make_plan(
     feeds: Sequence[Tensor],
     placer: Callable[[Operation], str] = lambda op: "",
     optimize: bool = True,
+    elsewhere: Collection[Operation] = frozenset(),
 ) -> Plan:
     """Plans a run.
 
@@ -159,14 +160,17 @@ def make_plan(
         feeds: tensors whose values are given.
         placer: gives the name of each operation's device, '' for the default one.
         optimize: fold operations of constants, and run equal ones once.
+        elsewhere: operations that others run: what is needed of them is fed.
 
     Raises:
         InvalidArgumentError: a placeholder that is needed is not fed.
     """
     fed = set(feeds)
-    needed = _prune(fetches, targets, fed)
+    needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
     rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
-    ops = _prune(fetches, targets, fed, rewriting) if optimize else needed
+    ops = needed
+    if optimize:
+        ops = needed_operations(fetches, targets, fed, rewriting, elsewhere)
     places = {op: _location(op, placer) for op in ops}
     static = _StaticValues(fed, places, rewriting)
     edges = _edges(ops, fed, static, rewriting)
@@ -184,13 +188,14 @@ def make_plan(
     return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting)
 
 
-def _prune(
+def needed_operations(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
-    fed: set[Tensor],
+    fed: Collection[Tensor],
     rewriting: Rewriting | None = None,
+    elsewhere: Collection[Operation] = frozenset(),
 ) -> list[Operation]:
-    """The operations that must run, in the order of their making."""
+    """The operations that must run, in the order of their making (see `make_plan`)."""
     rewriting = rewriting or Rewriting()
     needed: set[Operation] = set()
     constants: set[Operation] = set()
@@ -202,9 +207,9 @@ def _prune(
     pending = [*makers(fetches), *targets]
     while pending:
         op = pending.pop()
-        if op in needed or op in constants:
+        if op in needed or op in constants or op in elsewhere:
             continue
-        (constants if op.type in _NEVER_RUN else needed).add(op)
+        (constants if op.type in NEVER_RUN else needed).add(op)
         pending.extend(makers(op.inputs))
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
@@ -266,6 +271,16 @@ class _StaticValues:
         # known.
         return row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
 
+
+def order_of(ops: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, list[Operation]]:
+    """For each operation those of `ops` that come before it: its inputs' makers, its control
+    inputs, and the readers and writers of its variables that were made before it.
+    """
+    edges = _edges(ops, fed, _StaticValues(fed, {}, _AS_WRITTEN), _AS_WRITTEN)
+    return {op: [earlier for earlier, _ in before] for op, before in edges.items()}
+
+
+_AS_WRITTEN = Rewriting()
 
 _Edges = dict[Operation, list[tuple[Operation, bool]]]
 """For each operation its predecessors; True where a value must be known to compile it."""

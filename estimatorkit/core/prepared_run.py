@@ -13,9 +13,8 @@ from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.plan import make_plan
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 
@@ -94,16 +93,9 @@ class PreparedRun:
     ) -> None:
         self.fetches = Fetches(graph, fetches)
         self.feeds = Feeds(graph, feed_keys)
-        plan = make_plan(
-            graph,
-            self.fetches.tensors,
-            self.fetches.targets,
-            self.feeds.tensors,
-            state.placer,
-            optimize,
+        self.runner = state.runner(
+            self.fetches.tensors, self.fetches.targets, self.feeds.tensors, optimize
         )
-        state.placer.report(op for segment in plan.segments for op in segment.ops)
-        self.runner = PlanRunner(plan, state)
 
     def __call__(self, feed_dict: Mapping[Any, Any] | None, trace: Trace | None = None) -> Any:
         """The results, for the values of a `feed_dict` with the keys it was prepared for."""

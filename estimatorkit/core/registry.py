@@ -92,6 +92,12 @@ class OpDef:
             column for each output; or None where it cannot.
         outside_loops: whether XLA computes it fast on a CPU only outside loops, so that many steps
             are not to be one loop there (see `compiled_loop`).
+        holder: the attribute with the name of the handle (or the names of handles) that a host
+            kernel works on; it runs where the handle is. A variable's handle is an input.
+        beside: whether it runs where its first input is, if that is a variable's value: it takes
+            a few rows of it.
+        stays: whether it runs in the process that made the graph, wherever it is asked to: what it
+            works on cannot travel.
     """
 
     type: str
@@ -114,6 +120,9 @@ class OpDef:
     rowwise: bool | Callable[[Mapping[str, Any]], bool] = False
     on_block: Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any] | None] | None = None
     outside_loops: bool = False
+    holder: str = ""
+    beside: bool = False
+    stays: bool = False
 
     def static_positions(self, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """`static` for an operation with these attributes."""

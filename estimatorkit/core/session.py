@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.errors import explain
-from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.leaving import stay_if_left, watch
 from estimatorkit.core.partial_run import PartialRun
@@ -22,7 +23,8 @@ from estimatorkit.core.placement import available
 from estimatorkit.core.plan import Plan
 from estimatorkit.core.prepared_run import Feeds, Fetches, PreparedRun, structure_key
 from estimatorkit.core.session_config import read_config
-from estimatorkit.core.targets import held_by
+from estimatorkit.core.targets import target_of
+from estimatorkit.core.task_parts import TaskParts
 from estimatorkit.core.timeline import Trace
 
 
@@ -44,8 +46,14 @@ class Session:
         self.config = config
         self._options = read_config(config)
         self._target = target
-        self._held = held_by(target)
-        self.state = State(self.graph, self._options.placer, self._held)
+        opened = target_of(target)
+        self._held = opened.held
+        placer = self._options.placer
+        self.state = (
+            State(self.graph, placer, self._held)
+            if opened.cluster is None
+            else ClusterState(self.graph, placer, self._held, opened.cluster)
+        )
         self.state.several_devices = bool(target)  # another session's values may be anywhere
         self._runs: dict[Any, PreparedRun] = {}
         self._closed = False
@@ -75,7 +83,7 @@ class Session:
         Raises:
             NotFoundError: there is no such target.
         """
-        held_by(target).clear()
+        target_of(target).clear()
 
     # -- running
 
@@ -145,9 +153,10 @@ class Session:
             )
         return PreparedRun(self.graph, self.state, fetches, feed_keys, self._options.optimize)
 
-    def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan:
+    def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan | TaskParts:
         """What a run of `fetches` with these feeds would do; print its `describe()`."""
-        return self._prepare(fetches, tuple(feeds)).runner.plan
+        plan: Plan | TaskParts = self._prepare(fetches, tuple(feeds)).runner.plan
+        return plan
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -188,7 +197,7 @@ class Session:
             wanted.tensors,
             wanted.targets,
             given.tensors,
-            lambda plan, values: PlanRunner(plan, self.state).run(values),
+            self.state,
         )
 
     def partial_run(
@@ -232,7 +241,7 @@ class Session:
                 )
             )
         # A copy of its own: donation must not reach into the caller's array.
-        self.state.values[variable.op.name] = np.array(array)
+        self.state.put(variable.op.name, np.array(array))
 
     # -- life
 
@@ -243,7 +252,7 @@ class Session:
         """
         if not self._closed:
             self._closed = self._stopped = True
-            self.state.cancelled.set()
+            self.state.cancel()
             self._runs.clear()
             if not self._target:
                 self._held.clear()

@@ -1,18 +1,22 @@
 """Targets: what sessions share that were opened on the same one.
 
 A session of target '' has its variables, tables and queues for itself. The sessions of another
-target, also of other graphs, share them by name, and they outlive the sessions. A target lives in
-this process.
+target, also of other graphs, share them by name, and they outlive the sessions. A target 'local://'
+lives in this process; others are opened by what registered their scheme (`register_scheme`), and
+may be tasks of a cluster.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.part_graph import PartGraph
+from estimatorkit.core.task_placement import TaskPlacer
 
 
 @dataclass(eq=False)
@@ -41,35 +45,102 @@ class Held:
         self.resources.clear()
 
 
-_targets: dict[str, Held] = {}
+class Channel(Protocol):
+    """A way to another task on which one question is asked at a time, in order."""
+
+    def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
+        """Sends a question; `answer` must be called before the next."""
+
+    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
+        """Waits for the answer: arrays.
+
+        Args:
+            raise_if_over: called every now and then; what it raises ends the waiting.
+
+        Raises:
+            OpError: what went wrong there; `AbortedError` where the task has lost what it held,
+                `UnavailableError` where it cannot be reached.
+        """
+
+    def close(self) -> None:
+        """Ends the channel, and a question that is being worked on."""
+
+
+class Cluster(Protocol):
+    """The tasks that a session works with."""
+
+    placer: TaskPlacer
+
+    def channel(self, task: str) -> Channel:
+        """A way to a task that nobody else uses; opened, or one that was given back."""
+
+    def give_back(self, task: str, channel: Channel) -> None:
+        """Gives a channel back that is in order."""
+
+    def clear(self) -> None:
+        """Lets the other tasks forget what sessions share."""
+
+    def program(self, task: str, graph: PartGraph) -> str:
+        """What a task calls a graph that it is asked to run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a session works with.
+
+    Attributes:
+        held: what this process holds for it.
+        cluster: the other tasks; None where there are none.
+    """
+
+    held: Held
+    cluster: Cluster | None = None
+
+    def clear(self) -> None:
+        """Forgets what the sessions share, also with the other tasks."""
+        self.held.clear()
+        if self.cluster is not None:
+            self.cluster.clear()
+
+
+_targets: dict[str, Target] = {}
 _numbers = itertools.count(1)
+_schemes: dict[str, Callable[[str], Target]] = {}
+
+
+def register_scheme(scheme: str, opener: Callable[[str], Target]) -> None:
+    """Says who opens the targets of a scheme ('grpc')."""
+    _schemes[scheme] = opener
 
 
 def open_target() -> str:
     """A new target that holds nothing."""
     name = f"local://{next(_numbers)}"
-    _targets[name] = Held()
+    _targets[name] = Target(Held())
     return name
 
 
-def held_by(target: str) -> Held:
+def target_of(name: str) -> Target:
     """What the sessions of a target share; something of its own for each session of ''.
 
     Raises:
-        NotFoundError: nothing of this process has this target.
+        NotFoundError: there is no such target.
+        UnavailableError: it cannot be reached.
     """
-    if not target:
-        return Held()
-    if target not in _targets:
+    if not name:
+        return Target(Held())
+    opener = _schemes.get(name.partition("://")[0])
+    if opener is not None:
+        return opener(name)
+    if name not in _targets:
         raise NotFoundError(
             None,
             None,
             explain(
                 "Session: this target cannot be reached",
-                expected="'' (a session by itself) or the target of a server of this process",
-                received=repr(target),
-                hint="train.Server.create_local_server().target; servers of other processes come "
-                "with a later release",
+                expected="'' (a session by itself), 'grpc://host:port', or the target of a server",
+                received=repr(name),
+                hint="train.Server(...).target",
             ),
         )
-    return _targets[target]
+    return _targets[name]

@@ -136,6 +136,7 @@ register(
     where="host",
     context=True,
     pure=False,
+    stays=True,
 )
 for _type, _kernel in (("IteratorGetNext", _get_next), ("IteratorGetNextOf", _get_next_of)):
     register(
@@ -146,6 +147,7 @@ for _type, _kernel in (("IteratorGetNext", _get_next), ("IteratorGetNextOf", _ge
         where="host",
         context=True,
         pure=False,
+        stays=True,
     )
 register(
     "IteratorToStringHandle",

@@ -53,6 +53,7 @@ register(
     where="host",
     context=True,
     pure=False,
+    stays=True,
 )
 
 

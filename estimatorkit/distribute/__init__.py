@@ -1,17 +1,21 @@
-"""Many processes and machines: who takes part, and how a cluster is started.
+"""Many processes and machines: who takes part, how tasks reach each other, and how a cluster is
+started.
 
-`launch` starts the processes of a cluster on this machine.
+Importing this makes 'grpc://host:port' a target of sessions.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from estimatorkit.distribute import task_cluster as task_cluster
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.train.cluster_spec", "ClusterSpec"),
-    **names("estimatorkit.train.cluster_task", "ClusterTask"),
+    **names("estimatorkit.core.session", "InteractiveSession", "Session"),
+    **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
+    **names("estimatorkit.distribute.cluster_task", "ClusterTask"),
+    **names("estimatorkit.distribute.server", "Server"),
     **names("estimatorkit.distribute.launching", "Launch", "local_cluster"),
 }
 

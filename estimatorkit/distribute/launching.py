@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from estimatorkit.train.cluster_task import CHIEF, EVALUATOR, PS, WORKER
+from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, PS, WORKER
 
 _RETRYABLE = 128
 """Exit codes from here on want another start: 138, by agreement, and those of signals."""

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from estimatorkit.core.log import logger
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.train.log import logger
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 

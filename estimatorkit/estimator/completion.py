@@ -19,7 +19,7 @@ import numpy as np
 from estimatorkit.core.checkpoint_state import check_name
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import InvalidArgumentError
-from estimatorkit.train.log import logger
+from estimatorkit.core.log import logger
 
 FILE = "train_and_evaluate.json"
 _VERSION = 1

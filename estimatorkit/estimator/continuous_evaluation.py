@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.log import logger
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks import SessionRunHook
-from estimatorkit.train.log import logger
 
 
 class EvaluationSchedule:

@@ -32,13 +32,13 @@ from estimatorkit.core.durable import (
     write_durably,
 )
 from estimatorkit.core.errors import OpError, did_you_mean, explain
+from estimatorkit.core.log import logger
 from estimatorkit.estimator.continuous_evaluation import (
     EvaluatedTraining,
     EvaluationHook,
     FinishedEvaluation,
 )
 from estimatorkit.estimator.metric_monitor import MetricMonitor, Mode
-from estimatorkit.train.log import logger
 
 _FOLDER = "best"
 _STATE = "best.json"

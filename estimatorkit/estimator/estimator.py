@@ -20,6 +20,7 @@ from estimatorkit.core.checkpoint import (
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
+from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.arguments import (
     arguments_of,
@@ -38,7 +39,6 @@ from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks import SessionRunHook, check_hooks
-from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.training import run_hooked, takes_input
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.log import ensure_visible, logger
+from estimatorkit.distribute.cluster_task import EVALUATOR, ClusterTask
 from estimatorkit.estimator.arguments import as_list
 from estimatorkit.estimator.completion import (
     FILE,
@@ -32,9 +34,7 @@ from estimatorkit.estimator.continuous_evaluation import (
 from estimatorkit.estimator.early_stopping import EarlyStopping, go_back_to
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
-from estimatorkit.train.cluster_task import EVALUATOR, ClusterTask
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
-from estimatorkit.train.log import ensure_visible, logger
 
 Results = dict[str, tuple[dict[str, Any], list[Any]]]
 

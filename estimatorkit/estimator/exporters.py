@@ -20,9 +20,9 @@ import numpy as np
 
 from estimatorkit.core.durable import remove_durably, write_durably
 from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.estimator.evaluation_records import events
 from estimatorkit.estimator.metric_monitor import MetricMonitor, Mode
-from estimatorkit.train.log import logger
 
 CompareFn = Callable[..., bool]
 

@@ -28,6 +28,7 @@ from estimatorkit.core.errors import InternalError, InvalidArgumentError, NotFou
 from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -41,7 +42,6 @@ from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.call_record import set_learning_phase
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.log import logger
 from estimatorkit.train.saved_model_builder import SavedModelBuilder
 from estimatorkit.train.saver import Saver
 from estimatorkit.train.scaffold import Scaffold

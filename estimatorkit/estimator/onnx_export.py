@@ -22,13 +22,13 @@ import numpy as np
 from estimatorkit.core.dtypes import float64
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import InternalError, OpError, UnimplementedError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.core.plan import Segment, make_plan
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.example_requests import sample_inputs
 from estimatorkit.estimator.exporting import ServedModel
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.estimator.symbolic_shapes import polymorphic_function
-from estimatorkit.train.log import logger
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 OPSET = 21

@@ -7,8 +7,8 @@ from inspect import signature
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.train.cluster_spec import ClusterSpec
-from estimatorkit.train.cluster_task import ClusterTask
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.cluster_task import ClusterTask
 
 
 class _Unset:
@@ -68,7 +68,7 @@ class RunConfig:
             experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
 
-    The cluster comes from the environment (see `train.cluster_task`).
+    The cluster comes from the environment (see `distribute.cluster_task`).
 
     Raises:
         ValueError: a value is out of its range, both steps and seconds between checkpoints are

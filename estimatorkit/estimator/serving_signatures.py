@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.log import logger
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.estimator.export_outputs import (
@@ -20,7 +21,6 @@ from estimatorkit.estimator.export_outputs import (
 )
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.log import logger
 from estimatorkit.train.signatures import get_tensor_from_tensor_info, is_valid_signature
 
 _SUPERVISED = {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.core.log import logger
 from estimatorkit.estimator.continuous_evaluation import (
     EvaluatedTraining,
     EvaluationHook,
@@ -22,7 +23,6 @@ from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluation_records import EvaluationRecords
 from estimatorkit.estimator.metric_monitor import MetricMonitor
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, StopAtStepHook
-from estimatorkit.train.log import logger
 from estimatorkit.train.summary_hooks import SecondOrStepTimer
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger, terminal
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
@@ -20,7 +21,6 @@ from estimatorkit.estimator.warm_starting import WarmStartSettings
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import LossLogHook, NanTensorHook, SessionRunHook, StopAtStepHook
-from estimatorkit.train.log import logger, terminal
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook
 from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
+from estimatorkit.core.log import logger
 from estimatorkit.train.initializing import warm_start
-from estimatorkit.train.log import logger
 
 
 class WarmStartSettings(NamedTuple):

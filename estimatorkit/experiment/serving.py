@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, OpError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.estimator import rest_json
 from estimatorkit.estimator.exported_files import REQUEST, SIGNATURE
 from estimatorkit.estimator.predictor import Predictor, Signature, load_predictor, versions_of
 from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.log import logger
 
 PORT = 8501
 MAX_REQUEST_BYTES = 10 << 20

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.core.loop import Steps
 from estimatorkit.core.nest import flatten, pack_sequence_as
 from estimatorkit.core.ops import array, elementwise, indexing
@@ -34,7 +35,6 @@ from estimatorkit.keras.compiled import (
 from estimatorkit.keras.data_adapter import Batches
 from estimatorkit.layers.call_record import call_scope
 from estimatorkit.layers.sessions import session_of
-from estimatorkit.train.log import logger
 from estimatorkit.train.training import CheckedLoop
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.log import logger
 from estimatorkit.core.ops import array
 from estimatorkit.core.ops.rearrange import sequence_mask
 from estimatorkit.core.tensor import Tensor
@@ -29,7 +30,6 @@ from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
-from estimatorkit.train.log import logger
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 

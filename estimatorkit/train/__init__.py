@@ -41,8 +41,8 @@ _PLACES = {
     **names("estimatorkit.train.scaffold", "Scaffold"),
     **names("estimatorkit.train.session_manager", "SessionManager"),
     **names("estimatorkit.train.supervisor", "Supervisor"),
-    **names("estimatorkit.train.cluster_spec", "ClusterSpec"),
-    **names("estimatorkit.train.server", "Server"),
+    **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
+    **names("estimatorkit.distribute.server", "Server"),
     **names("estimatorkit.train.profiler_hook", "ProfilerHook"),
     **names(
         "estimatorkit.train.session_hooks", "FeedFnHook", "FinalOpsHook", "GlobalStepWaiterHook"

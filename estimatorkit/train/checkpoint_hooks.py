@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from estimatorkit.core.log import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
-from estimatorkit.train.log import logger
 from estimatorkit.train.saver import Saver
 
 

@@ -18,10 +18,10 @@ from estimatorkit.core.checkpoint_format import TensorEntry
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.log import logger
 from estimatorkit.core.ops.checkpoint_ops import restore_v2
 from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.variables import Variable, global_variables, trainable_variables
-from estimatorkit.train.log import logger
 from estimatorkit.train.vocabulary_change import VocabInfo, changed_value
 
 AnyPath = str | os.PathLike[str]

@@ -17,9 +17,9 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import read_proto, write_proto
 from estimatorkit.core.graphdef import graph_def_of, import_graph_def, is_from_tensorflow
 from estimatorkit.core.graphdef_tensorflow import known_part
+from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.train.log import logger
 
 _VARIABLES = (
     *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),

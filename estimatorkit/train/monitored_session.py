@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from estimatorkit.core.errors import AbortedError, OutOfRangeError, UnavailableError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.train.coordinator import Coordinator
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, check_hooks
-from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.queue_runner import start_queue_runners
 from estimatorkit.train.scaffold import Scaffold
 from estimatorkit.train.session_creators import ChiefSessionCreator, SessionCreator

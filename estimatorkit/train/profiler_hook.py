@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from estimatorkit.core.log import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     SessionRunArgs,
@@ -13,7 +14,6 @@ from estimatorkit.train.hooks import (
     SessionRunHook,
     SessionRunValues,
 )
-from estimatorkit.train.log import logger
 from estimatorkit.train.summary_hooks import SecondOrStepTimer, check_global_step
 
 

@@ -17,10 +17,10 @@ from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.errors import CancelledError, OpError, OutOfRangeError, explain
 from estimatorkit.core.graph import add_to_collection
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
 from estimatorkit.core.ops.queues import QueueBase
 from estimatorkit.lazy import listing
 from estimatorkit.train.coordinator import Coordinator
-from estimatorkit.train.log import logger
 
 
 class QueueRunner:

@@ -25,6 +25,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import proto_bytes, write_proto
 from estimatorkit.core.graphdef_export import Exported, attr_value, export_graph
+from estimatorkit.core.log import logger
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_bundle_writer import write_bundle
@@ -32,7 +33,6 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.checks import STEP_CHECKS
-from estimatorkit.train.log import logger
 from estimatorkit.train.meta_graph import export_meta_graph, write_collection
 from estimatorkit.train.saved_model_files import asset_any, saved_model_class
 from estimatorkit.train.saver import Saver, tensors_to_save

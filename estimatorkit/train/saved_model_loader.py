@@ -16,10 +16,10 @@ from estimatorkit.core.checkpoint import read_checkpoint, read_contents
 from estimatorkit.core.errors import DataLossError, explain
 from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.log import logger
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.log import logger
 from estimatorkit.train.meta_graph import load_meta_graph
 from estimatorkit.train.saved_model_files import assets_of, contains_saved_model, read_saved_model
 

@@ -30,6 +30,7 @@ from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
 from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.retention import CheckpointManager
 from estimatorkit.core.saveable import Saveable
@@ -43,7 +44,6 @@ from estimatorkit.layers.feature_column.vocabulary import (
 from estimatorkit.train.checks import STEP_CHECKS
 from estimatorkit.train.column_notes import changed_columns, noted_columns
 from estimatorkit.train.fitting import Found, Item, check_fits, joined, keys_by_name, keys_of
-from estimatorkit.train.log import logger
 
 _NEVER = 10000.0  # hours
 

@@ -12,6 +12,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import add_to_collection, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
 from estimatorkit.core.ops import array
 from estimatorkit.core.ops.summary import merge_all
 from estimatorkit.core.tensor import Operation
@@ -22,7 +23,6 @@ from estimatorkit.core.variables import (
     report_uninitialized_variables,
     tables_initializer,
 )
-from estimatorkit.train.log import logger
 from estimatorkit.train.saver import Saver
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.log import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
-from estimatorkit.train.log import logger
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _STEPS_BETWEEN_LINES = 1000

@@ -17,8 +17,8 @@ from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.core.checkpoint_state import get_checkpoint_state
 from estimatorkit.core.errors import DeadlineExceededError, FailedPreconditionError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.session import Session
-from estimatorkit.train.log import logger
+from estimatorkit.core.log import logger
+from estimatorkit.distribute import Session
 from estimatorkit.train.saver import Saver
 
 _Path = str | os.PathLike[str]

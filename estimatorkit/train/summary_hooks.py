@@ -10,6 +10,7 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.log import logger
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     FinishedSteps,
@@ -18,7 +19,6 @@ from estimatorkit.train.hooks import (
     SessionRunHook,
     SessionRunValues,
 )
-from estimatorkit.train.log import logger
 
 
 class SecondOrStepTimer:

@@ -16,6 +16,7 @@ from typing import Any
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import write_graph
+from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.ops.summary import merge_all
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
@@ -24,7 +25,6 @@ from estimatorkit.core.variables import (
 )
 from estimatorkit.train.coordinator import Coordinator, LooperThread
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.log import ensure_visible, logger
 from estimatorkit.train.queue_runner import QueueRunner
 from estimatorkit.train.saver import Saver
 from estimatorkit.train.scaffold import Scaffold

@@ -195,7 +195,7 @@ def test_the_commands_options(tmp_path: Path) -> None:
 
 
 def test_tf_config_is_what_the_parser_reads(tmp_path: Path) -> None:
-    from estimatorkit.train.cluster_task import ClusterTask
+    from estimatorkit.distribute.cluster_task import ClusterTask
 
     cluster = local_cluster(2, 3)
     command = program(tmp_path, "print(os.environ['TF_CONFIG'])")

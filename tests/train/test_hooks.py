@@ -18,7 +18,7 @@ from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.spec import EstimatorSpec
-from estimatorkit.train import log
+from estimatorkit.core import log
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.hooks import (
     FinishedSteps,

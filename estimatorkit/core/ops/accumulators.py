@@ -172,7 +172,16 @@ for _type, _kernel, _infer in (
     ("AccumulatorSetGlobalStep", _set_step, no_outputs),
     ("AccumulatorNumAccumulated", _applied, fixed(int32)),
 ):
-    register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        holder="accumulator",
+    )
 
 
 class _Accumulator:

@@ -106,6 +106,7 @@ register(
     where="host",
     context=True,
     pure=False,
+    holder="sampler",
 )
 
 

@@ -148,7 +148,16 @@ for _type, _kernel, _infer in (
     ("QueueSizeV2", _size, fixed(int32)),
     ("QueueIsClosedV2", _is_closed, fixed(bool_)),
 ):
-    register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        holder="queues",
+    )
 
 
 class QueueBase:

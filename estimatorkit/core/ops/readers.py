@@ -253,7 +253,16 @@ for _type, _kernel, _infer in (
     ("ReaderRestoreStateV2", _restore, no_outputs),
     ("ReaderResetV2", _reset, no_outputs),
 ):
-    register(_type, _kernel, infer=_infer, gradient=None, where="host", context=True, pure=False)
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        holder="reader",
+    )
 
 
 class ReaderBase:

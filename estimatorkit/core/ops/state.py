@@ -180,6 +180,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
+    holder="variable",
 )
 
 
@@ -214,6 +215,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
+    stays=True,
 )
 register(
     "AssertVariablesInitialized",
@@ -223,6 +225,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
+    stays=True,
 )
 
 
@@ -240,6 +243,7 @@ register(
     gradient=None,
     context=True,
     pure=False,
+    holder="variable",
 )
 
 
@@ -270,4 +274,5 @@ register(
     gradient=None,
     context=True,
     pure=False,
+    holder="variable",
 )

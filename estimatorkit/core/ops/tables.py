@@ -142,6 +142,7 @@ for _type, _kernel, _infer in (
         context=True,
         pure=False,
         elementwise=_type == "LookupTableFindV2",
+        holder="table",
     )
 
 

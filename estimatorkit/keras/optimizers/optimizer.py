@@ -21,6 +21,7 @@ from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.log import logger
 from estimatorkit.core.ops import array, elementwise
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -31,7 +32,6 @@ from estimatorkit.layers import initializers
 from estimatorkit.layers.sessions import set_values, values_of
 from estimatorkit.train import optimizer as train_optimizer
 from estimatorkit.train.clip import clip_by_global_norm, clip_by_norm
-from estimatorkit.train.log import logger
 from estimatorkit.train.optimizer import GradientAndVariable
 from estimatorkit.train.repeated_rows import sum_repeated_rows
 

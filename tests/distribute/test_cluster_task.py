@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.estimator.run_config import RunConfig
-from estimatorkit.train.cluster_spec import ClusterSpec
-from estimatorkit.train.cluster_task import ClusterTask
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "clusters.json").read_text("utf-8"))
 HOSTS = {"chief": ["h0:1"], "ps": ["h1:1", "h2:1"], "worker": ["h3:1", "h4:1"]}

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.train.cluster_spec import ClusterSpec
+from estimatorkit.distribute.cluster_spec import ClusterSpec
 
 CHIEF, MASTER, WORKER, PS, EVALUATOR = "chief", "master", "worker", "ps", "evaluator"
 

@@ -1,0 +1,154 @@
+"""A part of a run as a graph of its own, in bytes: how one task gets it from another.
+
+What the part takes from elsewhere are placeholders in it. Handles that its operations name stay
+under their names, so that variables and queues are those of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.graphdef import graph_def_of_operations, import_graph_def
+from estimatorkit.core.ops.array import placeholder
+from estimatorkit.core.plan import NEVER_RUN
+from estimatorkit.core.source import SourceLine
+from estimatorkit.core.task_parts import TaskPart
+from estimatorkit.core.task_placement import named_operation
+from estimatorkit.core.tensor import Operation, Tensor
+
+_PLACEHOLDER = ".fed"
+"""Prefix of the placeholders' names."""
+
+
+@dataclass(frozen=True)
+class PartGraph:
+    """A part as it travels.
+
+    Attributes:
+        graph_def: the graph in bytes.
+        inputs: the names of what is fed, in order.
+        outputs: the names of what is fetched, in order.
+        kept: those of `inputs` that an earlier part of the run has left with the task.
+        sent: those of `outputs` that leave the task; the others stay for later parts of the run.
+        last: whether the run has no later part for the task.
+        targets: the names of the operations to run.
+        sources: where each operation was made, by its name: file, line and function.
+    """
+
+    graph_def: bytes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kept: tuple[str, ...]
+    sent: tuple[str, ...]
+    last: bool
+    targets: tuple[str, ...]
+    sources: dict[str, tuple[str, int, str]]
+
+    @staticmethod
+    def of(part: TaskPart, sent: Sequence[Tensor]) -> PartGraph:
+        """A part's graph.
+
+        Args:
+            part: the part.
+            sent: those of its outputs that leave its task.
+
+        Raises:
+            UnimplementedError: it is too large to be sent (2 GiB).
+        """
+        own = set(part.ops)
+        fed = {tensor: f"{_PLACEHOLDER}/{number}" for number, tensor in enumerate(part.inputs)}
+        with Graph().as_default():
+            made = [placeholder(each.dtype, each.shape, name) for each, name in fed.items()]
+        needed = sorted(own | _named(part.ops), key=lambda op: op.index)
+        graph_def = graph_def_of_operations([*(each.op for each in made), *needed])
+        for node, op in zip(graph_def.node[len(made) :], needed, strict=True):
+            inputs = [fed.get(tensor, _input_name(tensor)) for tensor in op.inputs]
+            controls = [f"^{control.name}" for control in op.control_inputs if control in own]
+            del node.input[:]
+            node.input.extend([*inputs, *controls])
+        size = graph_def.ByteSize()
+        if size >= 1 << 31:
+            large = max(needed, key=lambda op: getattr(op.attrs.get("value"), "nbytes", 0))
+            raise UnimplementedError(
+                None,
+                large,
+                explain(
+                    f"the graph that {part.task} runs is too large to be sent",
+                    expected="less than 2 GiB",
+                    received=f"{size} bytes; its largest constant is {large.name}",
+                    made_at=large.source,
+                    hint="give the variable an initializer, or feed the value",
+                ),
+            )
+        return PartGraph(
+            graph_def.SerializeToString(deterministic=True),
+            tuple(tensor.name for tensor in part.inputs),
+            tuple(tensor.name for tensor in part.outputs),
+            tuple(tensor.name for tensor in part.kept),
+            tuple(tensor.name for tensor in sent),
+            part.last,
+            tuple(op.name for op in part.targets),
+            {op.name: (*op.source,) for op in part.ops},
+        )
+
+    def load(
+        self, register_all: Callable[[], Any]
+    ) -> tuple[Graph, list[Tensor], list[Tensor], list[Operation]]:
+        """The graph, what is fed, what is fetched, and what is run.
+
+        Args:
+            register_all: called where op types occur that are not registered yet.
+        """
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+        graph_def = GraphDef.FromString(self.graph_def)
+        bodies = [node for function in graph_def.library.function for node in function.node_def]
+        types = {node.op for node in (*graph_def.node, *bodies)}
+        if types.difference(registry.registered_types()):
+            register_all()
+        graph = Graph()
+        with graph.as_default():
+            import_graph_def(graph_def, name="")
+        for name, source in self.sources.items():
+            graph.get_operation_by_name(name).source = SourceLine(*source)
+        fed = [
+            graph.get_tensor_by_name(f"{_PLACEHOLDER}/{number}:0")
+            for number in range(len(self.inputs))
+        ]
+        fetched = [graph.get_tensor_by_name(name) for name in self.outputs]
+        return graph, fed, fetched, [graph.get_operation_by_name(name) for name in self.targets]
+
+
+def _input_name(tensor: Tensor) -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+def _named(ops: Sequence[Operation]) -> set[Operation]:
+    """What operations refer to without running it: constants, handles of variables, and handles
+    that attributes name.
+    """
+    found: set[Operation] = set()
+    for op in ops:
+        found.update(
+            tensor.op
+            for tensor in op.inputs
+            if tensor.dtype is resource or tensor.op.type in NEVER_RUN
+        )
+        for value in op.attrs.values():
+            for name in _strings(value):
+                handle = named_operation(op.graph, name)
+                if handle is not None and not handle.inputs and not handle.outputs:
+                    found.add(handle)
+    return found
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, tuple) else []

@@ -1,0 +1,149 @@
+"""`Server`: this process as a task of a cluster, whose sessions share their variables."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import threading
+import time
+from typing import Any, NoReturn
+
+from estimatorkit.core.errors import UnavailableError, explain
+from estimatorkit.core.targets import Held, Target, open_target
+from estimatorkit.core.task_placement import HERE, task_name
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.task_cluster import WAIT_SECS, TaskCluster, names_of, serve_target
+from estimatorkit.distribute.token import cluster_token
+
+_logger = logging.getLogger("estimatorkit")
+
+_BIND_SECS = 10.0
+"""How long to try an address that is taken: a process that has just ended may still hold it."""
+
+
+class Server:
+    """This process as a task of a cluster (`tf.train.Server`).
+
+    Sessions of its `target` share variables, tables and queues by name, whatever their graphs are;
+    these stay when a session closes, until `Session.reset(target)`. Two sessions of one graph
+    share the counters of random operations, too (TensorFlow's have one each). Operations run on the
+    tasks that they ask for with `tf.device('/job:ps/task:1')`, and here without.
+
+    Other tasks and clients reach it at its address, which is bound as it is given, and show the
+    cluster's token (see `token`). A task at port 0 is reached by nobody but this process.
+
+    Args:
+        server_or_cluster_def: what `ClusterSpec` takes, or a `ServerDef`.
+        job_name: the job of this task; by default the only one, or that of the `ServerDef`.
+        task_index: its number; 0 by default.
+        protocol, config: accepted without effect.
+        start: whether to serve at once.
+        wait_secs: how long sessions wait for tasks that are not there yet. Not in TensorFlow.
+
+    Raises:
+        ValueError: the job or the task is not in the cluster.
+        UnavailableError: the address cannot be bound.
+        ImportError: Arrow, which the extra `ray` brings, is not installed.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+        wait_secs: float = WAIT_SECS,
+    ) -> None:
+        if hasattr(server_or_cluster_def, "cluster"):  # a ServerDef
+            job_name = server_or_cluster_def.job_name if job_name is None else job_name
+            task_index = server_or_cluster_def.task_index if task_index is None else task_index
+            server_or_cluster_def = server_or_cluster_def.cluster
+        cluster = ClusterSpec(server_or_cluster_def)
+        job = job_name or (cluster.jobs[0] if len(cluster.jobs) == 1 else None)
+        index = task_index or 0
+        if job not in cluster.jobs or index not in cluster.task_indices(job):
+            raise ValueError(
+                explain(
+                    "Server: this task is not in the cluster",
+                    expected=f"a job and a task of {cluster!r}",
+                    received=f"job_name={job_name!r}, task_index={task_index!r}",
+                )
+            )
+        self._cluster = cluster
+        self._task = task_name(job, index)
+        self._address = cluster.task_address(job, index)
+        self._wait_secs = wait_secs
+        self._service: Any = None
+        self._target = ""
+        if start:
+            self.start()
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """A server of a cluster of one job `local` with one task, which nobody else reaches."""
+        return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+    @property
+    def target(self) -> str:
+        """What `Session` takes to be one of this server's."""
+        return self._target
+
+    def start(self) -> None:
+        """Serves, if it does not yet."""
+        if self._target:
+            return
+        if self._address.endswith(":0"):
+            self._target = open_target()
+            return
+        held = Held()
+        self._service = self._bound(held)
+        tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
+        self._target = serve_target(self._address, Target(held, tasks))
+
+    def _bound(self, held: Held) -> Any:
+        from estimatorkit.distribute.task_service import TaskService  # with Arrow
+
+        about = {"cluster": self._cluster.as_dict()}
+        deadline = time.monotonic() + _BIND_SECS
+        _warn_if_public(self._task, self._address)
+        while True:
+            try:
+                return TaskService(self._address, self._task, held, cluster_token(), about)
+            except OSError as error:
+                if time.monotonic() > deadline:
+                    raise UnavailableError(
+                        None,
+                        None,
+                        explain(
+                            f"{self._task} cannot listen at its address",
+                            received=f"{self._address}: {str(error).splitlines()[0]}",
+                            hint="is the port in use, and is the host this one?",
+                        ),
+                    ) from error
+            time.sleep(0.5)
+
+    def join(self) -> NoReturn:
+        """Waits, for ever: the server ends with its process."""
+        while True:
+            threading.Event().wait()
+
+    def stop(self) -> None:
+        """Stops serving. Not in TensorFlow, whose servers end with their process."""
+        if self._service is not None:
+            self._service.stop()
+
+
+def _warn_if_public(task: str, address: str) -> None:
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return
+    if found.is_global or found.is_unspecified:
+        _logger.warning(
+            "%s listens at %s, which anybody may reach: what it exchanges is not encrypted. Use an "
+            "address of a network of your own.",
+            *(task, address),
+        )

@@ -1,0 +1,220 @@
+"""`TaskChannel`: a way to another task, and `TaskConnection`, which keeps those not in use."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from estimatorkit.core.errors import (
+    AbortedError,
+    OpError,
+    UnauthenticatedError,
+    UnavailableError,
+    exception_type_from_error_code,
+    explain,
+)
+from estimatorkit.core.part_graph import PartGraph
+from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.task_service import AUTHORIZATION, part_header, program_name
+
+_BROKEN = (
+    flight.FlightUnavailableError,
+    flight.FlightInternalError,
+    flight.FlightCancelledError,
+    flight.FlightTimedOutError,
+    pa.ArrowException,
+    StopIteration,
+)
+"""What a connection that is gone raises."""
+
+_OPTIONS = [
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # A host that is gone without a word is noticed; a process that is stopped for a minute is not.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 90_000),
+]
+
+RECONNECT_SECS = 10.0
+"""How long a channel tries to take up a broken connection to a task."""
+
+
+class TaskChannel:
+    """Questions to a task, one at a time; asked again where the connection breaks.
+
+    Args:
+        connection: to the task.
+    """
+
+    def __init__(self, connection: TaskConnection) -> None:
+        self._connection = connection
+        self._name = uuid.uuid4().bytes
+        self._numbers = itertools.count(1)
+        self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
+        self._open()
+
+    def _open(self) -> None:
+        descriptor = flight.FlightDescriptor.for_command(self._name)
+        self._writer, self._reader = self._connection.exchange(descriptor)
+        self._writer.begin(SCHEMA)
+        self.about, _ = receive(self._reader.read_chunk)
+
+    def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
+        """Sends a question (see `core.targets.Channel`)."""
+        self._asked = {**header, "ask": question, "number": next(self._numbers)}, arrays
+        try:
+            send(self._writer, *self._asked)
+        except _BROKEN as error:
+            self._take_up(error)
+
+    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
+        """Waits for the answer (see `core.targets.Channel`)."""
+        while True:
+            try:
+                header, arrays = receive(self._reader.read_chunk)
+                break
+            except _BROKEN as error:
+                if raise_if_over is not None:
+                    raise_if_over()
+                self._take_up(error)
+        self._asked = ({}, ())
+        if "error" in header:
+            code, message, name = header["error"]
+            raise exception_type_from_error_code(code)(None, name, message)
+        return arrays
+
+    def _take_up(self, error: Exception) -> None:
+        """Connects anew and asks again, if it is the same process that answers.
+
+        Raises:
+            AbortedError: it is another: what the task held is lost.
+            UnavailableError: it is not there.
+        """
+        before = self.about["incarnation"]
+        deadline = time.monotonic() + RECONNECT_SECS
+        while True:
+            try:
+                self._open()
+                break
+            except _BROKEN:
+                if time.monotonic() > deadline:
+                    raise self._connection.unavailable(error) from error
+                time.sleep(0.1)
+        if self.about["incarnation"] != before:
+            raise AbortedError(
+                None,
+                None,
+                explain(
+                    f"{self._connection.task} was started again: the values it held are lost",
+                    hint="make the session anew; MonitoredTrainingSession and Supervisor do it "
+                    "themselves",
+                ),
+            ) from error
+        send(self._writer, *self._asked)
+
+    def close(self) -> None:
+        """Ends the channel, and a question that is being worked on."""
+        self._reader.cancel()
+        with contextlib.suppress(*_BROKEN):
+            self._writer.close()
+
+    def end(self) -> None:
+        """Ends a channel that nobody uses, in order."""
+        with contextlib.suppress(*_BROKEN):
+            self._writer.close()
+
+
+class TaskConnection:
+    """A connection to a task, and the channels on it that nobody uses.
+
+    Args:
+        address: `host:port`.
+        task: the task's name, for messages.
+        token: the cluster's.
+    """
+
+    def __init__(self, address: str, task: str, token: str) -> None:
+        self.task = task
+        self._address = address
+        self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
+        header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())
+        self._options = flight.FlightCallOptions(headers=[header])
+        self._free: list[TaskChannel] = []
+        self._lock = threading.Lock()
+        atexit.register(_close, weakref.ref(self))
+
+    def exchange(self, descriptor: Any) -> Any:
+        """Opens a stream."""
+        return self._client.do_exchange(descriptor, self._options)
+
+    def channel(self) -> TaskChannel:
+        """A channel that nobody else uses.
+
+        Raises:
+            UnavailableError: the task cannot be reached.
+            UnauthenticatedError: it has another token.
+        """
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        try:
+            return TaskChannel(self)
+        except flight.FlightUnauthenticatedError as error:
+            raise UnauthenticatedError(
+                None, None, f"{self.task} at {self._address}: {error}"
+            ) from None
+        except _BROKEN as error:
+            raise self.unavailable(error) from error
+
+    def give_back(self, channel: TaskChannel) -> None:
+        """Keeps a channel for the next."""
+        with self._lock:
+            self._free.append(channel)
+
+    def program(self, part: PartGraph) -> str:
+        """Sends a graph; what the task calls it."""
+        name = program_name(part)
+        channel = self.channel()
+        header = {"program": name, "part": part_header(part)}
+        channel.ask("program", header, [np.frombuffer(part.graph_def, np.uint8)])
+        channel.answer()
+        self.give_back(channel)
+        return name
+
+    def unavailable(self, error: Exception) -> OpError:
+        """The error of a task that is not there."""
+        why = (str(error) or repr(error)).splitlines()[0]
+        return UnavailableError(
+            None,
+            None,
+            explain(
+                f"{self.task} cannot be reached",
+                received=f"{self._address}: {why}",
+                hint="is its process running, and is the address right?",
+            ),
+        )
+
+    def close(self) -> None:
+        """Ends all channels that nobody uses."""
+        with self._lock:
+            for channel in self._free:
+                channel.end()
+            self._free.clear()
+
+
+def _close(connection: weakref.ref[TaskConnection]) -> None:
+    found = connection()
+    if found is not None:
+        found.close()

@@ -1,0 +1,145 @@
+"""`TaskCluster`: the tasks of a cluster as a session of this process works with them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from estimatorkit.core.errors import DeadlineExceededError, UnavailableError, explain
+from estimatorkit.core.part_graph import PartGraph
+from estimatorkit.core.targets import Held, Target, register_scheme
+from estimatorkit.core.task_placement import HERE, TaskPlacer, task_name
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.token import cluster_token
+
+_logger = logging.getLogger("estimatorkit")
+
+WAIT_SECS = 7200.0
+"""How long a session waits for a task that is not there yet, as TensorFlow's RunConfig says."""
+
+_TELL_SECS = 30.0
+_LOOK_SECS = 0.2
+
+
+def names_of(cluster: ClusterSpec) -> dict[str, str]:
+    """The addresses of a cluster's tasks, by the tasks' names."""
+    return {
+        task_name(job, index): cluster.task_address(job, index)
+        for job in cluster.jobs
+        for index in cluster.task_indices(job)
+    }
+
+
+class TaskCluster:
+    """The tasks that a session works with (`core.targets.Cluster`).
+
+    Args:
+        addresses: `host:port` of the tasks, by their names.
+        default: the task of operations that ask for none, `HERE` for this process.
+        own: the name of the task that this process is; None where it is none.
+        wait_secs: how long to wait for a task that is not there yet.
+    """
+
+    def __init__(
+        self,
+        addresses: Mapping[str, str],
+        default: str,
+        own: str | None,
+        wait_secs: float = WAIT_SECS,
+    ) -> None:
+        self.placer = TaskPlacer(list(addresses), default, own)
+        self._addresses = dict(addresses)
+        self._own = own
+        self._wait_secs = wait_secs
+        self._connections: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def channel(self, task: str) -> Any:
+        """A way to a task that nobody else uses; waits for one that has not been there yet.
+
+        Raises:
+            DeadlineExceededError: it did not come in time.
+            UnavailableError: it is not there any more.
+            UnauthenticatedError: it has another token.
+        """
+        return self._connection(task).channel()
+
+    def give_back(self, task: str, channel: Any) -> None:
+        """Gives a channel back that is in order."""
+        self._connection(task).give_back(channel)
+
+    def program(self, task: str, graph: PartGraph) -> str:
+        """What a task calls a graph that it is asked to run."""
+        name: str = self._connection(task).program(graph)
+        return name
+
+    def clear(self) -> None:
+        """Lets the other tasks forget what sessions share."""
+        for task in self._addresses:
+            if task != self._own:
+                channel = self.channel(task)
+                channel.ask("clear", {})
+                channel.answer()
+                self.give_back(task, channel)
+
+    def _connection(self, task: str) -> Any:
+        with self._lock:
+            found = self._connections.get(task)
+        return found if found is not None else self._wait_for(task)
+
+    def _wait_for(self, task: str) -> Any:
+        from estimatorkit.distribute.task_channel import TaskConnection  # with Arrow
+
+        connection = TaskConnection(self._addresses[task], task, cluster_token())
+        started = told = time.monotonic()
+        while True:
+            try:
+                connection.give_back(connection.channel())
+                break
+            except UnavailableError as error:
+                now = time.monotonic()
+                if now - started > self._wait_secs:
+                    raise DeadlineExceededError(
+                        None,
+                        None,
+                        explain(
+                            f"{task} did not come within {self._wait_secs:g} seconds",
+                            received=error,
+                            hint="start its process, or raise session_creation_timeout_secs",
+                        ),
+                    ) from error
+                if now - told > _TELL_SECS or told == started:
+                    told = now + (told == started)
+                    _logger.info("Waiting for %s at %s.", task, self._addresses[task])
+                time.sleep(_LOOK_SECS)
+        with self._lock:
+            return self._connections.setdefault(task, connection)
+
+
+_served: dict[str, Target] = {}
+
+
+def serve_target(address: str, target: Target) -> str:
+    """Makes 'grpc://address' in this process the target of its own server; returns it."""
+    _served[address] = target
+    return f"grpc://{address}"
+
+
+def _open(name: str) -> Target:
+    """The target of a server: of this process, or of another."""
+
+    address = name.removeprefix("grpc://")
+    if address in _served:
+        return _served[address]
+    asking = TaskCluster({HERE: address}, HERE, None)
+    channel = asking.channel(HERE)
+    about = channel.about
+    channel.close()
+    cluster = TaskCluster(names_of(ClusterSpec(about["cluster"])), about["task"], None)
+    return Target(Held(), cluster)
+
+
+register_scheme("grpc", _open)

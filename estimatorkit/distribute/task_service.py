@@ -1,0 +1,248 @@
+"""`TaskService`: a task of a cluster as others reach it, by Arrow Flight.
+
+A stream is a channel: questions and answers in turn (`array_messages`), each question numbered, so
+that one asked again after a broken connection is not worked on twice (`Answers`). What the task is
+asked for is in `_QUESTIONS`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow.flight as flight
+
+from estimatorkit.core.errors import CancelledError, NotFoundError, OpError, UnknownError, explain
+from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.part_graph import PartGraph
+from estimatorkit.core.placement import Placer
+from estimatorkit.core.plan import make_plan
+from estimatorkit.core.targets import Held
+from estimatorkit.distribute.answers import Answers
+from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+
+_logger = logging.getLogger("estimatorkit")
+
+AUTHORIZATION = "authorization"
+"""The header with the token."""
+
+Arrays = list[Any]
+
+
+class TaskService(flight.FlightServerBase):  # type: ignore[misc]
+    """Runs parts of others' runs on what this process holds.
+
+    Args:
+        address: `host:port`, bound as it is given; port 0 for a free one.
+        name: the task's name, '/job:ps/task:0'.
+        held: the variables, tables and queues.
+        token: what callers must know.
+        about: what callers are told of the cluster.
+
+    Raises:
+        OSError: the address cannot be bound.
+    """
+
+    def __init__(
+        self, address: str, name: str, held: Held, token: str, about: Mapping[str, Any]
+    ) -> None:
+        super().__init__(f"grpc://{address}", middleware={"token": _TokenCheck(token)})
+        self._about = {**about, "task": name, "incarnation": uuid.uuid4().hex}
+        self._held = held
+        self._programs: dict[str, _Program] = {}
+        self._preparing = threading.Lock()
+        self._answers: dict[bytes, Answers] = {}
+        self.stopping = threading.Event()
+
+    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        """Serves a channel until it ends."""
+        channel = descriptor.command
+        answers = self._answers.setdefault(channel, Answers())
+        writer.begin(SCHEMA)
+        send(writer, self._about)
+
+        def over() -> None:
+            if context.is_cancelled() or self.stopping.is_set():
+                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+
+        while not self.stopping.is_set():
+            try:
+                header, arrays = receive(reader.read_chunk)
+            except StopIteration:
+                del self._answers[channel]  # closed in order: nobody will ask again
+                return
+
+            def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
+                return self._answer(header, arrays, answers.kept, over)
+
+            try:
+                given = answers.answer(header["number"], work)
+            except OpError as error:
+                given = _as_header(error), []
+            send(writer, *given)
+
+    def _answer(
+        self,
+        header: dict[str, Any],
+        arrays: Arrays,
+        kept: dict[str, Any],
+        over: Callable[[], None],
+    ) -> tuple[dict[str, Any], Arrays]:
+        """The answer to a question; what goes wrong is an answer, too."""
+        try:
+            return {}, _QUESTIONS[header["ask"]](self, header, arrays, kept, over)
+        except OpError as error:
+            return _as_header(error), []
+        except Exception as error:
+            # The one who asked must hear of it, whatever it is; the task goes on for the others.
+            _logger.exception("A question of another task failed: %s", header["ask"])
+            return _as_header(UnknownError(None, None, f"{type(error).__name__}: {error}")), []
+
+    def _program(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Takes over a graph; equal ones of several askers are compiled once."""
+        name = header["program"]
+        with self._preparing:
+            if name not in self._programs:
+                given = header["part"]
+                part = PartGraph(bytes(arrays[0]), **{key: _tuple(given[key]) for key in given})
+                self._programs[name] = _Program(part, self._held)
+        return []
+
+    def _run(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        return self._programs[header["program"]](arrays, kept, over)
+
+    def _state(self) -> State:
+        return State(Graph(), held=self._held)
+
+    def _read(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """The values of variables, each a copy: a run may give their memory away."""
+        with self._held.lock:
+            missing = [name for name in header["names"] if name not in self._held.values]
+            if missing:
+                raise NotFoundError(None, None, f"there is no variable {missing[0]}")
+            return [np.array(self._held.values[name]) for name in header["names"]]
+
+    def _write(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        with self._held.lock:
+            self._held.values.update(zip(header["names"], map(np.array, arrays), strict=True))
+        return []
+
+    def _initialized(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        return [np.array([name in self._held.values for name in header["names"]])]
+
+    def _clear(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        with self._held.lock:
+            self._held.clear()
+        return []
+
+    def stop(self) -> None:
+        """Ends what is being worked on and stops serving."""
+        self.stopping.set()
+        self.shutdown()
+
+
+_QUESTIONS: dict[str, Callable[..., Arrays]] = {
+    "program": TaskService._program,
+    "run": TaskService._run,
+    "read": TaskService._read,
+    "write": TaskService._write,
+    "initialized": TaskService._initialized,
+    "clear": TaskService._clear,
+}
+
+
+class _Program:
+    """A graph that this task runs for others."""
+
+    def __init__(self, part: PartGraph, held: Held) -> None:
+        graph, fed, fetched, targets = part.load(_register_all)
+        self._part = part
+        self._given = [name for name in part.inputs if name not in part.kept]
+        self._state = State(graph, Placer(), held)
+        self._state.several_devices = True
+        self._runner = PlanRunner(
+            make_plan(graph, fetched, targets, fed, self._state.placer), self._state
+        )
+
+    def __call__(self, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]) -> Arrays:
+        given = dict(zip(self._given, arrays, strict=True))
+        given.update((name, kept[name]) for name in self._part.kept)
+        with self._state.watched(over):
+            found = self._runner.compute([given[name] for name in self._part.inputs])
+        values = dict(zip(self._part.outputs, found, strict=True))
+        if self._part.last:
+            kept.clear()
+        else:
+            kept.update((name, values[name]) for name in values if name not in self._part.sent)
+            kept.update((name, values[name]) for name in self._part.sent)
+        return [np.asarray(values[name]) for name in self._part.sent]
+
+
+def _register_all() -> None:
+    import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
+
+
+def program_name(part: PartGraph) -> str:
+    """What a graph is called by all: equal graphs have equal names."""
+    digest = hashlib.sha256(part.graph_def)
+    digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
+    digest.update(repr(part.targets).encode())
+    return digest.hexdigest()
+
+
+def part_header(part: PartGraph) -> dict[str, Any]:
+    """The fields of a part besides its graph, as JSON holds them."""
+    names = [field.name for field in fields(part) if field.name != "graph_def"]
+    return {name: getattr(part, name) for name in names}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _as_header(error: OpError) -> dict[str, Any]:
+    name = getattr(error.op, "name", error.op)
+    return {"error": [error.error_code, str(error), name]}
+
+
+class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Refuses calls without the token."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}"
+
+    def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> None:
+        """Looks at a call's headers."""
+        given = headers.get(AUTHORIZATION, [""])[0]
+        if not hmac.compare_digest(given, self._expected):
+            _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise flight.FlightUnauthenticatedError(
+        explain(
+            "the task does not know the caller",
+            expected="the token of its cluster",
+            hint="set ESTIMATORKIT_TOKEN to the same on every host",
+        )
+    )

@@ -1,0 +1,44 @@
+"""The token that the processes of a cluster know each other by.
+
+`ESTIMATORKIT_TOKEN` holds it, the same on every host; without it a file in the home folder does,
+made when it is first needed and readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+VARIABLE = "ESTIMATORKIT_TOKEN"
+
+
+def token_file() -> Path:
+    """Where the token is if the environment has none."""
+    return Path.home() / ".estimatorkit" / "token"
+
+
+def cluster_token() -> str:
+    """The token.
+
+    Raises:
+        OSError: the file can be neither read nor made.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return given
+    path = token_file()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        # Another process may do the same: the first link wins, and all read that one.
+        descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            pass
+        finally:
+            made.unlink()
+    return path.read_text().strip()

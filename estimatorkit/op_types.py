@@ -1,0 +1,22 @@
+"""Every module that registers op types outside `core.ops`, imported.
+
+A process that runs a graph of another needs the rows of all op types, also of those whose modules
+it has had no reason to import.
+"""
+
+from __future__ import annotations
+
+from estimatorkit.data import dataset_values as dataset_values
+from estimatorkit.data import iterator_ops as iterator_ops
+from estimatorkit.data import record_writing as record_writing
+from estimatorkit.data import traced_functions as traced_functions
+from estimatorkit.estimator import exported_module as exported_module
+from estimatorkit.layers.metrics import thresholds as thresholds
+from estimatorkit.premade import label_names as label_names
+from estimatorkit.premade import multi_label_head as multi_label_head
+from estimatorkit.train import contrib_rules as contrib_rules
+from estimatorkit.train import input_producers as input_producers
+from estimatorkit.train import keras_rules as keras_rules
+from estimatorkit.train import optimizer_rules as optimizer_rules
+from estimatorkit.train import repeated_rows as repeated_rows
+from estimatorkit.train import sparse_batches as sparse_batches
