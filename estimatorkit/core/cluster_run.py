@@ -19,7 +19,7 @@ from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy, unin
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
-from estimatorkit.core.plan import make_plan
+from estimatorkit.core.plan import Plan, make_plan
 from estimatorkit.core.targets import Channel, Cluster, Held
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE, named_operation
@@ -104,6 +104,19 @@ class ClusterState(State):
         parts = cut_by_task(self.graph, fetches, targets, feeds, self.cluster.placer, elsewhere)
         return ClusterRunner(parts, self, optimize)
 
+    def own_plan(self, part: TaskPart, whole: TaskParts, optimize: bool = True) -> Plan:
+        """The plan of a part of this process."""
+        every = {op for level in whole.levels for each in level for op in each.ops}
+        return make_plan(
+            self.graph,
+            part.outputs,
+            part.targets,
+            part.inputs,
+            self.placer,
+            optimize,
+            elsewhere=every.difference(part.ops),
+        )
+
     def _value_or_counter(self, name: str) -> Any:
         task = self._task_of(name)
         if task == HERE:
@@ -143,22 +156,11 @@ class ClusterRunner:
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
         self._own: dict[TaskPart, PlanRunner] = {}
         self._remote: dict[TaskPart, _RemotePart] = {}
-        parts = [part for level in plan.levels for part in level]
-        every = {op for part in parts for op in part.ops}
-        for part in parts:
-            if part.task != HERE:
+        for part in (part for level in plan.levels for part in level):
+            if part.task == HERE:
+                self._own[part] = PlanRunner(state.own_plan(part, plan, optimize), state)
+            else:
                 self._remote[part] = _RemotePart(part, plan.sent[part], self._cluster)
-                continue
-            own = make_plan(
-                state.graph,
-                part.outputs,
-                part.targets,
-                part.inputs,
-                state.placer,
-                optimize,
-                elsewhere=every.difference(part.ops),
-            )
-            self._own[part] = PlanRunner(own, state)
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """The values of the fetches, as NumPy arrays (scalars for 0-d).
@@ -212,7 +214,7 @@ class _RemotePart:
     def __init__(self, part: TaskPart, sent: Sequence[Tensor], cluster: Cluster) -> None:
         self._given = [tensor for tensor in part.inputs if tensor not in part.kept]
         self._taken = list(sent)
-        self._header = {"program": cluster.program(part.task, PartGraph.of(part, sent))}
+        self._header = {"programs": [cluster.program(part.task, PartGraph.of(part, sent))]}
 
     def ask(self, channel: Channel, values: dict[Any, Any]) -> None:
         channel.ask("run", self._header, [np.asarray(values[tensor]) for tensor in self._given])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import logging
 import threading
 import uuid
@@ -21,13 +22,13 @@ import pyarrow.flight as flight
 
 from estimatorkit.core.errors import CancelledError, NotFoundError, OpError, UnknownError, explain
 from estimatorkit.core.executor import PlanRunner, State
-from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
 from estimatorkit.distribute.answers import Answers
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.updates import Updates
 
 _logger = logging.getLogger("estimatorkit")
 
@@ -35,6 +36,9 @@ AUTHORIZATION = "authorization"
 """The header with the token."""
 
 Arrays = list[Any]
+
+_LOOK_SECS = 0.05
+"""Seconds after which one who waits for others looks whether it was given up."""
 
 
 class TaskService(flight.FlightServerBase):  # type: ignore[misc]
@@ -60,12 +64,15 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._programs: dict[str, _Program] = {}
         self._preparing = threading.Lock()
         self._answers: dict[bytes, Answers] = {}
+        self._updates = Updates()
+        self._updated = threading.Condition()
         self.stopping = threading.Event()
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Serves a channel until it ends."""
         channel = descriptor.command
         answers = self._answers.setdefault(channel, Answers())
+        workers: set[str] = set()
         writer.begin(SCHEMA)
         send(writer, self._about)
 
@@ -73,21 +80,31 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             if context.is_cancelled() or self.stopping.is_set():
                 raise CancelledError(None, None, "Step was cancelled: the session was closed.")
 
-        while not self.stopping.is_set():
-            try:
-                header, arrays = receive(reader.read_chunk)
-            except StopIteration:
-                del self._answers[channel]  # closed in order: nobody will ask again
-                return
+        try:
+            while not self.stopping.is_set():
+                try:
+                    header, arrays = receive(reader.read_chunk)
+                except StopIteration:
+                    del self._answers[channel]  # closed in order: nobody will ask again
+                    return
+                workers.update(filter(None, [header.get("worker")]))
 
-            def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
-                return self._answer(header, arrays, answers.kept, over)
+                def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
+                    return self._answer(header, arrays, answers.kept, over)
 
-            try:
-                given = answers.answer(header["number"], work)
-            except OpError as error:
-                given = _as_header(error), []
-            send(writer, *given)
+                try:
+                    given = answers.answer(header["number"], work)
+                except OpError as error:
+                    given = _as_header(error), []
+                send(writer, *given)
+        finally:
+            self._left(workers)  # nobody is to wait for them; whoever comes again reads first
+
+    def _left(self, workers: set[str]) -> None:
+        with self._updated:
+            for worker in workers:
+                self._updates.left(worker)
+            self._updated.notify_all()
 
     def _answer(
         self,
@@ -121,10 +138,30 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _run(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        return self._programs[header["program"]](arrays, kept, over)
+        """Runs programs one after the other; each takes the next of the arrays.
 
-    def _state(self) -> State:
-        return State(Graph(), held=self._held)
+        Of a worker's step ('worker'), the first 'updates' of them change what it has read, and the
+        others read for the next.
+        """
+        given, found = iter(arrays), []
+        worker, updates = header.get("worker"), header.get("updates", 0)
+        for number, name in enumerate(header["programs"]):
+            if worker is not None and number == updates:
+                self._wait_to_read(worker, header.get("bound"), over)
+            program = self._programs[name]
+            found += program(list(itertools.islice(given, program.takes)), kept, over)
+            if number == updates - 1:
+                with self._updated:
+                    self._updates.updated(worker)
+                    self._updated.notify_all()
+        return found
+
+    def _wait_to_read(self, worker: str, bound: int | None, over: Callable[[], None]) -> None:
+        with self._updated:
+            while not self._updates.may_read(worker, bound):
+                over()
+                self._updated.wait(_LOOK_SECS)
+            self._updates.read(worker)
 
     def _read(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -178,6 +215,7 @@ class _Program:
         graph, fed, fetched, targets = part.load(_register_all)
         self._part = part
         self._given = [name for name in part.inputs if name not in part.kept]
+        self.takes = len(self._given)
         self._state = State(graph, Placer(), held)
         self._state.several_devices = True
         self._runner = PlanRunner(

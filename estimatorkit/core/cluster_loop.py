@@ -1,0 +1,269 @@
+"""`ClusterLoop`: steps of a graph whose variables live with other tasks, one round trip a step.
+
+A step that trains on parameter servers is cut into what the session's process does first (it reads
+the next element), what others do before its own work (*heads*: they send parameters, or the rows
+that the element asks for), its own work, and what others do after it (*tails*: they change
+parameters). The tails of a step and the heads of the next go to each task together. Between tasks,
+nothing in the tails waits for another task: the step count of one may move before the parameters of
+another do. Any other shape runs a step at a time, by the session (see `cluster_run`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from estimatorkit.core.cluster_run import ClusterRunner, ClusterState, attributed
+from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.core.executor import PlanRunner
+from estimatorkit.core.loop import Steps
+from estimatorkit.core.part_graph import PartGraph
+from estimatorkit.core.targets import Channel
+from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
+from estimatorkit.core.task_placement import HERE
+from estimatorkit.core.tensor import Operation, Tensor
+
+
+@dataclass
+class StepShape:
+    """The parts of a step by when they run.
+
+    Attributes:
+        before: parts of this process that depend on nobody else.
+        heads: parts of others that depend on `before` alone.
+        own: this process's work.
+        tails: parts of others that depend on it.
+    """
+
+    before: list[TaskPart] = field(default_factory=list)
+    heads: list[TaskPart] = field(default_factory=list)
+    own: list[TaskPart] = field(default_factory=list)
+    tails: list[TaskPart] = field(default_factory=list)
+
+    @staticmethod
+    def of(parts: TaskParts) -> StepShape | None:
+        """The shape of a step; None where it is another."""
+        shape = StepShape()
+        ordered = [part for level in parts.levels for part in level if not _only_waits(part)]
+        last_own = max((at for at, part in enumerate(ordered) if part.task == HERE), default=-1)
+        stage: dict[Tensor, list[TaskPart]] = {}
+        for at, part in enumerate(ordered):
+            foreign = [
+                stage[tensor]
+                for tensor in part.inputs
+                if tensor in stage and tensor not in part.kept
+            ]
+            early = all(each is shape.before for each in foreign)
+            if part.task == HERE:
+                chosen = shape.before if early and at < last_own else shape.own
+            else:
+                chosen = shape.heads if early and at < last_own else shape.tails
+            if any(each is shape.tails for each in foreign):
+                return None
+            chosen.append(part)
+            stage.update((tensor, chosen) for tensor in part.outputs)
+        late = {tensor for part in shape.tails for tensor in part.outputs}
+        if len(shape.own) != 1 or not shape.heads or late.intersection(parts.fetches):
+            return None
+        return shape
+
+
+def _only_waits(part: TaskPart) -> bool:
+    return part.task == HERE and all(op.type == "NoOp" for op in part.ops)
+
+
+class ClusterLoop:
+    """Runs steps; what `StepLoop` is for one process, with the same attributes and errors.
+
+    Args:
+        state: the session's.
+        every: tensors fetched at every step.
+        targets: operations run at every step.
+        after: tensors fetched once after the last step of a call; they may depend on variables
+            only.
+        worker: what this process is called where others count its steps.
+        bound: how many steps it may be ahead of the slowest worker; None for any number.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        every: Sequence[Tensor],
+        targets: Sequence[Operation],
+        after: Sequence[Tensor],
+        worker: str,
+        bound: int | None = None,
+    ) -> None:
+        self._state = state
+        self._every = list(every)
+        placer = state.cluster.placer
+        parts = cut_by_task(state.graph, list(dict.fromkeys(every)), targets, [], placer)
+        self.operations = [op for level in parts.levels for part in level for op in part.ops]
+        self._after = state.runner(list(after), [], [])
+        self._shape = StepShape.of(parts)
+        self.input_failed = False
+        """Whether the input has raised an error: the steps before it were whole."""
+        self._input_error: Exception | None = None
+        self.one_round_trip = self._shape is not None
+        if self._shape is None:
+            self._runner = ClusterRunner(parts, state)
+            return
+        self._header = {"worker": worker, "bound": bound}
+        self._own = _OwnParts(self._shape.own, parts, state)
+        self._before = _OwnParts(self._shape.before, parts, state)
+        self._tasks = {
+            part.task: _TaskStep(
+                [each for each in self._shape.tails if each.task == part.task],
+                [each for each in self._shape.heads if each.task == part.task],
+                parts,
+                state,
+            )
+            for part in (*self._shape.heads, *self._shape.tails)
+        }
+
+    def run(self, steps: int) -> Steps:
+        """Runs up to `steps` steps, fewer where the input ends (see `StepLoop.run`).
+
+        Raises:
+            OutOfRangeError: the input has ended before the first of them.
+            OpError: another task cannot be reached, has lost what it held, or refuses.
+        """
+        if self._input_error is not None:
+            self._raise_input_error()
+        rows, ended = self._run_piped(steps) if self.one_round_trip else self._run_singly(steps)
+        if not rows:
+            self._raise_input_error()
+        every = [
+            np.stack([np.asarray(row[position]) for row in rows])
+            for position in range(len(self._every))
+        ]
+        after = [np.asarray(value) for value in self._after.run([])]
+        return Steps(len(rows), every, after, ended)
+
+    def _raise_input_error(self) -> NoReturn:
+        error, self._input_error = self._input_error, None
+        self.input_failed = True
+        raise error or RuntimeError("no step was run")
+
+    def _run_singly(self, steps: int) -> tuple[list[list[Any]], bool]:
+        rows: list[list[Any]] = []
+        while len(rows) < steps:
+            values = self._guarded(lambda: self._runner.run([]), not rows)
+            if values is None:
+                return rows, self._input_error is None
+            rows.append(values)
+        return rows, False
+
+    def _guarded(self, call: Callable[[], Any], is_first: bool) -> Any:
+        """What a call that reads the input gives; None where the input has ended or failed."""
+        try:
+            return call()
+        except OutOfRangeError:
+            if is_first:
+                raise
+        except OpError as error:
+            if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+                raise
+            self._input_error = error
+        return None
+
+    def _run_piped(self, steps: int) -> tuple[list[list[Any]], bool]:
+        rows: list[list[Any]] = []
+        values = self._guarded(lambda: self._before({}), True)
+        if values is None:
+            return rows, False
+        with self._state.channels() as channel:
+            self._exchange(channel, {}, values)
+            while values is not None:
+                known = values
+                if self._guarded(lambda known=known: self._own(known), not rows) is None:
+                    break
+                following = None
+                if len(rows) + 1 < steps:
+                    following = self._guarded(lambda: self._before({}), False)
+                self._exchange(channel, values, following)
+                rows.append([values[tensor] for tensor in self._every])
+                values = following
+        return rows, len(rows) < steps and self._input_error is None
+
+    def _exchange(
+        self,
+        channel: Callable[[str], Channel],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> None:
+        """Sends the tails of a step and the heads of the next; receives for the next."""
+        asked: list[tuple[_TaskStep, Channel]] = []
+        for task, step in self._tasks.items():
+            if step.ask(channel, task, self._header, done, following):
+                asked.append((step, channel(task)))
+        failed: list[OpError] = []
+        for step, to in asked:
+            try:
+                found = to.answer(self._state.raise_if_cancelled)
+            except OpError as error:
+                failed.append(error)
+            else:
+                if following is not None:
+                    following.update(zip(step.received, found[-len(step.received) :], strict=True))
+        if failed:
+            raise attributed(failed[0], self._state.graph)
+
+
+class _OwnParts:
+    """Parts of this process, one after the other."""
+
+    def __init__(self, parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> None:
+        self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
+
+    def __call__(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        for part, runner in self._runners:
+            found = runner.compute([values[tensor] for tensor in part.inputs])
+            values.update(zip(part.outputs, found, strict=True))
+        return values
+
+
+class _TaskStep:
+    """What one task does between two steps of this process: tails of one, heads of the next."""
+
+    def __init__(
+        self,
+        tails: Sequence[TaskPart],
+        heads: Sequence[TaskPart],
+        whole: TaskParts,
+        state: ClusterState,
+    ) -> None:
+        self._tails = [_Program(part, whole, state) for part in tails]
+        self._heads = [_Program(part, whole, state) for part in heads]
+        self.received = [tensor for part in heads for tensor in whole.sent[part]]
+
+    def ask(
+        self,
+        channel: Callable[[str], Channel],
+        task: str,
+        header: dict[str, Any],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> bool:
+        """Asks for what there is to do; returns whether there is something."""
+        tails = self._tails if done else []
+        heads = self._heads if following is not None else []
+        if not tails and not heads:
+            return False
+        arrays = [np.asarray(done[tensor]) for each in tails for tensor in each.takes]
+        if following is not None:
+            arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
+        names = [each.name for each in (*tails, *heads)]
+        channel(task).ask("run", {**header, "programs": names, "updates": len(tails)}, arrays)
+        return True
+
+
+class _Program:
+    """A part that another task runs."""
+
+    def __init__(self, part: TaskPart, whole: TaskParts, state: ClusterState) -> None:
+        self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
+        self.name = state.cluster.program(part.task, PartGraph.of(part, whole.sent[part]))
