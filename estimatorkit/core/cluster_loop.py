@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -84,8 +85,6 @@ class ClusterLoop:
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
             only.
-        worker: what this process is called where others count its steps.
-        bound: how many steps it may be ahead of the slowest worker; None for any number.
     """
 
     def __init__(
@@ -94,8 +93,6 @@ class ClusterLoop:
         every: Sequence[Tensor],
         targets: Sequence[Operation],
         after: Sequence[Tensor],
-        worker: str,
-        bound: int | None = None,
     ) -> None:
         self._state = state
         self._every = list(every)
@@ -111,7 +108,7 @@ class ClusterLoop:
         if self._shape is None:
             self._runner = ClusterRunner(parts, state)
             return
-        self._header = {"worker": worker, "bound": bound}
+        self._header = {"worker": state.cluster.worker, "bound": state.cluster.bound}
         self._own = _OwnParts(self._shape.own, parts, state)
         self._before = _OwnParts(self._shape.before, parts, state)
         self._tasks = {
@@ -179,7 +176,7 @@ class ClusterLoop:
             self._exchange(channel, {}, values)
             while values is not None:
                 known = values
-                if self._guarded(lambda known=known: self._own(known), not rows) is None:
+                if self._guarded(partial(self._own, known), not rows) is None:
                     break
                 following = None
                 if len(rows) + 1 < steps:

@@ -272,6 +272,18 @@ class Graph:
             self._scopes.devices = outer
 
     @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Asks for the device of another operation for those made inside.
+
+        Args:
+            op: an operation, a tensor or a variable.
+            ignore_existing: accepted for TensorFlow's signature: the device asked for outside
+                never counts.
+        """
+        with self.device(None), self.device(op.device or None):
+            yield
+
+    @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
         """Gives operations made inside other gradients, by their type.
 
@@ -550,15 +562,8 @@ def device(device_name_or_function: devices.DeviceLike | None) -> Iterator[None]
 
 @contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """Asks for the device of another operation for those made inside.
-
-    Args:
-        op: an operation, a tensor or a variable.
-        ignore_existing: accepted for TensorFlow's signature: the device asked for outside never
-            counts.
-    """
-    graph = get_default_graph()
-    with graph.device(None), graph.device(op.device or None):
+    """`Graph.colocate_with` on the default graph."""
+    with get_default_graph().colocate_with(op, ignore_existing):
         yield
 
 

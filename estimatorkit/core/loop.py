@@ -95,6 +95,7 @@ class StepLoop:
         """Whether the input has raised an error: the steps before it were whole."""
         self.plan = make_plan(graph, self._every, targets, [], state.placer)
         self._after_plan = make_plan(graph, self._after, [], [], state.placer)
+        self.operations = [op for segment in self.plan.segments for op in segment.ops]
         shape = LoopShape.of(self.plan, self._after_plan)
         self.one_call = shape is not None
         if shape is not None:

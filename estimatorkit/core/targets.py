@@ -70,6 +70,10 @@ class Cluster(Protocol):
     """The tasks that a session works with."""
 
     placer: TaskPlacer
+    worker: str
+    """What this process is called where others count its steps."""
+    bound: int | None
+    """How many steps it may be ahead of the slowest worker; None for any number."""
 
     def channel(self, task: str) -> Channel:
         """A way to a task that nobody else uses; opened, or one that was given back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,7 @@ class TaskCluster:
         default: the task of operations that ask for none, `HERE` for this process.
         own: the name of the task that this process is; None where it is none.
         wait_secs: how long to wait for a task that is not there yet.
+        bound: how many steps this process may be ahead of the slowest worker; None for any number.
     """
 
     def __init__(
@@ -49,11 +51,14 @@ class TaskCluster:
         default: str,
         own: str | None,
         wait_secs: float = WAIT_SECS,
+        bound: int | None = None,
     ) -> None:
         self.placer = TaskPlacer(list(addresses), default, own)
         self._addresses = dict(addresses)
         self._own = own
         self._wait_secs = wait_secs
+        self.worker = own or f"client {uuid.uuid4().hex}"
+        self.bound = bound
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
 

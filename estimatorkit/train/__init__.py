@@ -42,6 +42,7 @@ _PLACES = {
     **names("estimatorkit.train.session_manager", "SessionManager"),
     **names("estimatorkit.train.supervisor", "Supervisor"),
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
+    **names("estimatorkit.distribute.device_setter", "replica_device_setter"),
     **names("estimatorkit.distribute.server", "Server"),
     **names("estimatorkit.train.profiler_hook", "ProfilerHook"),
     **names(

@@ -161,7 +161,7 @@ class _Source:
         info: VocabInfo | None = None,
     ) -> None:
         graph = variable.graph
-        with graph.init_scope(), graph.name_scope(None), graph.device(variable.device):
+        with graph.init_scope(), graph.name_scope(None), graph.colocate_with(variable):
             (value,) = restore_v2(
                 self._path, [name], [spec], [entry.dtype], name="checkpoint_initializer"
             )

@@ -103,7 +103,7 @@ class ExponentialMovingAverage:
         """The variable for the average of a variable or tensor."""
         graph = item.graph
         known = item.shape.is_fully_defined()
-        with graph.init_scope(), graph.name_scope(None), graph.device(item.device):
+        with graph.init_scope(), graph.name_scope(None), graph.colocate_with(item):
             if isinstance(item, Variable):
                 value = item.initialized_value()
             else:
@@ -173,7 +173,7 @@ def assign_moving_average(
         fresh = convert_to_tensor(value, variable.dtype, "value")
         if not zero_debias:
             return variable.assign_sub((variable.read_value() - fresh) * rate, name=scope)
-        with graph.init_scope(), graph.name_scope(None), graph.device(variable.device):
+        with graph.init_scope(), graph.name_scope(None), graph.colocate_with(variable):
             biased, local_step = (
                 Variable(
                     zeros(shape, variable.dtype),

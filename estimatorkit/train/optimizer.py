@@ -226,7 +226,7 @@ class Optimizer:
                 done = self._finish(updates, scope)
             else:
                 finished = self._finish(updates, "update")
-                with graph.control_dependencies([finished]), graph.device(global_step.device):
+                with graph.control_dependencies([finished]), graph.colocate_with(global_step):
                     done = global_step.assign_add(1, name=scope).op
         self._note_train_op(done)
         return done
@@ -245,7 +245,7 @@ class Optimizer:
     def _update(self, gradient: Any, variable: Variable) -> Operation:
         graph = get_default_graph()
         update: Operation
-        with graph.name_scope(f"update_{variable.op.name}"), graph.device(variable.device):
+        with graph.name_scope(f"update_{variable.op.name}"), graph.colocate_with(variable):
             if not isinstance(gradient, IndexedSlices):
                 name = self._nearer("_resource_apply_dense", "_apply_dense")
                 update = getattr(self, name)(gradient, variable)
@@ -322,7 +322,7 @@ class Optimizer:
             # TensorFlow's name: the variable scope in force, the variable, the optimizer.
             name = "/".join(filter(None, [get_variable_scope().name, variable.op.name, op_name]))
             graph = variable.graph
-            with graph.name_scope(None), graph.device(variable.device):
+            with graph.name_scope(None), graph.colocate_with(variable):
                 of_name[variable] = Variable(
                     value,
                     trainable=False,
@@ -355,7 +355,7 @@ class Optimizer:
         """A variable of the optimizer that belongs to no other, one a graph; made once."""
         key = (name, colocate_with.graph)
         if key not in self._non_slots:
-            with colocate_with.graph.device(colocate_with.device):
+            with colocate_with.graph.colocate_with(colocate_with):
                 self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
         return self._non_slots[key]
 

@@ -183,7 +183,7 @@ class AdamOptimizer(RuleOptimizer):
         for name, beta in self._POWERS.items():
             power = self._get_non_slot_variable(name)
             graph = power.graph
-            with graph.control_dependencies(update_ops), graph.device(power.device):
+            with graph.control_dependencies(update_ops), graph.colocate_with(power):
                 moved.append(power.assign(power * self._tensors[beta]).op)
         return super()._finish([*update_ops, *moved], name_scope)
 

@@ -18,7 +18,8 @@ from estimatorkit.core.checkpoint_state import get_checkpoint_state
 from estimatorkit.core.errors import DeadlineExceededError, FailedPreconditionError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.distribute import Session
+from estimatorkit.core.session import Session
+from estimatorkit.distribute import task_cluster as task_cluster  # opens grpc:// targets
 from estimatorkit.train.saver import Saver
 
 _Path = str | os.PathLike[str]

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.cluster_loop import ClusterLoop
+from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
 from estimatorkit.core.loop import StepLoop, Steps
 from estimatorkit.core.session import Session
@@ -68,7 +70,11 @@ class CheckedLoop:
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
+        self.loop: StepLoop | ClusterLoop
+        if isinstance(state, ClusterState):
+            self.loop = ClusterLoop(state, self._watched, targets, after)
+        else:
+            self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
         self._most = 1
 
     def run(
@@ -111,7 +117,7 @@ class CheckedLoop:
     @property
     def has_input(self) -> bool:
         """Whether the steps take elements of an iterator or a queue, so that they end with it."""
-        return takes_input(op for segment in self.loop.plan.segments for op in segment.ops)
+        return takes_input(self.loop.operations)
 
     def _pace(self, secs_per_step: float) -> None:
         """As many steps a call as fit into CALL_SECS, approached: the first call compiles."""

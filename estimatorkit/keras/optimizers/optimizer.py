@@ -388,7 +388,7 @@ class Optimizer(Hyperparameters):
                 make = initializers.get(initializer) or Zeros()
                 value = lambda: make(size, var.dtype)  # noqa: E731  (evaluated in its name scope)
             graph = var.graph
-            with graph.init_scope(), graph.device(var.device):
+            with graph.init_scope(), graph.colocate_with(var):
                 made = Variable(
                     value, trainable=False, name=f"{var.op.name}/{slot_name}", dtype=var.dtype
                 )
