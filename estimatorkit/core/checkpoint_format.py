@@ -17,11 +17,11 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import safetensors
@@ -45,6 +45,24 @@ _JSON_DEPTH = 50
 _SEAL = re.compile(rb'(?P<sealed>.*),\n "manifest_sha256": "(?P<digest>[0-9a-f]{64})"\n}\n', re.S)
 _RESERVED_NAME = "__metadata__"  # safetensors keeps it for itself
 _STORED_AS_BYTES = ("complex64", "complex128", "string")
+
+
+ShardWriter: TypeAlias = Callable[[Path, Mapping[str, str]], Mapping[str, tuple[str, list[int]]]]
+"""Lets another process write a file: path, its names for the tensors by theirs in the checkpoint.
+Returns the dtype's name and the shape of each."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A tensor that another process holds and writes.
+
+    Attributes:
+        writer: lets it write what it holds.
+        name: what it calls the tensor.
+    """
+
+    writer: ShardWriter
+    name: str
 
 
 @dataclass(frozen=True)
@@ -87,7 +105,7 @@ def write_contents(
 
     Args:
         directory: an empty folder.
-        tensors: variable name to array.
+        tensors: variable name to array, or to an `Elsewhere`.
         state: what JSON can hold.
         shard_bytes: a shard ends before the tensor that would make it larger than this.
 
@@ -97,14 +115,34 @@ def write_contents(
     """
     _check_state(state, "state", 0)
     state_json = _to_json(state, "the state")
-    encoded = {name: _encode(name, value) for name, value in tensors.items()}
+    others: dict[ShardWriter, dict[str, str]] = {}
+    for name, value in tensors.items():
+        if isinstance(value, Elsewhere):
+            others.setdefault(value.writer, {})[name] = value.name
+    encoded = {
+        name: _encode(name, value)
+        for name, value in tensors.items()
+        if not isinstance(value, Elsewhere)
+    }
     shards = _split({name: stored.nbytes for name, (_, stored) in encoded.items()}, shard_bytes)
+    count = len(shards) + len(others)
     entries: dict[str, Any] = {}
     for index, names in enumerate(shards):
-        shard = _SHARD.format(index, len(shards))
+        shard = _SHARD.format(index, count)
         _write_shard(directory / shard, {name: encoded[name][1] for name in names})
         for name in names:
             dtype, shape = encoded[name][0]
+            entries[name] = {"shard": shard, "dtype": dtype, "shape": shape}
+    for index, (writer, wanted) in enumerate(others.items(), len(shards)):
+        shard = _SHARD.format(index, count)
+        written = writer(directory / shard, wanted)
+        if not (directory / shard).is_file():
+            raise _invalid(
+                "another process has written its part of the checkpoint, and it is not here",
+                received=str(directory / shard),
+                hint="give all processes one model_dir on storage that they share",
+            )
+        for name, (dtype, shape) in written.items():
             entries[name] = {"shard": shard, "dtype": dtype, "shape": shape}
     _write_synced(directory / STATE, state_json)
 
@@ -117,6 +155,24 @@ def write_contents(
     seal = b',\n "manifest_sha256": "%s"\n}\n' % hashlib.sha256(sealed).hexdigest().encode()
     _write_synced(directory / MANIFEST, sealed + seal)
     sync_file(directory)
+
+
+def write_shard(path: Path, tensors: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
+    """Writes the part of a checkpoint that this process holds, synced.
+
+    Args:
+        path: the file, as the process that writes the checkpoint calls it.
+        tensors: variable name to array.
+
+    Returns:
+        dtype name and shape of each, as the manifest has them.
+
+    Raises:
+        InvalidArgumentError, OSError, OpError: see `write_contents`.
+    """
+    encoded = {name: _encode(name, value) for name, value in tensors.items()}
+    _write_shard(path, {name: stored for name, (_, stored) in encoded.items()})
+    return {name: described for name, (described, _) in encoded.items()}
 
 
 def _encode(name: str, value: Any) -> tuple[tuple[str, list[int]], NDArray[Any]]:

@@ -7,13 +7,18 @@ itself stays there.
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.checkpoint_format import Elsewhere
 from estimatorkit.core.errors import OpError
 from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy, uninitialized
 from estimatorkit.core.graph import Graph
@@ -125,6 +130,36 @@ class ClusterState(State):
             raise uninitialized(self.graph.get_operation_by_name(name))
         (value,) = self._ask(task, "read", {"names": [name]})
         return value
+
+    def to_save(self, names: Sequence[str]) -> list[Any]:
+        """What a checkpoint takes for these variables: their values, or who writes them."""
+        writers = {
+            task: partial(self._save, task) for name in names if (task := self._task_of(name))
+        }
+        return [
+            Elsewhere(writers[task], name)
+            if (task := self._task_of(name))
+            else self.take([name])[0]
+            for name in names
+        ]
+
+    def _save(
+        self, task: str, path: Path, names: Mapping[str, str]
+    ) -> Mapping[str, tuple[str, list[int]]]:
+        header = {"path": str(path.absolute()), "names": dict(names)}
+        found = self._ask(task, "save", header)
+        written: dict[str, tuple[str, list[int]]] = json.loads(bytes(found[0]))
+        return written
+
+    def restore(self, path: str, keys: Mapping[str, str]) -> set[str]:
+        """Lets the tasks that hold variables read them from a checkpoint."""
+        by_task: dict[str, dict[str, str]] = {}
+        for name, key in keys.items():
+            if task := self._task_of(name):
+                by_task.setdefault(task, {})[name] = key
+        for task, wanted in by_task.items():
+            self._ask(task, "restore", {"path": os.path.abspath(path), "keys": wanted})
+        return {name for wanted in by_task.values() for name in wanted}
 
     def _task_of(self, name: str) -> str:
         op = named_operation(self.graph, name)

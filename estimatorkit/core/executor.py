@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
@@ -164,6 +164,22 @@ class State:
     def put(self, name: str, value: Any) -> None:
         """Gives a variable a value."""
         self.values[name] = value
+
+    def to_save(self, names: Sequence[str]) -> list[Any]:
+        """What a checkpoint takes for these variables: their values."""
+        return self.take(names)
+
+    def restore(self, path: str, keys: Mapping[str, str]) -> set[str]:
+        """Lets others that hold variables read them from a checkpoint.
+
+        Args:
+            path: the checkpoint's.
+            keys: the variables' names in it, by their own.
+
+        Returns:
+            The names of those that are restored.
+        """
+        return set()
 
     def random_counters(self) -> dict[str, Any]:
         """The counters of random operations that have run, by the operations' names."""

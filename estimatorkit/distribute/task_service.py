@@ -10,22 +10,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import itertools
+import json
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NoReturn
 
+import jax
 import numpy as np
 import pyarrow.flight as flight
 
+from estimatorkit.core.checkpoint import read_checkpoint
+from estimatorkit.core.checkpoint_format import write_shard
+from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import CancelledError, NotFoundError, OpError, UnknownError, explain
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
+from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Answers
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.updates import Updates
@@ -67,6 +74,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._updates = Updates()
         self._updated = threading.Condition()
         self.stopping = threading.Event()
+        self.told: dict[str, Any] = {}
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Serves a channel until it ends."""
@@ -176,14 +184,69 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _write(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        with self._held.lock:
-            self._held.values.update(zip(header["names"], map(np.array, arrays), strict=True))
+        self._put(header["names"], map(np.array, arrays))
         return []
 
     def _initialized(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
         return [np.array([name in self._held.values for name in header["names"]])]
+
+    def _save(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Writes a file of a checkpoint; nothing changes meanwhile."""
+        path = Path(header["path"])
+        with os_errors("write the checkpoint", path), self._held.lock:
+            values = self._held.values
+            written = write_shard(
+                path, {key: np.asarray(values[name]) for key, name in header["names"].items()}
+            )
+        return [np.frombuffer(json.dumps(written).encode(), np.uint8)]
+
+    def _restore(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        keys: dict[str, str] = header["keys"]
+        read = read_checkpoint(header["path"], keys.values()).tensors
+        self._put(keys, [read[key] for key in keys.values()])
+        return []
+
+    def _put(self, names: Iterable[str], values: Iterable[Any]) -> None:
+        with self._held.lock, x64():
+            for name, value in zip(names, values, strict=True):
+                is_text = value.dtype.hasobject
+                self._held.values[name] = value if is_text else jax.device_put(value)
+
+    def _forget(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Forgets all that is held; whoever worked with it must begin anew."""
+        with self._held.lock:
+            self._held.clear()
+            self._about["incarnation"] = uuid.uuid4().hex
+        return []
+
+    def _status(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """What is told of the training; the header may tell something new ('is_ending',
+        'is_done').
+        """
+        with self._updated:
+            self.told.update(header.get("tell", {}))
+            self._updated.notify_all()
+            status = {
+                **self.told,
+                "workers": list(self._updates.workers),
+                "report": self._updates.report(),
+            }
+        return [np.frombuffer(json.dumps(status).encode(), np.uint8)]
+
+    def wait_until(self, told: str, seconds: float) -> bool:
+        """Waits until somebody has told something; returns whether it is told."""
+        with self._updated:
+            return self._updated.wait_for(lambda: bool(self.told.get(told)), seconds)
 
     def _clear(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -205,6 +268,10 @@ _QUESTIONS: dict[str, Callable[..., Arrays]] = {
     "write": TaskService._write,
     "initialized": TaskService._initialized,
     "clear": TaskService._clear,
+    "save": TaskService._save,
+    "restore": TaskService._restore,
+    "forget": TaskService._forget,
+    "status": TaskService._status,
 }
 
 

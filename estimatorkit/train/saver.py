@@ -16,7 +16,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import (
     Checkpoint,
@@ -25,6 +24,7 @@ from estimatorkit.core.checkpoint import (
     read_contents,
     write_checkpoint,
 )
+from estimatorkit.core.checkpoint_format import Elsewhere
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
@@ -225,7 +225,7 @@ class Saver:
                 path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
             directory, name = os.path.split(path)
             directory = directory or "."
-            tensors, state = tensors_to_save(sess, items), session_state(sess)
+            tensors, state = tensors_to_save(sess, items, True), session_state(sess)
             if write_state:
                 written = self._manager(directory, latest_filename).save(name, tensors, state)
             else:
@@ -325,6 +325,16 @@ class Saver:
         keys = keys_of(items)
         renamed = keys_by_name(path, found, keys)
         check_fits(path, {key: found[old] for key, old in renamed.items()}, items, self._reshape)
+        held = {
+            item.op.name: renamed[key] for key, item in items.items() if isinstance(item, Variable)
+        }
+        elsewhere = sess.state.restore(path, held)
+        items = {
+            key: item
+            for key, item in items.items()
+            if not (isinstance(item, Variable) and item.op.name in elsewhere)
+        }
+        keys = keys_of(items)
         read = read_checkpoint(path, [renamed[key] for key in keys])
         tensors = {key: read.tensors[renamed[key]] for key in keys}
         _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
@@ -452,15 +462,26 @@ def _check_session(sess: Any) -> None:
         )
 
 
-def tensors_to_save(sess: Any, items: Mapping[str, Item]) -> dict[str, NDArray[Any]]:
+def tensors_to_save(
+    sess: Any, items: Mapping[str, Item], may_be_elsewhere: bool = False
+) -> dict[str, Any]:
     """The values of items in a session, by the names of their tensors in checkpoints.
+
+    Args:
+        sess: the session.
+        items: variables and others by their names in the checkpoint.
+        may_be_elsewhere: whether variables that other processes hold are given as `Elsewhere`.
 
     Raises:
         FailedPreconditionError: a variable has none.
     """
     variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
-    values = sess.state.take([variable.op.name for variable in variables.values()])
-    tensors = {name: np.asarray(value) for name, value in zip(variables, values, strict=True)}
+    names = [variable.op.name for variable in variables.values()]
+    values = sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names)
+    tensors = {
+        name: value if isinstance(value, Elsewhere) else np.asarray(value)
+        for name, value in zip(variables, values, strict=True)
+    }
     for name, item in items.items():
         if isinstance(item, PartitionedVariable):
             parts = sess.state.take([part.op.name for part in item])
