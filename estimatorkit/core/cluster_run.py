@@ -133,15 +133,16 @@ class ClusterState(State):
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
         """What a checkpoint takes for these variables: their values, or who writes them."""
-        writers = {
-            task: partial(self._save, task) for name in names if (task := self._task_of(name))
-        }
-        return [
-            Elsewhere(writers[task], name)
-            if (task := self._task_of(name))
-            else self.take([name])[0]
-            for name in names
-        ]
+        writers: dict[str, Any] = {}
+        found = []
+        for name in names:
+            task = self._task_of(name)
+            if task == HERE:
+                found += self.take([name])
+            else:
+                writer = writers.setdefault(task, partial(self._save, task))
+                found.append(Elsewhere(writer, name))
+        return found
 
     def _save(
         self, task: str, path: Path, names: Mapping[str, str]

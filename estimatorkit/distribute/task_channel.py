@@ -113,15 +113,7 @@ class TaskChannel:
                     raise self._connection.unavailable(error) from error
                 time.sleep(0.1)
         if self.about["incarnation"] != before:
-            raise AbortedError(
-                None,
-                None,
-                explain(
-                    f"{self._connection.task} was started again: the values it held are lost",
-                    hint="make the session anew; MonitoredTrainingSession and Supervisor do it "
-                    "themselves",
-                ),
-            ) from error
+            raise self._connection.lost() from error
         send(self._writer, *self._asked)
 
     def close(self) -> None:
@@ -151,6 +143,7 @@ class TaskConnection:
         self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
         header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())
         self._options = flight.FlightCallOptions(headers=[header])
+        self._incarnation: str | None = None
         self._free: list[TaskChannel] = []
         self._lock = threading.Lock()
         atexit.register(_close, weakref.ref(self))
@@ -170,13 +163,19 @@ class TaskConnection:
             if self._free:
                 return self._free.pop()
         try:
-            return TaskChannel(self)
+            opened = TaskChannel(self)
         except flight.FlightUnauthenticatedError as error:
             raise UnauthenticatedError(
                 None, None, f"{self.task} at {self._address}: {error}"
             ) from None
         except _BROKEN as error:
             raise self.unavailable(error) from error
+        incarnation = opened.about["incarnation"]
+        self._incarnation = self._incarnation or incarnation
+        if incarnation != self._incarnation:
+            opened.end()
+            raise self.lost()
+        return opened
 
     def give_back(self, channel: TaskChannel) -> None:
         """Keeps a channel for the next."""
@@ -192,6 +191,18 @@ class TaskConnection:
         channel.answer()
         self.give_back(channel)
         return name
+
+    def lost(self) -> OpError:
+        """The error of a task that is there, and has lost what it held."""
+        return AbortedError(
+            None,
+            None,
+            explain(
+                f"{self.task} was started again: the values it held are lost",
+                hint="make the session anew; MonitoredTrainingSession and Supervisor do it "
+                "themselves",
+            ),
+        )
 
     def unavailable(self, error: Exception) -> OpError:
         """The error of a task that is not there."""

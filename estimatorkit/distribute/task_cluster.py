@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -83,12 +84,38 @@ class TaskCluster:
 
     def clear(self) -> None:
         """Lets the other tasks forget what sessions share."""
-        for task in self._addresses:
-            if task != self._own:
-                channel = self.channel(task)
-                channel.ask("clear", {})
-                channel.answer()
-                self.give_back(task, channel)
+        for task in self._others():
+            self._ask(task, "clear", {})
+
+    def renew(self) -> None:
+        """Lets go of all connections: the tasks may be other processes from now on."""
+        with self._lock:
+            connections, self._connections = list(self._connections.values()), {}
+        for connection in connections:
+            connection.close()
+
+    def forget(self) -> None:
+        """Lets the other tasks forget what they hold, so that all begin anew together."""
+        for task in self._others():
+            self._ask(task, "forget", {})
+        self.renew()
+
+    def tell(self, **news: Any) -> dict[str, dict[str, Any]]:
+        """Tells the other tasks something of the training; what each knows of it."""
+        header = {"tell": news}
+        return {
+            task: json.loads(bytes(self._ask(task, "status", header)[0])) for task in self._others()
+        }
+
+    def _others(self) -> list[str]:
+        return [task for task in self._addresses if task != self._own]
+
+    def _ask(self, task: str, question: str, header: dict[str, Any]) -> list[Any]:
+        channel = self.channel(task)
+        channel.ask(question, header)
+        found: list[Any] = channel.answer()
+        self.give_back(task, channel)
+        return found
 
     def _connection(self, task: str) -> Any:
         with self._lock:

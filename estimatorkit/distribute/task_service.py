@@ -26,7 +26,14 @@ import pyarrow.flight as flight
 from estimatorkit.core.checkpoint import read_checkpoint
 from estimatorkit.core.checkpoint_format import write_shard
 from estimatorkit.core.durable import os_errors
-from estimatorkit.core.errors import CancelledError, NotFoundError, OpError, UnknownError, explain
+from estimatorkit.core.errors import (
+    AbortedError,
+    CancelledError,
+    NotFoundError,
+    OpError,
+    UnknownError,
+    explain,
+)
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
@@ -82,6 +89,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         answers = self._answers.setdefault(channel, Answers())
         workers: set[str] = set()
         writer.begin(SCHEMA)
+        incarnation = self._about["incarnation"]
         send(writer, self._about)
 
         def over() -> None:
@@ -98,6 +106,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 workers.update(filter(None, [header.get("worker")]))
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
+                    if incarnation != self._about["incarnation"] and header["ask"] != "status":
+                        return _as_header(_forgotten(self._about["task"])), []
                     return self._answer(header, arrays, answers.kept, over)
 
                 try:
@@ -319,6 +329,14 @@ def part_header(part: PartGraph) -> dict[str, Any]:
     """The fields of a part besides its graph, as JSON holds them."""
     names = [field.name for field in fields(part) if field.name != "graph_def"]
     return {name: getattr(part, name) for name in names}
+
+
+def _forgotten(task: str) -> AbortedError:
+    return AbortedError(
+        None,
+        None,
+        f"{task} has forgotten what it held: the training goes back to its last checkpoint.",
+    )
 
 
 def _tuple(value: Any) -> Any:
