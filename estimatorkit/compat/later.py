@@ -73,7 +73,7 @@ SENTENCES: dict[str, str] = {
     "distribute": _CLUSTERS,
     **_later(
         "train",
-        "ServerDef SyncReplicasOptimizer replica_device_setter",
+        "ServerDef SyncReplicasOptimizer",
         _CLUSTERS,
     ),
     "tpu": _TPU,

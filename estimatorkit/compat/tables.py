@@ -85,6 +85,7 @@ _CONTRIB_LAYERS = (
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
+_DEALING = "estimatorkit.distribute.device_setter"
 
 MODULES: dict[str, Table] = {
     # -- public modules
@@ -355,7 +356,14 @@ MODULES: dict[str, Table] = {
         instead={"create_file_writer": "use summary.FileWriter"},
     ),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
-    "contrib.training": Table(names={"HParams": "estimatorkit.compat.hparams:HParams"}),
+    "contrib.training": Table(
+        names={
+            "HParams": "estimatorkit.compat.hparams:HParams",
+            "GreedyLoadBalancingStrategy": f"{_DEALING}:GreedyLoadBalancingStrategy",
+            "RandomStrategy": f"{_DEALING}:RandomStrategy",
+            "byte_size_load_fn": f"{_DEALING}:byte_size_load_fn",
+        }
+    ),
     "contrib.training.python.training.hparam": Table(
         names={"HParams": "estimatorkit.compat.hparams:HParams"}
     ),

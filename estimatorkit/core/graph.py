@@ -275,13 +275,20 @@ class Graph:
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Asks for the device of another operation for those made inside.
 
+        As in TensorFlow, functions that give devices are asked as well, since they may count what
+        they are asked for, but what they say does not.
+
         Args:
             op: an operation, a tensor or a variable.
-            ignore_existing: accepted for TensorFlow's signature: the device asked for outside
+            ignore_existing: accepted for TensorFlow's signature: the device asked for otherwise
                 never counts.
         """
-        with self.device(None), self.device(op.device or None):
+        outer, place = self._scopes.devices, op.device
+        self._scopes.devices = (lambda _: place, *outer)  # the outermost is asked last
+        try:
             yield
+        finally:
+            self._scopes.devices = outer
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:

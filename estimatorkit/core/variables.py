@@ -88,6 +88,7 @@ class Variable(Operators):
         graph = get_default_graph().outermost
         wanted = None if dtype is None else as_dtype(dtype)
         with graph.init_scope(), graph.name_scope(name or "Variable") as scope:
+            before = graph.version
             value = initial_value
             if callable(value):
                 with graph.name_scope("Initializer"):
@@ -102,12 +103,15 @@ class Variable(Operators):
             self.dtype: DType = self.initial_value.dtype
             attrs = {"dtype": self.dtype, "shape": static}
             self._handle = registry.output("VarHandleOp", (), attrs, scope)
-            self.initializer: Operation = make(
-                "AssignVariableOp",
-                {"ref": self._handle, "value": self.initial_value},
-                name="Assign",
-            ).op
-            self._snapshot = self._read("read")
+            for op in graph.get_operations()[before : self.op.index]:
+                op.device = self.device  # what is made for it is made where it is
+            with graph.device(self.device):
+                self.initializer: Operation = make(
+                    "AssignVariableOp",
+                    {"ref": self._handle, "value": self.initial_value},
+                    name="Assign",
+                ).op
+                self._snapshot = self._read("read")
         self.trainable = trainable
         self.constraint = constraint
         self._shape = static

@@ -84,7 +84,7 @@ ABSENT = {
             *("contrib.distribute.CollectiveAllReduceStrategy", "distribute.MirroredStrategy"),
             "distribute.cluster_resolver.TPUClusterResolver",
             "distribute.experimental.MultiWorkerMirroredStrategy",
-            *("train.SyncReplicasOptimizer", "train.replica_device_setter"),
+            "train.SyncReplicasOptimizer",
         ),
         "later release",
     ),

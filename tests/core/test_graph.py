@@ -367,7 +367,7 @@ def test_device_blocks(graph: Graph) -> None:
             with graphs.device(""):
                 d = constant(1.0)
     assert v.device == "/job:ps"
-    assert v.initializer.device == "/job:worker"
+    assert v.initializer.device == "/job:ps"  # where the variable is
     assert a.device == d.device == "/job:worker/device:GPU:0"
     assert b.device == "/job:worker/device:CPU:1"
     assert c.device == ""

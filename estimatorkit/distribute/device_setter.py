@@ -1,0 +1,188 @@
+"""`replica_device_setter`: variables to parameter servers, everything else to a worker.
+
+Each process of a cluster builds the same graph under `tf.device(replica_device_setter(...))`: the
+servers get the same variables in each, because they are dealt out in the order of their making.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.errors import explain
+from estimatorkit.core.shapes import as_shape
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+
+_logger = logging.getLogger("estimatorkit")
+
+STANDARD_PS_OPS = (
+    *("Variable", "VariableV2", "AutoReloadVariable", "VarHandleOp"),
+    *("MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors"),
+    *("MutableHashTableOfTensorsV2", "MutableDenseHashTable", "MutableDenseHashTableV2"),
+    "ResourceConditionalAccumulator",
+)
+"""The op types that go to parameter servers: those of TensorFlow that hold what is trained."""
+
+Strategy = Callable[[Any], int]
+"""From an operation to the number of the parameter server that gets it."""
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Sequence[str] | None = None,
+    ps_strategy: Strategy | None = None,
+) -> Callable[[Any], str] | None:
+    """A function for `tf.device` that says where operations of a replicated training run.
+
+    Variables go to the tasks of the job `ps` in turn, everything else to the worker. What a block
+    inside asks for counts more. Slots and other variables of variables are where these are, and
+    are not counted in turn.
+
+    Source: `tf.compat.v1.train.replica_device_setter`.
+
+    Args:
+        ps_tasks: how many parameter servers there are; without effect where there is a `cluster`.
+        ps_device: the device of variables, but for the task's number; '' to leave them with the
+            worker.
+        worker_device: the device of everything else, for example '/job:worker/task:1'.
+        merge_devices: whether an operation that already asks for something gets the rest from
+            here; without, it is left as it is.
+        cluster: what `ClusterSpec` takes; says how many tasks the job of `ps_device` has.
+        ps_ops: the op types that go to parameter servers; `STANDARD_PS_OPS` by default.
+        ps_strategy: gives an operation the number of its parameter server; in turn by default.
+
+    Returns:
+        The function; None where there are no parameter servers.
+
+    Raises:
+        TypeError: `cluster` is none, or `ps_strategy` is no function.
+        ValueError: a device's name is malformed.
+    """
+    if cluster is not None:
+        spec, job = ClusterSpec(cluster), DeviceSpec.from_string(ps_device).job
+        ps_tasks = spec.num_tasks(job) if job in spec.jobs else 0
+    if ps_tasks == 0:
+        return None
+    if not merge_devices:
+        _logger.warning(
+            "DEPRECATION: It is recommended to set merge_devices=true in replica_device_setter"
+        )
+    strategy = InTurn(ps_tasks) if ps_strategy is None else ps_strategy
+    if not callable(strategy):
+        raise TypeError(
+            explain(
+                "ps_strategy must be callable",
+                expected="a function from an operation to a task's number",
+                received=repr(strategy),
+            )
+        )
+    at_servers = DeviceSpec.from_string(ps_device) if ps_device else None
+    at_worker = DeviceSpec.from_string(worker_device or "")
+    types = STANDARD_PS_OPS if ps_ops is None else tuple(ps_ops)
+
+    def device(op: Any) -> str:
+        asked: str = op.device
+        if asked and not merge_devices:
+            return asked
+        own = DeviceSpec.from_string(asked or "")
+        op_type = op.op if hasattr(op, "op") else op.type  # a NodeDef, or an operation
+        if at_servers is None or op_type not in types:
+            return at_worker.make_merged_spec(own).to_string()
+        server = at_servers
+        if server.job and own.job in (None, server.job):
+            server = server.make_merged_spec(DeviceSpec(task=int(strategy(op))))
+        return server.make_merged_spec(own).to_string()
+
+    return device
+
+
+class InTurn:
+    """The tasks in turn: the strategy of `replica_device_setter` by default.
+
+    Args:
+        num_tasks: how many there are.
+    """
+
+    def __init__(self, num_tasks: int) -> None:
+        self._num_tasks = num_tasks
+        self._next = 0
+
+    def __call__(self, op: Any) -> int:
+        """The next task's number."""
+        task = self._next
+        self._next = (task + 1) % self._num_tasks
+        return task
+
+
+class GreedyLoadBalancingStrategy:
+    """The task with the least load so far (`tf.contrib.training.GreedyLoadBalancingStrategy`).
+
+    Args:
+        num_tasks: how many parameter servers there are.
+        load_fn: gives the load that an operation is, for example `byte_size_load_fn`.
+    """
+
+    def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
+        self._loads = np.zeros(num_tasks)
+        self._load_fn = load_fn
+
+    def __call__(self, op: Any) -> int:
+        """The task's number; the lowest among equals."""
+        task = int(np.argmin(self._loads))
+        self._loads[task] += self._load_fn(op)
+        return task
+
+
+class RandomStrategy:
+    """A task at random (`tf.contrib.training.RandomStrategy`).
+
+    Args:
+        num_tasks: how many parameter servers there are.
+        seed: the same in all processes of the cluster, so that they agree.
+    """
+
+    def __init__(self, num_tasks: int, seed: int = 0) -> None:
+        self._num_tasks = num_tasks
+        self._random = np.random.RandomState(seed)
+
+    def __call__(self, op: Any) -> int:
+        """The task's number."""
+        return int(self._random.randint(self._num_tasks))
+
+
+def byte_size_load_fn(op: Any) -> int:
+    """The bytes of a variable, or of what an operation with one output gives.
+
+    Raises:
+        ValueError: it has not one output, or its shape is not known.
+    """
+    if len(op.outputs) != 1:
+        raise ValueError(
+            explain(
+                f"Op {op.name} must have a single output",
+                received=f"{len(op.outputs)} outputs",
+                made_at=op.source,
+            )
+        )
+    (output,) = op.outputs
+    dtype, shape = output.dtype, output.shape
+    if op.type == "VarHandleOp":
+        dtype, shape = op.attrs["dtype"], as_shape(op.attrs["shape"])
+    shape.assert_is_fully_defined()
+    return int(shape.num_elements()) * int(dtype.size)
+
+
+__all__ = [
+    "GreedyLoadBalancingStrategy",
+    "RandomStrategy",
+    "byte_size_load_fn",
+    "replica_device_setter",
+]
