@@ -17,11 +17,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from estimatorkit.core.cluster_run import ClusterRunner, ClusterState, attributed
+from estimatorkit.core.cluster_run import ClusterRunner, ClusterState, RemotePart, attributed
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.executor import PlanRunner
 from estimatorkit.core.loop import Steps
-from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.targets import Channel
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE
@@ -233,8 +232,8 @@ class _TaskStep:
         whole: TaskParts,
         state: ClusterState,
     ) -> None:
-        self._tails = [_Program(part, whole, state) for part in tails]
-        self._heads = [_Program(part, whole, state) for part in heads]
+        self._tails = [RemotePart(part, whole, state.cluster) for part in tails]
+        self._heads = [RemotePart(part, whole, state.cluster) for part in heads]
         self.received = [tensor for part in heads for tensor in whole.sent[part]]
 
     def ask(
@@ -256,11 +255,3 @@ class _TaskStep:
         names = [each.name for each in (*tails, *heads)]
         channel(task).ask("run", {**header, "programs": names, "updates": len(tails)}, arrays)
         return True
-
-
-class _Program:
-    """A part that another task runs."""
-
-    def __init__(self, part: TaskPart, whole: TaskParts, state: ClusterState) -> None:
-        self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
-        self.name = state.cluster.program(part.task, PartGraph.of(part, whole.sent[part]))

@@ -191,12 +191,12 @@ class ClusterRunner:
         constants = [t for t in plan.fetches if t.op.type == "Const" and t not in plan.feeds]
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
         self._own: dict[TaskPart, PlanRunner] = {}
-        self._remote: dict[TaskPart, _RemotePart] = {}
+        self._remote: dict[TaskPart, RemotePart] = {}
         for part in (part for level in plan.levels for part in level):
             if part.task == HERE:
                 self._own[part] = PlanRunner(state.own_plan(part, plan, optimize), state)
             else:
-                self._remote[part] = _RemotePart(part, plan.sent[part], self._cluster)
+                self._remote[part] = RemotePart(part, plan, self._cluster)
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """The values of the fetches, as NumPy arrays (scalars for 0-d).
@@ -222,7 +222,7 @@ class ClusterRunner:
         channel: Callable[[str], Channel],
         trace: Trace | None,
     ) -> None:
-        asked: list[tuple[_RemotePart, Channel]] = []
+        asked: list[tuple[RemotePart, Channel]] = []
         failed: list[OpError] = []
         for part in level:
             if part.task == HERE:
@@ -244,20 +244,45 @@ class ClusterRunner:
             raise attributed(failed[0], self._state.graph)
 
 
-class _RemotePart:
-    """A part that another task runs."""
+class RemotePart:
+    """A part that another task runs.
 
-    def __init__(self, part: TaskPart, sent: Sequence[Tensor], cluster: Cluster) -> None:
-        self._given = [tensor for tensor in part.inputs if tensor not in part.kept]
-        self._taken = list(sent)
-        self._header = {"programs": [cluster.program(part.task, PartGraph.of(part, sent))]}
+    Args:
+        part: the part.
+        whole: the run that it is of.
+        cluster: the tasks.
+
+    Attributes:
+        takes: the tensors that are sent to the task, in order.
+        gives: those that it sends back.
+    """
+
+    def __init__(self, part: TaskPart, whole: TaskParts, cluster: Cluster) -> None:
+        self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
+        self.gives = list(whole.sent[part])
+        self._task = part.task
+        self._graph = PartGraph.of(part, self.gives)
+        self._cluster = cluster
+        self._known = -1
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """What the task calls it, which gets the graph where it does not have it."""
+        if self._known != self._cluster.generation:
+            self._known = self._cluster.generation
+            self._name = self._cluster.program(self._task, self._graph)
+        return self._name
 
     def ask(self, channel: Channel, values: dict[Any, Any]) -> None:
-        channel.ask("run", self._header, [np.asarray(values[tensor]) for tensor in self._given])
+        """Asks for a run."""
+        arrays = [np.asarray(values[tensor]) for tensor in self.takes]
+        channel.ask("run", {"programs": [self.name]}, arrays)
 
     def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
+        """Waits for what it gives."""
         found = channel.answer(state.raise_if_cancelled)
-        values.update(zip(self._taken, found, strict=True))
+        values.update(zip(self.gives, found, strict=True))
 
 
 def attributed(error: OpError, graph: Graph) -> OpError:

@@ -75,6 +75,10 @@ class Cluster(Protocol):
     bound: int | None
     """How many steps it may be ahead of the slowest worker; None for any number."""
 
+    @property
+    def generation(self) -> int:
+        """Another number whenever a task may have become another process."""
+
     def channel(self, task: str) -> Channel:
         """A way to a task that nobody else uses; opened, or one that was given back."""
 

@@ -92,6 +92,8 @@ class TaskChannel:
         self._asked = ({}, ())
         if "error" in header:
             code, message, name = header["error"]
+            if header.get("is_lost"):
+                self._connection.drop()
             raise exception_type_from_error_code(code)(None, name, message)
         return arrays
 
@@ -110,6 +112,7 @@ class TaskChannel:
                 break
             except _BROKEN:
                 if time.monotonic() > deadline:
+                    self._connection.drop()
                     raise self._connection.unavailable(error) from error
                 time.sleep(0.1)
         if self.about["incarnation"] != before:
@@ -135,10 +138,14 @@ class TaskConnection:
         address: `host:port`.
         task: the task's name, for messages.
         token: the cluster's.
+        drop: called when the task cannot be reached any more, or has lost what it held.
     """
 
-    def __init__(self, address: str, task: str, token: str) -> None:
+    def __init__(
+        self, address: str, task: str, token: str, drop: Callable[[], None] = lambda: None
+    ) -> None:
         self.task = task
+        self.drop = drop
         self._address = address
         self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
         header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())
@@ -194,6 +201,7 @@ class TaskConnection:
 
     def lost(self) -> OpError:
         """The error of a task that is there, and has lost what it held."""
+        self.drop()
         return AbortedError(
             None,
             None,

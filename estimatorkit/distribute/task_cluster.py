@@ -60,6 +60,7 @@ class TaskCluster:
         self._wait_secs = wait_secs
         self.worker = own or f"client {uuid.uuid4().hex}"
         self.bound = bound
+        self.generation = 0
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -91,6 +92,7 @@ class TaskCluster:
         """Lets go of all connections: the tasks may be other processes from now on."""
         with self._lock:
             connections, self._connections = list(self._connections.values()), {}
+            self.generation += 1
         for connection in connections:
             connection.close()
 
@@ -125,7 +127,12 @@ class TaskCluster:
     def _wait_for(self, task: str) -> Any:
         from estimatorkit.distribute.task_channel import TaskConnection  # with Arrow
 
-        connection = TaskConnection(self._addresses[task], task, cluster_token())
+        def drop() -> None:
+            with self._lock:
+                if self._connections.pop(task, None) is not None:
+                    self.generation += 1
+
+        connection = TaskConnection(self._addresses[task], task, cluster_token(), drop)
         started = told = time.monotonic()
         while True:
             try:

@@ -107,7 +107,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
                     if incarnation != self._about["incarnation"] and header["ask"] != "status":
-                        return _as_header(_forgotten(self._about["task"])), []
+                        return {**_as_header(_forgotten(self._about["task"])), "is_lost": True}, []
                     return self._answer(header, arrays, answers.kept, over)
 
                 try:
