@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
@@ -33,6 +34,23 @@ _KEPT = 8
 """Models of an estimator that are kept: training, evaluation and prediction, with a few inputs."""
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Where and how a model runs.
+
+    Attributes:
+        device: what the graph is built under: see `Graph.device`.
+        open_target: gives a target for its session.
+        session_config: its session's `ConfigProto`.
+        is_chief: whether this process is the one that saves.
+    """
+
+    device: Any = None
+    open_target: Callable[[], str] = str
+    session_config: Any = None
+    is_chief: bool = True
+
+
 class BuiltModel:
     """A model built for one mode.
 
@@ -41,6 +59,7 @@ class BuiltModel:
         mode: a `ModeKeys`.
         model_fn: `(features, labels) -> EstimatorSpec`.
         finish: called with the spec, in the graph: adds what the estimator itself needs.
+        setting: where and how it runs.
 
     Attributes:
         graph: its graph.
@@ -57,8 +76,10 @@ class BuiltModel:
         mode: str,
         model_fn: Callable[[Any, Any], EstimatorSpec],
         finish: Callable[[EstimatorSpec], Any],
+        setting: Setting | None = None,
     ) -> None:
         self.mode = mode
+        self._setting = setting or Setting()
         self.reusable = given.dataset is not None
         self._iterator: GraphIterator | None = None
         if given.dataset is None:
@@ -66,12 +87,12 @@ class BuiltModel:
         else:
             self.graph = Graph()
             self.graph.seed = given.graph.seed
-            with self.graph.as_default():
+            with self.graph.as_default(), self.graph.device(self._setting.device):
                 get_or_create_global_step(self.graph)
             self._iterator, self.features, labels = given.rebuilt(self.graph)
         # Layers that are not told know by the mode whether they train.
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
-        with self.graph.as_default():
+        with self.graph.as_default(), self.graph.device(self._setting.device):
             self.spec = model_fn(self.features, labels)
             self.scaffold: Scaffold | None = self.spec.scaffold
             self.extra = finish(self.spec)
@@ -86,7 +107,10 @@ class BuiltModel:
         """The hooks of the spec for its mode."""
         spec = self.spec
         return {
-            ModeKeys.TRAIN: (*spec.training_chief_hooks, *spec.training_hooks),
+            ModeKeys.TRAIN: (
+                *(spec.training_chief_hooks if self._setting.is_chief else ()),
+                *spec.training_hooks,
+            ),
             ModeKeys.EVAL: spec.evaluation_hooks,
             ModeKeys.PREDICT: spec.prediction_hooks,
         }[self.mode]
@@ -102,7 +126,8 @@ class BuiltModel:
                 elif self._has_local():
                     self._local_init = Scaffold.default_local_init_op()
             self.graph.finalize()
-            self._session = Session(graph=self.graph)
+            setting = self._setting
+            self._session = Session(setting.open_target(), self.graph, setting.session_config)
         return self._session
 
     def _has_local(self) -> bool:

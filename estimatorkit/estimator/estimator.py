@@ -6,7 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.session import Session
+from estimatorkit.distribute.cluster_task import CHIEF, MASTER, WORKER
 from estimatorkit.estimator.arguments import (
     arguments_of,
     as_list,
@@ -29,13 +30,14 @@ from estimatorkit.estimator.arguments import (
     check_steps,
     checked_config,
 )
-from estimatorkit.estimator.built_model import BuiltModel, ModelStore
+from estimatorkit.estimator.built_model import BuiltModel, ModelStore, Setting
 from estimatorkit.estimator.evaluation import Evaluation, described
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.estimator.training import Training
+from estimatorkit.estimator.training_cluster import TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks import SessionRunHook, check_hooks
@@ -82,6 +84,15 @@ class Estimator:
         self._config = checked_config(config, model_dir)
         self._warm_start: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
+        self._cluster: TrainingCluster | None = None
+        config = self._config
+        if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):
+            self._cluster = TrainingCluster(
+                config.task,
+                str(config.model_dir),
+                config.session_creation_timeout_secs,
+                config.max_steps_ahead,
+            )
 
     def _check_not_overridden(self) -> None:
         members = {name for name in vars(Estimator) if not name.startswith("_")}
@@ -206,10 +217,10 @@ class Estimator:
                     f"given: {listener!r}"
                 )
         ensure_visible()
-        with DirectoryLock(self.model_dir):
+        with nullcontext() if self._is_worker else DirectoryLock(self.model_dir):
             start = self.latest_checkpoint()
             done = 0 if start is None else int(load_variable(start, "global_step"))
-            if max_steps is not None and done >= max_steps:
+            if max_steps is not None and done >= max_steps and not self._is_worker:
                 logger.info("Skipping training since max_steps has already saved.")
                 return self
             given = self._input(input_fn, ModeKeys.TRAIN)
@@ -227,7 +238,8 @@ class Estimator:
 
     def _training(self, spec: EstimatorSpec) -> Training:
         anew = self.latest_checkpoint() is None
-        return Training(spec, self._config, self._warm_start if anew else None)
+        warm_start = self._warm_start if anew else None
+        return Training(spec, self._config, warm_start, self._cluster)
 
     # -- evaluation
 
@@ -477,7 +489,24 @@ class Estimator:
             logger.info("Done calling model_fn.")
             return spec
 
-        return BuiltModel(given, mode, model_fn, finish)
+        return BuiltModel(given, mode, model_fn, finish, self._setting(mode))
+
+    def _setting(self, mode: str) -> Setting:
+        config = self._config
+        device = config.device_fn
+        if self._cluster is None or mode != ModeKeys.TRAIN:
+            return Setting(device, session_config=config.session_config)
+        return Setting(
+            device or TrainingCluster.device_function(config.task),
+            self._cluster.open_target,
+            config.session_config,
+            config.is_chief,
+        )
+
+    @property
+    def _is_worker(self) -> bool:
+        """Whether another process saves what this one trains."""
+        return self._cluster is not None and not self._cluster.is_chief
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):

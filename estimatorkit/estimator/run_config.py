@@ -36,6 +36,7 @@ _FIELDS = (
     "experimental_max_worker_delay_secs",
     "session_creation_timeout_secs",
     "checkpoint_save_graph_def",
+    "max_steps_ahead",
 )
 
 
@@ -47,6 +48,7 @@ _BOUNDS = {
     "keep_checkpoint_every_n_hours": "> 0",
     "log_step_count_steps": "> 0",
     "session_creation_timeout_secs": "> 0",
+    "max_steps_ahead": ">= 0",
 }
 
 
@@ -67,6 +69,8 @@ class RunConfig:
         train_distribute, device_fn, protocol, eval_distribute, experimental_distribute,
             experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
+        max_steps_ahead: how many steps a worker of an asynchronous training may be ahead of the
+            slowest one, where it then waits; None for any number, 0 for none. Not in TensorFlow.
 
     The cluster comes from the environment (see `distribute.cluster_task`).
 
@@ -94,6 +98,8 @@ class RunConfig:
         experimental_max_worker_delay_secs: int | None = None,
         session_creation_timeout_secs: int = 7200,
         checkpoint_save_graph_def: bool = True,
+        *,
+        max_steps_ahead: int | None = None,
     ) -> None:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is not _UNSET and secs is not _UNSET and steps is not None and secs is not None:
@@ -120,6 +126,7 @@ class RunConfig:
         self._experimental_max_worker_delay_secs = experimental_max_worker_delay_secs
         self._session_creation_timeout_secs = session_creation_timeout_secs
         self._checkpoint_save_graph_def = checkpoint_save_graph_def
+        self._max_steps_ahead = max_steps_ahead
         self._validate()
 
     def _validate(self) -> None:
@@ -212,6 +219,11 @@ class RunConfig:
     def checkpoint_save_graph_def(self) -> bool:
         """Whether the graph is written beside each checkpoint."""
         return self._checkpoint_save_graph_def
+
+    @property
+    def max_steps_ahead(self) -> int | None:
+        """How many steps a worker may be ahead of the slowest one. Not in TensorFlow."""
+        return self._max_steps_ahead
 
     @property
     def task(self) -> ClusterTask:

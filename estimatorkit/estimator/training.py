@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -17,10 +17,17 @@ from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks import LossLogHook, NanTensorHook, SessionRunHook, StopAtStepHook
+from estimatorkit.train.hooks import (
+    FinishedSteps,
+    LossLogHook,
+    NanTensorHook,
+    SessionRunHook,
+    StopAtStepHook,
+)
 from estimatorkit.train.progress import ProgressHook
 from estimatorkit.train.records import RecordHook
 from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
@@ -35,11 +42,18 @@ class Training:
         spec: what the `model_fn` returned.
         config: the estimator's, with its `model_dir`.
         warm_start: where the variables' first values come from, where they are not the usual ones.
+        cluster: the processes that train together; None where this one is alone.
     """
 
     def __init__(
-        self, spec: EstimatorSpec, config: RunConfig, warm_start: WarmStartSettings | None
+        self,
+        spec: EstimatorSpec,
+        config: RunConfig,
+        warm_start: WarmStartSettings | None,
+        cluster: TrainingCluster | None = None,
     ) -> None:
+        self._cluster = cluster
+        self._is_chief = cluster is None or cluster.is_chief
         self._spec = spec
         self._config = config
         self._model_dir = str(config.model_dir)
@@ -88,7 +102,7 @@ class Training:
             if saving:
                 saving[0].add_listeners(listeners)
                 closing.callback(saving[0].remove_listeners, listeners)
-            elif listeners:
+            elif listeners and self._is_chief:
                 raise ValueError(
                     "There should be a CheckpointSaverHook to use saving_listeners. Please set one "
                     "of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
@@ -106,22 +120,87 @@ class Training:
                 hook.begin()
             session = model.session
             model.start(given)
-            self._prepare(model, start, saving)
+            if not self._prepare(model, start, saving):
+                return None
             for hook in all_hooks:
                 hook.after_create_session(session, None)
             if self._loop is None:
                 self._loop = training_loop(session, spec.train_op, spec.loss)
             model.now_holds(None)
-            loss = run_training(session, spec.train_op, spec.loss, all_hooks, self._loop)
+            loss = self._run(model, all_hooks, saving, newest)
+            if self._cluster is not None and self._is_chief:
+                self._cluster.drain()  # what workers still send is in the last checkpoint
             for hook in all_hooks:
                 hook.end(session)
+            if self._cluster is not None:
+                self._cluster.leave()
             # What was saved last is what the session holds, where it was saved at the last step.
             latest = newest()
             if latest is not None and saving and saving[0].saved_step == _step(session):
                 model.now_holds(latest)
             return loss
 
+    def _run(
+        self,
+        model: BuiltModel,
+        hooks: Sequence[SessionRunHook],
+        saving: Sequence[CheckpointSaverHook],
+        newest: Callable[[], str | None],
+    ) -> NDArray[Any] | None:
+        """Runs the steps; begins anew at the last checkpoint where a parameter server was lost."""
+        spec = self._spec
+        cluster = self._cluster
+        while True:
+            try:
+                return run_training(model.session, spec.train_op, spec.loss, hooks, self._loop)
+            except LOST as error:
+                if cluster is None:
+                    raise
+                logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
+                if not self._recover(cluster, model, saving, newest):
+                    return None
+
+    def _recover(
+        self,
+        cluster: TrainingCluster,
+        model: BuiltModel,
+        saving: Sequence[CheckpointSaverHook],
+        newest: Callable[[], str | None],
+    ) -> bool:
+        while True:
+            try:
+                cluster.renew()
+                if self._is_chief:
+                    cluster.forget()
+                return self._prepare(model, newest(), saving)
+            except LOST as error:
+                logger.warning("Still not there: %s", str(error).splitlines()[0])
+
     def _prepare(
+        self,
+        model: BuiltModel,
+        start: str | None,
+        saving: Sequence[CheckpointSaverHook],
+    ) -> bool:
+        """Gives the variables their values, or waits until the chief has; False where the training
+        has ended meanwhile.
+        """
+        cluster = self._cluster
+        if cluster is None:
+            self._initialize(model, start, saving)
+        elif not cluster.is_chief:
+            if not cluster.wait_until_ready(model.graph):
+                return False
+            model.initialize_local()
+        elif cluster.begin(model.graph):
+            logger.info("Going on with the values that the parameter servers hold.")
+            model.initialize_local()
+        else:
+            self._initialize(model, start, saving)
+            cluster.say_ready(model.graph)
+        return True
+
+    def _initialize(
         self,
         model: BuiltModel,
         start: str | None,
@@ -137,7 +216,9 @@ class Training:
         else:
             logger.info("Restoring parameters from %s", start)
             items = getattr(scaffold.saver, "saved_items", None) or saved_items()
-            if model.holds(start):
+            if self._cluster is not None:
+                scaffold.saver.restore(session, start)
+            elif model.holds(start):
                 restore_input(session, read_checkpoint(start, []))
             else:
                 restore_checkpoint(session, read_checkpoint(start), items)
@@ -152,12 +233,16 @@ class Training:
             reports.append(ProgressHook(steps, max_steps))
         elif self._config.log_step_count_steps:
             reports.append(LossLogHook(self._config.log_step_count_steps))
-        if self._config.save_summary_steps:
+        if self._cluster is not None:
+            reports.append(_EndHook(self._cluster))
+        if self._config.save_summary_steps and self._is_chief:
             reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
         return reports
 
     def _saver_hooks(self, given: Sequence[SessionRunHook]) -> list[CheckpointSaverHook]:
         """The hooks that save: those that the caller gave, or one that follows the config."""
+        if not self._is_chief:
+            return []
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         secs, steps = self._config.save_checkpoints_secs, self._config.save_checkpoints_steps
         if not savers and (secs, steps) != (None, None):
@@ -169,6 +254,18 @@ class Training:
                 )
             )
         return savers
+
+
+class _EndHook(SessionRunHook):
+    """Ends the training of a worker when the chief has ended it."""
+
+    def __init__(self, cluster: TrainingCluster) -> None:
+        self._cluster = cluster
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Asks a parameter server, after each call of the loop."""
+        if not self._cluster.is_chief and self._cluster.is_ending:
+            steps.request_stop("the chief has ended the training")
 
 
 def _step(session: Session) -> int:

@@ -1,0 +1,219 @@
+"""`TrainingCluster`: the parameter servers and workers that an estimator trains with.
+
+The chief gives the parameters their values, saves them and says when the training ends; workers
+wait until it has said that the model is ready, and compute. What is told of the training is held by
+every parameter server (`TaskCluster.tell`): 'ready' with the fingerprint of the model, 'is_ending',
+'is_done'. Where a parameter server is lost, the chief lets all of them forget and read the newest
+checkpoint; workers, whose next step is refused, wait until it is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.core.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    UnavailableError,
+    explain,
+)
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.log import logger
+from estimatorkit.core.targets import Held, Target
+from estimatorkit.core.task_placement import HERE, task_name
+from estimatorkit.distribute.cluster_task import PS, ClusterTask
+from estimatorkit.distribute.device_setter import replica_device_setter
+from estimatorkit.distribute.task_cluster import TaskCluster, names_of, serve_target
+
+LOST = (AbortedError, UnavailableError)
+"""What a step raises when a parameter server was lost or put back."""
+
+_LOOK_SECS = 0.1
+_TELL_SECS = 30.0
+
+_sessions = itertools.count(1)
+
+
+class TrainingCluster:
+    """The cluster that a process trains with.
+
+    Args:
+        task: which of its processes this is.
+        model_dir: where the model goes.
+        wait_secs: how long to wait for others.
+        bound: how many steps a worker may be ahead of the slowest; None for any number.
+        grace_secs: how long the chief waits at the end for workers to finish their steps.
+    """
+
+    def __init__(
+        self,
+        task: ClusterTask,
+        model_dir: str,
+        wait_secs: float,
+        bound: int | None = None,
+        grace_secs: float = 10.0,
+    ) -> None:
+        self.is_chief = task.is_chief
+        self._model_dir = model_dir
+        self._wait_secs = wait_secs
+        self._grace_secs = grace_secs
+        addresses = names_of(task.cluster)
+        servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
+        self._own = task_name(task.type, task.index)
+        self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
+
+    @staticmethod
+    def device_function(task: ClusterTask) -> Callable[[Any], str] | None:
+        """Where a model's operations go: variables to the parameter servers in turn."""
+        return replica_device_setter(
+            worker_device=task_name(task.type, task.index), cluster=task.cluster
+        )
+
+    def open_target(self) -> str:
+        """A target for one session; what it holds itself is its own."""
+        name = f"{self._own.removeprefix('/')}/{next(_sessions)}"
+        return serve_target(name, Target(Held(), self._tasks))
+
+    def wait_for_servers(self) -> None:
+        """Waits until all parameter servers are there.
+
+        Raises:
+            DeadlineExceededError: one did not come.
+        """
+        self._tasks.tell()
+
+    # -- chief
+
+    def begin(self, graph: Graph) -> bool:
+        """Looks whether the parameter servers hold this model already, from before this process.
+
+        Where they hold another or a part, they forget it.
+        """
+        told = self._tasks.tell()
+        mine = self._fingerprint(graph)
+        if all(each.get("ready") == mine for each in told.values()):
+            return True
+        if any("ready" in each for each in told.values()):
+            self.forget()
+        return False
+
+    def forget(self) -> None:
+        """Lets the parameter servers forget what they hold."""
+        self._tasks.forget()
+
+    def say_ready(self, graph: Graph) -> None:
+        """Tells workers that they can begin."""
+        self._tasks.tell(ready=self._fingerprint(graph), is_ending=False)
+
+    def drain(self) -> None:
+        """Tells workers that the training ends, and waits until they have left, or long enough."""
+        deadline = time.monotonic() + self._grace_secs
+        while True:
+            told = self._tasks.tell(is_ending=True)
+            left = {worker for each in told.values() for worker in each["workers"]} - {self._own}
+            if not left:
+                break
+            if time.monotonic() > deadline:
+                logger.warning(
+                    "%s did not end their steps within %g seconds: the last checkpoint is without "
+                    "what comes of them.",
+                    *(", ".join(sorted(left)), self._grace_secs),
+                )
+                break
+            time.sleep(_LOOK_SECS)
+        for server, each in told.items():
+            if each["report"]:
+                logger.info("%s: %s.", server, each["report"])
+
+    def say_done(self) -> None:
+        """Lets the parameter servers end."""
+        self._tasks.tell(is_done=True)
+
+    # -- workers
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the chief has ended the training."""
+        return any(each.get("is_ending") for each in self._tasks.tell().values())
+
+    def wait_until_ready(self, graph: Graph) -> bool:
+        """Waits until the chief has made the model ready; False where the training ends.
+
+        Raises:
+            DeadlineExceededError: it was not ready in time.
+            FailedPreconditionError: the chief's model is another.
+        """
+        mine = self._fingerprint(graph)
+        started = told_at = time.monotonic()
+        while True:
+            try:
+                told = list(self._tasks.tell().values())
+            except LOST:
+                told = []
+            if any(each.get("is_ending") or each.get("is_done") for each in told):
+                return False
+            if told and all(each.get("ready") == mine for each in told):
+                return True
+            others = [each["ready"] for each in told if each.get("ready", mine) != mine]
+            if others:
+                raise _different(mine, others[0])
+            now = time.monotonic()
+            if now - started > self._wait_secs:
+                raise DeadlineExceededError(
+                    None,
+                    None,
+                    explain(
+                        f"the chief did not make the model ready within {self._wait_secs:g} "
+                        "seconds",
+                        hint="is its process running? RunConfig(session_creation_timeout_secs=...)",
+                    ),
+                )
+            if now - told_at > _TELL_SECS:
+                told_at = now
+                logger.info("Waiting for the chief to make the model ready.")
+            time.sleep(_LOOK_SECS)
+
+    def leave(self) -> None:
+        """Lets go of the parameter servers: nobody waits for this process any more."""
+        self._tasks.renew()
+
+    def renew(self) -> None:
+        """Takes the parameter servers for other processes than before."""
+        self._tasks.renew()
+
+    def _fingerprint(self, graph: Graph) -> dict[str, str]:
+        """What processes must have in common: the folder, and the variables with their tasks."""
+        variables = {
+            op.name: f"{op.attrs['dtype'].name}{op.attrs['shape']} {op.device}"
+            for op in graph.get_operations()
+            if op.type == "VarHandleOp" and self._tasks.placer(op) != HERE
+        }
+        digest = hashlib.sha256(repr(sorted(variables.items())).encode()).hexdigest()
+        shown = dict(sorted(variables.items())) if len(variables) <= 1000 else {}
+        return {"model_dir": self._model_dir, "digest": digest, **shown}
+
+
+def _different(mine: Mapping[str, str], chief: Mapping[str, str]) -> FailedPreconditionError:
+    names = [name for name in {**mine, **chief} if mine.get(name) != chief.get(name)]
+    names = [name for name in names if name != "digest"] or ["digest"]
+    shown = [
+        f"{name}: {mine.get(name, 'not there')}, with the chief {chief.get(name, 'not there')}"
+        for name in names[:5]
+    ]
+    return FailedPreconditionError(
+        None,
+        None,
+        explain(
+            "this process has another model than the chief",
+            expected="the same program, data columns and model_dir in every process",
+            received="; ".join(shown) + (f" and {len(names) - 5} more" if len(names) > 5 else ""),
+        ),
+    )
+
+
+__all__ = ["LOST", "TrainingCluster"]
