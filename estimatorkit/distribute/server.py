@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from estimatorkit.core.errors import UnavailableError, explain
@@ -98,31 +99,10 @@ class Server:
             self._target = open_target()
             return
         held = Held()
-        self._service = self._bound(held)
+        about = {"cluster": self._cluster.as_dict()}
+        self._service = bound_service(self._address, self._task, held, about)
         tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
         self._target = serve_target(self._address, Target(held, tasks))
-
-    def _bound(self, held: Held) -> Any:
-        from estimatorkit.distribute.task_service import TaskService  # with Arrow
-
-        about = {"cluster": self._cluster.as_dict()}
-        deadline = time.monotonic() + _BIND_SECS
-        _warn_if_public(self._task, self._address)
-        while True:
-            try:
-                return TaskService(self._address, self._task, held, cluster_token(), about)
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    raise UnavailableError(
-                        None,
-                        None,
-                        explain(
-                            f"{self._task} cannot listen at its address",
-                            received=f"{self._address}: {str(error).splitlines()[0]}",
-                            hint="is the port in use, and is the host this one?",
-                        ),
-                    ) from error
-            time.sleep(0.5)
 
     def join(self) -> NoReturn:
         """Waits, for ever: the server ends with its process."""
@@ -133,6 +113,33 @@ class Server:
         """Stops serving. Not in TensorFlow, whose servers end with their process."""
         if self._service is not None:
             self._service.stop()
+
+
+def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any]) -> Any:
+    """A `TaskService` at an address; tries again for a while where that is taken.
+
+    Raises:
+        UnavailableError: the address cannot be bound.
+    """
+    from estimatorkit.distribute.task_service import TaskService  # with Arrow
+
+    deadline = time.monotonic() + _BIND_SECS
+    _warn_if_public(task, address)
+    while True:
+        try:
+            return TaskService(address, task, held, cluster_token(), about)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise UnavailableError(
+                    None,
+                    None,
+                    explain(
+                        f"{task} cannot listen at its address",
+                        received=f"{address}: {str(error).splitlines()[0]}",
+                        hint="is the port in use, and is the host this one?",
+                    ),
+                ) from error
+        time.sleep(0.5)
 
 
 def _warn_if_public(task: str, address: str) -> None:

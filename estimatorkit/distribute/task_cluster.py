@@ -54,7 +54,8 @@ class TaskCluster:
         wait_secs: float = WAIT_SECS,
         bound: int | None = None,
     ) -> None:
-        self.placer = TaskPlacer(list(addresses), default, own)
+        names = dict.fromkeys([*addresses, *filter(None, [own])])
+        self.placer = TaskPlacer(names, default, own)
         self._addresses = dict(addresses)
         self._own = own
         self._wait_secs = wait_secs

@@ -71,6 +71,14 @@ class Completion:
         return self.reason is None and start > self.step
 
 
+def completion_time(model_dir: str) -> float:
+    """When the file was written last, in seconds since 1970; 0 where there is none."""
+    try:
+        return (Path(model_dir) / FILE).stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def read_completion(model_dir: str) -> Completion | None:
     """Reads the file; None where there is none, or, with a warning, where it is damaged."""
     path = Path(model_dir) / FILE

@@ -84,10 +84,11 @@ class Estimator:
         self._config = checked_config(config, model_dir)
         self._warm_start: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
-        self._cluster: TrainingCluster | None = None
+        self.cluster: TrainingCluster | None = None
+        """The processes it trains with; None where it is alone. Not in TensorFlow."""
         config = self._config
         if config.task.num_ps_replicas and config.task.type in (CHIEF, MASTER, WORKER):
-            self._cluster = TrainingCluster(
+            self.cluster = TrainingCluster(
                 config.task,
                 str(config.model_dir),
                 config.session_creation_timeout_secs,
@@ -239,7 +240,7 @@ class Estimator:
     def _training(self, spec: EstimatorSpec) -> Training:
         anew = self.latest_checkpoint() is None
         warm_start = self._warm_start if anew else None
-        return Training(spec, self._config, warm_start, self._cluster)
+        return Training(spec, self._config, warm_start, self.cluster)
 
     # -- evaluation
 
@@ -494,11 +495,11 @@ class Estimator:
     def _setting(self, mode: str) -> Setting:
         config = self._config
         device = config.device_fn
-        if self._cluster is None or mode != ModeKeys.TRAIN:
+        if self.cluster is None or mode != ModeKeys.TRAIN:
             return Setting(device, session_config=config.session_config)
         return Setting(
             device or TrainingCluster.device_function(config.task),
-            self._cluster.open_target,
+            self.cluster.open_target,
             config.session_config,
             config.is_chief,
         )
@@ -506,7 +507,7 @@ class Estimator:
     @property
     def _is_worker(self) -> bool:
         """Whether another process saves what this one trains."""
-        return self._cluster is not None and not self._cluster.is_chief
+        return self.cluster is not None and not self.cluster.is_chief
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):

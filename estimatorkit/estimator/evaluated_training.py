@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from estimatorkit.core.checkpoint import load_variable
-from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.errors import explain
 from estimatorkit.core.log import ensure_visible, logger
-from estimatorkit.distribute.cluster_task import EVALUATOR, ClusterTask
+from estimatorkit.distribute.cluster_task import EVALUATOR
 from estimatorkit.estimator.arguments import as_list
 from estimatorkit.estimator.completion import (
     FILE,
@@ -61,17 +61,26 @@ def train_and_evaluate(
 
     Returns:
         The metrics and the exporters' results (a list, in their order) of the last evaluation. Both
-        by name of the `EvalSpec` ('eval' where it has none) where a list was given.
+        by name of the `EvalSpec` ('eval' where it has none) where a list was given. In a cluster
+        only its evaluator has them; the others return (None, None).
 
     Raises:
         TypeError: an argument is of the wrong kind.
         ValueError: names of evaluations or exporters are there twice.
-        UnimplementedError: TF_CONFIG names more than one task.
+        SystemExit: in a process of a cluster (see `cluster_roles.run_role`).
     """
     specs = _checked(estimator, train_spec, eval_spec)
-    _check_one_process(estimator.config.task)
     ensure_visible()
-    results = _Run(estimator, train_spec, specs).results()
+    task = estimator.config.task
+    results: Results | None
+    if estimator.config.train_distribute is None and not (task.is_alone and task.type != EVALUATOR):
+        from estimatorkit.estimator.cluster_roles import run_role
+
+        results = run_role(estimator, train_spec, specs)
+    else:
+        results = EvaluatedRun(estimator, train_spec, specs).results()
+    if results is None:
+        return None, None
     if isinstance(eval_spec, EvalSpec):
         return results[eval_spec.label]
     return (
@@ -80,7 +89,7 @@ def train_and_evaluate(
     )
 
 
-class _Run:
+class EvaluatedRun:
     """One call of `train_and_evaluate`."""
 
     def __init__(
@@ -90,21 +99,21 @@ class _Run:
         self._model_dir = estimator.model_dir
         self._train_spec = train_spec
         self._specs = specs
-        self._evaluations = {label: SpecEvaluator(estimator, spec) for label, spec in specs.items()}
-        self._hooks = [hook for hook in train_spec.hooks if isinstance(hook, EvaluationHook)]
+        self.evaluations = {label: SpecEvaluator(estimator, spec) for label, spec in specs.items()}
+        self.hooks = [hook for hook in train_spec.hooks if isinstance(hook, EvaluationHook)]
 
     def results(self) -> Results:
         """The metrics and exports of the last evaluations, by label."""
         latest, max_steps = self._estimator.latest_checkpoint(), self._train_spec.max_steps
         found = read_completion(self._model_dir)
         done = found if found is not None and found.is_of(max_steps, latest) else None
-        if done is not None and (stored := done.results) is not None:
+        if done is not None and done.results is not None:
             if max_steps is None:
                 done = None  # "until the input ends" is what is asked for, each time
-            elif stored.keys() == self._specs.keys():
-                return self._stored(done, stored)
-        start = done.step if done is not None else _step_of(latest)
-        reasons = self._prepared(start)
+            elif set(done.results or ()) == set(self._specs):
+                return self.finished_or_stored(done)
+        start = done.step if done is not None else step_of(latest)
+        reasons = self.prepared(start)
         if done is None:
             if found is not None and found.was_killed_after(start):
                 # Its evaluation may be what was interrupted, or what a hook was not told of.
@@ -112,6 +121,12 @@ class _Run:
                 self._export(is_final=False)
             done = self._trained(start, reasons)
             done.write(self._model_dir)
+        return self._finished(done)
+
+    def finished_or_stored(self, done: Completion) -> Results:
+        """What the last evaluations of a training that has ended give, or gave."""
+        if done.results is not None and done.results.keys() == self._specs.keys():
+            return self._stored(done, done.results)
         return self._finished(done)
 
     def _stored(self, done: Completion, records: Mapping[str, Any]) -> Results:
@@ -124,10 +139,10 @@ class _Run:
             label: recorded_result(record, self._model_dir) for label, record in records.items()
         }
 
-    def _prepared(self, start: int) -> list[str]:
+    def prepared(self, start: int) -> list[str]:
         """Tells the hooks what is to come; returns their reasons not to train."""
         training = EvaluatedTraining(self._estimator, self._train_spec, self._specs, start)
-        reasons = [hook.before_training(training) for hook in self._hooks]
+        reasons = [hook.before_training(training) for hook in self.hooks]
         return [reason for reason in reasons if reason is not None]
 
     def _trained(self, start: int, reasons: list[str]) -> Completion:
@@ -141,14 +156,14 @@ class _Run:
                 "save_checkpoints_steps %s or save_checkpoints_secs %s.",
                 *(config.save_checkpoints_steps, config.save_checkpoints_secs),
             )
-            record = _RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
+            record = RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
             listener = EvaluationListener(
                 self._estimator,
                 [
                     (each, EvaluationSchedule(each.spec.throttle_secs, start, max_steps))
-                    for each in self._evaluations.values()
+                    for each in self.evaluations.values()
                 ],
-                self._hooks,
+                self.hooks,
             )
             self._estimator.train(
                 input_fn=self._train_spec.input_fn,
@@ -158,7 +173,7 @@ class _Run:
             )
             reasons = [*listener.stop_reasons, *record.stop_reasons, "the input has ended"]
         latest = self._estimator._checkpoint_or_error()
-        step = _step_of(latest)
+        step = step_of(latest)
         if max_steps is not None and step >= max_steps:
             reasons = [f"step {max_steps} is reached"]
         return Completion(step, max_steps, reasons[0], os.path.basename(latest))
@@ -180,7 +195,7 @@ class _Run:
             self._evaluate(go_back_to(self._model_dir, best))
         self._export(is_final=True)
         results: Results = {}
-        for label, evaluation in self._evaluations.items():
+        for label, evaluation in self.evaluations.items():
             if evaluation.finished is not None:
                 results[label] = dict(evaluation.finished.metrics), evaluation.export_results
         records = {
@@ -193,21 +208,21 @@ class _Run:
     def _evaluate(self, checkpoint: str) -> list[str]:
         """Evaluates a checkpoint, where that was not the last thing done; reasons to stop."""
         reasons = []
-        for evaluation in self._evaluations.values():
+        for evaluation in self.evaluations.values():
             if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
-                reasons += told(self._hooks, evaluation.evaluate(checkpoint))
+                reasons += told(self.hooks, evaluation.evaluate(checkpoint))
         return reasons
 
     def _best(self) -> str | None:
-        best = [hook.best_checkpoint() for hook in self._hooks]
+        best = [hook.best_checkpoint() for hook in self.hooks]
         return next((each for each in best if each is not None), None)
 
     def _export(self, is_final: bool) -> None:
-        for evaluation in self._evaluations.values():
+        for evaluation in self.evaluations.values():
             evaluation.export(is_final)
 
 
-class _RecordHook(SessionRunHook):
+class RecordHook(SessionRunHook):
     """Writes down that a training has begun, and keeps the reasons for which it stops."""
 
     def __init__(self, begun: Completion, model_dir: str) -> None:
@@ -224,7 +239,7 @@ class _RecordHook(SessionRunHook):
         self.stop_reasons = steps.stop
 
 
-def _step_of(checkpoint: str | None) -> int:
+def step_of(checkpoint: str | None) -> int:
     return 0 if checkpoint is None else int(load_variable(checkpoint, "global_step"))
 
 
@@ -264,19 +279,4 @@ def _check_type(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise TypeError(
             f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
-        )
-
-
-def _check_one_process(task: ClusterTask) -> None:
-    """Raises where the environment wants more than this process."""
-    if not task.is_alone or task.type == EVALUATOR:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                "train_and_evaluate runs in one process in this release",
-                expected="TF_CONFIG unset, or with one task",
-                received=f"{task.cluster}, this task being {task.type} {task.index}",
-                hint="clusters come with a later release; unset TF_CONFIG to train here",
-            ),
         )

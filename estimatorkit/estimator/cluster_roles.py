@@ -1,0 +1,248 @@
+"""`train_and_evaluate` in a cluster with parameter servers: what each process does.
+
+The chief trains and saves; when it is done it writes so into `model_dir` (`Completion`), and lets
+the parameter servers end. Workers train until the step that is asked for, or until the chief ends
+the training. An evaluator evaluates the checkpoints that it finds until the training is done, then
+the last one. Whoever is started again after the end finds that the work is done, and ends, too.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from estimatorkit.core.durable import write_durably
+from estimatorkit.core.errors import DeadlineExceededError, explain
+from estimatorkit.core.log import logger
+from estimatorkit.core.targets import Held
+from estimatorkit.core.task_placement import task_name
+from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
+from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, on_sigterm
+from estimatorkit.distribute.server import bound_service
+from estimatorkit.estimator.completion import Completion, completion_time, read_completion
+from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, told
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluated_training import EvaluatedRun, RecordHook, Results, step_of
+from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
+from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+
+STOP_FILE = "stop_training"
+"""What an evaluator writes into `model_dir` where a hook has a reason to stop, for the chief."""
+
+_LOOK_SECS = 1.0
+_NO_CHECKPOINT_SECS = 600.0
+_DELAY_SECS = 5
+
+
+def run_role(
+    estimator: Estimator, train_spec: TrainSpec, specs: Mapping[str, EvalSpec]
+) -> Results | None:
+    """Does what this process of a cluster is to do.
+
+    Returns:
+        The last evaluation's results from an evaluator; None from the others.
+
+    Raises:
+        SystemExit: 0 from a parameter server when the training is done; 138 where others were lost
+            or did not come; 143 after SIGTERM.
+        ValueError: the cluster has several processes that train, and no parameter server.
+    """
+    task = estimator.config.task
+    if task.type != EVALUATOR and not task.num_ps_replicas:
+        raise ValueError(
+            explain(
+                "the processes of this cluster have nothing in common: no job holds parameters",
+                expected="a job 'ps' in TF_CONFIG, or RunConfig(train_distribute=...)",
+                received=f"{task.cluster}",
+                hint="train_distribute=distribute.MultiWorkerMirroredStrategy() trains them "
+                "synchronously",
+            )
+        )
+    # In a cluster without chief, the first worker is it.
+    kind = _Chief if task.is_chief else _ROLES[task.type]
+    role = kind(estimator, train_spec, specs)
+    try:
+        with on_sigterm(role.terminate):
+            results = role.run()
+    except (*LOST, DeadlineExceededError) as error:
+        logger.error("%s %d cannot go on: %s", task.type, task.index, error)
+        raise SystemExit(RETRY) from error
+    if role.terminated.is_set():
+        raise SystemExit(TERMINATED)
+    return results
+
+
+class _Role:
+    """What a process does.
+
+    Args:
+        estimator: the `Estimator`.
+        train_spec: with what it trains.
+        specs: with what it evaluates, by label.
+    """
+
+    def __init__(
+        self, estimator: Estimator, train_spec: TrainSpec, specs: Mapping[str, EvalSpec]
+    ) -> None:
+        self._estimator = estimator
+        self._task: ClusterTask = estimator.config.task
+        self._train_spec = train_spec
+        self._specs = specs
+        self.terminated = threading.Event()
+
+    def terminate(self) -> None:
+        """Called for SIGTERM: `run` is to return soon."""
+        self.terminated.set()
+
+    def run(self) -> Results | None:
+        """Does it."""
+        raise NotImplementedError
+
+    def _done(self) -> Completion | None:
+        """The end of this training, where `model_dir` has it."""
+        found = read_completion(self._estimator.model_dir)
+        latest = self._estimator.latest_checkpoint()
+        is_done = found is not None and found.is_of(self._train_spec.max_steps, latest)
+        return found if is_done else None
+
+    @property
+    def _cluster(self) -> TrainingCluster:
+        cluster = self._estimator.cluster
+        if cluster is None:
+            raise AssertionError("a process that trains has a cluster")
+        return cluster
+
+
+class _Chief(_Role):
+    def run(self) -> None:
+        done, max_steps = self._done(), self._train_spec.max_steps
+        if done is None or max_steps is None:
+            done = self._trained(step_of(self._estimator.latest_checkpoint()), max_steps)
+            if done is None:
+                return
+            done.write(self._estimator.model_dir)
+        logger.info("The training has ended at step %d: %s.", done.step, done.reason)
+        self._cluster.say_done()
+
+    def _trained(self, start: int, max_steps: int | None) -> Completion | None:
+        stop_file = Path(self._estimator.model_dir) / STOP_FILE
+        stop_file.unlink(missing_ok=True)
+        record = RecordHook(Completion(start, max_steps, None, ""), self._estimator.model_dir)
+        self._estimator.train(
+            input_fn=self._train_spec.input_fn,
+            max_steps=max_steps,
+            hooks=[*self._train_spec.hooks, record, _StopHook(self.terminated, stop_file)],
+            saving_listeners=[*self._train_spec.saving_listeners],
+        )
+        if self.terminated.is_set():
+            return None
+        latest = self._estimator._checkpoint_or_error()
+        step = step_of(latest)
+        reason = [*record.stop_reasons, "the input has ended"][0]
+        if max_steps is not None and step >= max_steps:
+            reason = f"step {max_steps} is reached"
+        return Completion(step, max_steps, reason, os.path.basename(latest))
+
+
+class _Worker(_Role):
+    def run(self) -> None:
+        if self._train_spec.max_steps is not None and self._done() is not None:
+            logger.info("The training is done: there is nothing left for this worker.")
+            return
+        delay = self._estimator.config.experimental_max_worker_delay_secs
+        if delay is not None:
+            self.terminated.wait(min(delay, (self._task.index + 1) * _DELAY_SECS))
+        self._estimator.train(
+            input_fn=self._train_spec.input_fn,
+            max_steps=self._train_spec.max_steps,
+            hooks=[*self._train_spec.hooks, _StopHook(self.terminated, None)],
+        )
+
+
+class _ParameterServer(_Role):
+    def run(self) -> None:
+        started = time.time()
+        name = task_name(self._task.type, self._task.index)
+        about = {"cluster": self._task.cluster.as_dict()}
+        service = bound_service(str(self._task.address), name, Held(), about)
+        logger.info("%s holds parameters at %s.", name, self._task.address)
+        while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
+            done = self._done()
+            # Without a last step, the end that is there may be that of a training before.
+            written = completion_time(self._estimator.model_dir)
+            if done is not None and (done.max_steps is not None or written > started):
+                break
+        service.stop()
+        if not self.terminated.is_set():
+            raise SystemExit(0)
+
+
+class _Evaluator(_Role):
+    def run(self) -> Results | None:
+        run = EvaluatedRun(self._estimator, self._train_spec, self._specs)
+        done = self._done()
+        start = 0 if done is None else done.step
+        max_steps = self._train_spec.max_steps
+        scheduled = [
+            (each, EvaluationSchedule(each.spec.throttle_secs, 0, max_steps))
+            for each in run.evaluations.values()
+        ]
+        run.prepared(start)
+        begun = heard = time.monotonic()
+        delay = min(spec.start_delay_secs for spec in self._specs.values())
+        while not self.terminated.is_set():
+            done = self._done()
+            if done is not None:
+                return run.finished_or_stored(done)
+            now = time.monotonic()
+            latest = self._estimator.latest_checkpoint()
+            if latest is None and now - heard > _NO_CHECKPOINT_SECS:
+                heard = now
+                logger.warning(
+                    "There is still no checkpoint in %s. Is this the folder that the chief writes "
+                    "to, on storage that they share?",
+                    self._estimator.model_dir,
+                )
+            if latest is not None and now - begun >= delay:
+                step = step_of(latest)
+                for evaluation, schedule in scheduled:
+                    if schedule.is_due(step):
+                        schedule.started(step)
+                        finished = evaluation.evaluate(latest)
+                        evaluation.export(is_final=False)
+                        self._stop(told(run.hooks, finished))
+            self.terminated.wait(_LOOK_SECS)
+        return None
+
+    def _stop(self, reasons: list[str]) -> None:
+        if reasons:
+            write_durably(Path(self._estimator.model_dir) / STOP_FILE, reasons[0].encode())
+
+
+class _StopHook(SessionRunHook):
+    """Ends the training for SIGTERM, or where the evaluator has a reason."""
+
+    def __init__(self, terminated: threading.Event, stop_file: Path | None) -> None:
+        self._terminated = terminated
+        self._stop_file = stop_file
+        self._looked = 0.0
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Looks, at the file once a second."""
+        if self._terminated.is_set():
+            steps.request_stop("SIGTERM came")
+        elif self._stop_file is not None and time.monotonic() - self._looked > _LOOK_SECS:
+            self._looked = time.monotonic()
+            if self._stop_file.exists():
+                steps.request_stop(self._stop_file.read_text())
+
+
+_ROLES: dict[str, type[_Role]] = {
+    WORKER: _Worker,
+    PS: _ParameterServer,
+    EVALUATOR: _Evaluator,
+}
