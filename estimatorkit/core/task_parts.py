@@ -101,8 +101,13 @@ def cut_by_task(
     """
     fed = set(feeds)
     ops = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
-    tasks = {op: task_of(op) for op in ops}
-    levels = _levels(ops, tasks, order_of(ops, fed))
+    before = order_of(ops, fed)
+    tasks: dict[Operation, str] = {}
+    for op in ops:
+        # What only waits does so where what it waits for is: one exchange less.
+        waited = {tasks[earlier] for earlier in before[op]} if op.type == "NoOp" else set()
+        tasks[op] = waited.pop() if len(waited) == 1 else task_of(op)
+    levels = _levels(ops, tasks, before)
     parts: dict[tuple[int, str], TaskPart] = {}
     for op in ops:
         key = levels[op], tasks[op]
@@ -127,11 +132,13 @@ def _levels(
         for earlier in before[op]:
             levels[op] = max(levels[op], levels[earlier] + int(tasks[earlier] != tasks[op]))
             after[earlier].append(op)
-    last = max((levels[op] for op in ops if tasks[op] == HERE), default=0)
+    works = [op for op in ops if tasks[op] == HERE and op.type != "NoOp"]
+    last = max((levels[op] for op in works), default=0)
     for op in reversed(ops):
         if tasks[op] == HERE:  # as late as possible
             levels[op] = min(
-                (levels[later] - int(tasks[later] != HERE) for later in after[op]), default=last
+                (levels[later] - int(tasks[later] != HERE) for later in after[op]),
+                default=max(levels[op], last),
             )
     return levels
 
