@@ -54,7 +54,8 @@ class Session:
             if opened.cluster is None
             else ClusterState(self.graph, placer, self._held, opened.cluster)
         )
-        self.state.several_devices = bool(target)  # another session's values may be anywhere
+        # Another session's values may be anywhere.
+        self.state.several_devices = bool(target) and len(available()) > 1
         self._runs: dict[Any, PreparedRun] = {}
         self._closed = False
         self._stopped = False

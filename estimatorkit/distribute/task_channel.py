@@ -105,6 +105,8 @@ class TaskChannel:
             UnavailableError: it is not there.
         """
         before = self.about["incarnation"]
+        with contextlib.suppress(*_BROKEN):
+            self._writer.close()
         deadline = time.monotonic() + RECONNECT_SECS
         while True:
             try:

@@ -36,7 +36,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.part_graph import PartGraph
-from estimatorkit.core.placement import Placer
+from estimatorkit.core.placement import Placer, available
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
 from estimatorkit.core.x64 import x64
@@ -294,7 +294,7 @@ class _Program:
         self._given = [name for name in part.inputs if name not in part.kept]
         self.takes = len(self._given)
         self._state = State(graph, Placer(), held)
-        self._state.several_devices = True
+        self._state.several_devices = len(available()) > 1
         self._runner = PlanRunner(
             make_plan(graph, fetched, targets, fed, self._state.placer), self._state
         )

@@ -214,14 +214,15 @@ class Training:
             if scaffold.init_fn is not None:
                 scaffold.init_fn(session)
         else:
-            logger.info("Restoring parameters from %s", start)
             items = getattr(scaffold.saver, "saved_items", None) or saved_items()
             if self._cluster is not None:
                 scaffold.saver.restore(session, start)
-            elif model.holds(start):
-                restore_input(session, read_checkpoint(start, []))
             else:
-                restore_checkpoint(session, read_checkpoint(start), items)
+                logger.info("Restoring parameters from %s", start)
+                if model.holds(start):
+                    restore_input(session, read_checkpoint(start, []))
+                else:
+                    restore_checkpoint(session, read_checkpoint(start), items)
             for hook in saving:
                 hook.restored_at(_step(session))
         model.initialize_local()
