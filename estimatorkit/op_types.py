@@ -6,6 +6,11 @@ it has had no reason to import.
 
 from __future__ import annotations
 
+from estimatorkit.core import critical_section as critical_section
+from estimatorkit.core import custom_gradients as custom_gradients
+from estimatorkit.core import function_ops as function_ops
+from estimatorkit.core import jax_functions as jax_functions
+from estimatorkit.core import tensor_array as tensor_array
 from estimatorkit.data import dataset_values as dataset_values
 from estimatorkit.data import iterator_ops as iterator_ops
 from estimatorkit.data import record_writing as record_writing

@@ -6,7 +6,7 @@ under their names, so that variables and queues are those of the task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,8 @@ from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import NEVER_RUN
 from estimatorkit.core.source import SourceLine
 from estimatorkit.core.task_parts import TaskPart
-from estimatorkit.core.task_placement import named_operation
+from estimatorkit.core.task_placement import functions_held, named_operation, operations_within
 from estimatorkit.core.tensor import Operation, Tensor
-
-_PLACEHOLDER = ".fed"
-"""Prefix of the placeholders' names."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +34,10 @@ class PartGraph:
         kept: those of `inputs` that an earlier part of the run has left with the task.
         sent: those of `outputs` that leave the task; the others stay for later parts of the run.
         last: whether the run has no later part for the task.
+        soft: whether a device that the task does not have is the default one there.
+        optimize: whether the task folds constants and shares equal operations.
         targets: the names of the operations to run.
-        sources: where each operation was made, by its name: file, line and function.
+        sources: where each operation was made, those within functions too: file, line, function.
     """
 
     graph_def: bytes
@@ -47,28 +46,33 @@ class PartGraph:
     kept: tuple[str, ...]
     sent: tuple[str, ...]
     last: bool
+    soft: bool
+    optimize: bool
     targets: tuple[str, ...]
     sources: dict[str, tuple[str, int, str]]
 
     @staticmethod
-    def of(part: TaskPart, sent: Sequence[Tensor]) -> PartGraph:
+    def of(
+        part: TaskPart, sent: Sequence[Tensor], soft: bool = True, optimize: bool = True
+    ) -> PartGraph:
         """A part's graph.
 
         Args:
             part: the part.
             sent: those of its outputs that leave its task.
+            soft, optimize: see the attributes.
 
         Raises:
             UnimplementedError: it is too large to be sent (2 GiB).
         """
         own = set(part.ops)
-        fed = {tensor: f"{_PLACEHOLDER}/{number}" for number, tensor in enumerate(part.inputs)}
-        with Graph().as_default():
-            made = [placeholder(each.dtype, each.shape, name) for each, name in fed.items()]
         needed = sorted(own | _named(part.ops), key=lambda op: op.index)
-        graph_def = graph_def_of_operations([*(each.op for each in made), *needed])
-        for node, op in zip(graph_def.node[len(made) :], needed, strict=True):
-            inputs = [fed.get(tensor, _input_name(tensor)) for tensor in op.inputs]
+        fed = _placeholders(part.inputs, needed)
+        graph_def = graph_def_of_operations([*fed.values(), *needed])
+        for node, op in zip(graph_def.node[len(fed) :], needed, strict=True):
+            inputs = [
+                fed[tensor].name if tensor in fed else _input_name(tensor) for tensor in op.inputs
+            ]
             controls = [f"^{control.name}" for control in op.control_inputs if control in own]
             del node.input[:]
             node.input.extend([*inputs, *controls])
@@ -93,8 +97,10 @@ class PartGraph:
             tuple(tensor.name for tensor in part.kept),
             tuple(tensor.name for tensor in sent),
             part.last,
+            soft,
+            optimize,
             tuple(op.name for op in part.targets),
-            {op.name: (*op.source,) for op in part.ops},
+            {name: (*op.source,) for name, op in _with_functions(needed)},
         )
 
     def load(
@@ -115,18 +121,39 @@ class PartGraph:
         graph = Graph()
         with graph.as_default():
             import_graph_def(graph_def, name="")
-        for name, source in self.sources.items():
-            graph.get_operation_by_name(name).source = SourceLine(*source)
-        fed = [
-            graph.get_tensor_by_name(f"{_PLACEHOLDER}/{number}:0")
-            for number in range(len(self.inputs))
-        ]
+        for name, op in _with_functions(graph.get_operations()):
+            if name in self.sources:  # a placeholder was made by nobody
+                op.source = SourceLine(*self.sources[name])
+        placeholders = graph_def.node[: len(self.inputs)]
+        fed = [graph.get_tensor_by_name(f"{node.name}:0") for node in placeholders]
         fetched = [graph.get_tensor_by_name(name) for name in self.outputs]
         return graph, fed, fetched, [graph.get_operation_by_name(name) for name in self.targets]
 
 
 def _input_name(tensor: Tensor) -> str:
     return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+def _placeholders(
+    tensors: Sequence[Tensor], others: Sequence[Operation]
+) -> dict[Tensor, Operation]:
+    """A placeholder for each tensor, called as what makes it where that may be: errors then show
+    what the user knows.
+    """
+    graph = Graph()
+    for op in others:
+        graph.unique_name(op.name)
+    with graph.as_default():
+        return {each: placeholder(each.dtype, each.shape, each.op.name).op for each in tensors}
+
+
+def _with_functions(ops: Iterable[Operation], within: str = "") -> Iterator[tuple[str, Operation]]:
+    """Operations and those of the functions that they hold, each with a name of its own."""
+    for op in ops:
+        name = f"{within}{op.name}"
+        yield name, op
+        for number, function in enumerate(functions_held(op.attrs)):
+            yield from _with_functions(function.graph.get_operations(), f"{name}({number})")
 
 
 def _named(ops: Sequence[Operation]) -> set[Operation]:
@@ -140,8 +167,8 @@ def _named(ops: Sequence[Operation]) -> set[Operation]:
             for tensor in op.inputs
             if tensor.dtype is resource or tensor.op.type in NEVER_RUN
         )
-        for value in op.attrs.values():
-            for name in _strings(value):
+        for each in (op, *operations_within(op)):
+            for name in (name for value in each.attrs.values() for name in _strings(value)):
                 handle = named_operation(op.graph, name)
                 if handle is not None and not handle.inputs and not handle.outputs:
                     found.add(handle)

@@ -104,9 +104,11 @@ def cut_by_task(
     before = order_of(ops, fed)
     tasks: dict[Operation, str] = {}
     for op in ops:
-        # What only waits does so where what it waits for is: one exchange less.
-        waited = {tasks[earlier] for earlier in before[op]} if op.type == "NoOp" else set()
-        tasks[op] = waited.pop() if len(waited) == 1 else task_of(op)
+        tasks[op] = task_of(op)
+        if op.type == "NoOp":
+            # What only waits does so where what it waits for is, or here: one exchange less.
+            waited = {tasks[earlier] for earlier in before[op]}
+            tasks[op] = waited.pop() if len(waited) == 1 else HERE
     levels = _levels(ops, tasks, before)
     parts: dict[tuple[int, str], TaskPart] = {}
     for op in ops:
@@ -140,7 +142,30 @@ def _levels(
                 (levels[later] - int(tasks[later] != HERE) for later in after[op]),
                 default=max(levels[op], last),
             )
+    _put_off_reads(levels, tasks, after)
     return levels
+
+
+def _put_off_reads(
+    levels: dict[Operation, int],
+    tasks: dict[Operation, str],
+    after: dict[Operation, list[Operation]],
+) -> None:
+    """Lets a variable be read where its task has other work, if that is early enough: a read by
+    itself is an exchange for nothing.
+    """
+    works = {(tasks[op], level) for op, level in levels.items() if op.type != _READ}
+    for op, level in levels.items():
+        if op.type == _READ and tasks[op] != HERE:
+            latest = min(
+                (levels[later] - int(tasks[later] != tasks[op]) for later in after[op]),
+                default=level,
+            )
+            places = [at for at in range(level, latest + 1) if (tasks[op], at) in works]
+            levels[op] = max(places, default=level)
+
+
+_READ = "ReadVariableOp"
 
 
 def _connect(

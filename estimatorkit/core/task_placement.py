@@ -2,18 +2,23 @@
 
 A task is called as in TensorFlow, '/job:ps/task:1'; `HERE` is the process of the session. What an
 operation asks for counts, but for three: one that works on a variable, a queue or a table runs
-where that is; one that takes a few rows of a variable, too; one whose attributes hold objects of
-this process (datasets, Python functions) runs here.
+where that is; one that takes a few rows of a variable, too; one that works with objects of this
+process (datasets, Python functions) runs here. An operation that holds functions (cond, while_loop,
+map_fn) is one with what is in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
 
 from estimatorkit.core import attr_values, registry
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -53,27 +58,27 @@ class TaskPlacer:
 
     def _placed(self, op: Operation) -> str:
         row = registry.lookup(op.type)
-        if row.stays or any(map(_is_of_this_process, op.attrs.items())):
-            return HERE
         if row.beside and op.inputs[0].op.type == "ReadVariableOp":
             return self(op.inputs[0].op)
-        held = holders(op)
-        if held:
-            places = {self._asked(each): each for each in held}
-            if len(places) > 1:
-                raise InvalidArgumentError(
-                    None,
-                    op,
-                    explain(
-                        f"{op.name} works on variables of several tasks at once",
-                        received=", ".join(f"{each.name} on {at}" for at, each in places.items()),
-                        made_at=op.source,
-                        hint="read the variables before, outside of cond, while_loop and map_fn; "
-                        "or put them on one task",
-                    ),
-                )
+        places = {self._asked(each): each for each in holders(op)}
+        if is_of_this_process(op):
+            places.setdefault(HERE, op)
+        if not places:
+            return self._asked(op)
+        if len(places) == 1:
             return next(iter(places))
-        return self._asked(op)
+        where = [f"{each.name} on {at or 'this process'}" for at, each in places.items()]
+        raise InvalidArgumentError(
+            None,
+            op,
+            explain(
+                f"{op.name} works on what is in several places at once",
+                received=", ".join(where),
+                made_at=op.source,
+                hint="read variables before, outside of cond, while_loop and map_fn; py_func and "
+                "iterators are of this process",
+            ),
+        )
 
     def _asked(self, op: Operation) -> str:
         if not op.device:
@@ -102,12 +107,33 @@ class TaskPlacer:
 def holders(op: Operation) -> list[Operation]:
     """The handles of what an operation works on: variables, queues, tables."""
     found = [tensor.op for tensor in op.inputs if tensor.dtype is resource]
-    names = op.attrs.get(registry.lookup(op.type).holder, ())
-    for name in (names,) if isinstance(names, str) else names:
-        handle = named_operation(op.graph, name)
-        if handle is not None:
-            found.append(handle)
+    for each in (op, *operations_within(op)):
+        names = each.attrs.get(registry.lookup(each.type).holder, ())
+        for name in (names,) if isinstance(names, str) else names:
+            handle = named_operation(each.graph, name)
+            if handle is not None:
+                found.append(handle)
     return found
+
+
+def operations_within(op: Operation) -> Iterator[Operation]:
+    """The operations of the functions that an operation holds, and of those that these hold."""
+    for function in functions_held(op.attrs):
+        for each in function.graph.get_operations():
+            yield each
+            yield from operations_within(each)
+
+
+def functions_held(value: Any) -> Iterator[GraphFunction]:
+    """The functions in an attribute, or in all of an operation's."""
+    if isinstance(value, GraphFunction):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from functions_held(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from functions_held(each)
 
 
 def named_operation(graph: Graph, name: str) -> Operation | None:
@@ -118,10 +144,22 @@ def named_operation(graph: Graph, name: str) -> Operation | None:
         return None
 
 
-def _is_of_this_process(attr: tuple[str, object]) -> bool:
-    name, value = attr
-    if name.startswith("_") or isinstance(value, (str, int, float, bool)):
+def is_of_this_process(op: Operation) -> bool:
+    """Whether an operation works with what cannot travel."""
+    return any(
+        registry.lookup(each.type).stays
+        or any(_is_in_memory(value) for name, value in each.attrs.items() if name[0] != "_")
+        for each in (op, *operations_within(op))
+    )
+
+
+def _is_in_memory(value: Any) -> bool:
+    if isinstance(value, (str, int, float, np.ndarray, GraphFunction)):
         return False
+    if isinstance(value, dict):
+        return any(map(_is_in_memory, value.values()))
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_in_memory, value))
     return not attr_values.is_plain(value)
 
 

@@ -1,0 +1,255 @@
+"""Real processes of a test: tasks of a cluster, and programs, on free ports of this machine.
+
+All that a `Processes` has started is killed at the end of its `with` block. What a process prints
+is read as it comes, so that a test can wait for a line; every wait ends with an error that shows
+what was printed so far.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+TOKEN = secrets.token_hex(16)
+"""What the processes of this run of the tests know each other by."""
+
+Cluster = Mapping[str, Mapping[int, str]]
+"""The addresses of tasks, by job and number."""
+
+_LONG = 120.0
+"""Seconds; generous, as every machine that is not broken is done long before."""
+
+_TASK = """
+    import json, os, sys, threading
+    import estimatorkit as tf
+
+    cluster = {
+        job: {int(index): address for index, address in tasks.items()}
+        for job, tasks in json.loads(sys.argv[1]).items()
+    }
+    server = tf.train.Server(cluster, job_name=sys.argv[2], task_index=int(sys.argv[3]))
+    print("serving", server.target, flush=True)
+    sys.stdin.read()  # ends with the process that started this one
+    os._exit(0)
+    """
+
+
+def free_cluster(**tasks: int | Sequence[int]) -> dict[str, dict[int, str]]:
+    """A cluster on free ports.
+
+    Args:
+        tasks: for each job how many tasks it has, or their numbers.
+    """
+    numbers = {
+        job: range(given) if isinstance(given, int) else given for job, given in tasks.items()
+    }
+    with contextlib.ExitStack() as stack:  # all held at once, so that no port comes twice
+        sockets = [stack.enter_context(socket.socket()) for each in numbers.values() for _ in each]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        addresses = iter([f"127.0.0.1:{each.getsockname()[1]}" for each in sockets])
+        return {job: {index: next(addresses) for index in each} for job, each in numbers.items()}
+
+
+def target(cluster: Cluster, job: str, index: int) -> str:
+    """The target of a task's server."""
+    return f"grpc://{cluster[job][index]}"
+
+
+class Process:
+    """A process that a test has started.
+
+    Attributes:
+        name: for messages.
+        pid: its number.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self.pid = self._process.pid
+        self._lines: list[str] = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                with self._changed:
+                    self._lines.append(line.rstrip("\n"))
+                    self._changed.notify_all()
+
+    @property
+    def lines(self) -> list[str]:
+        """What it has printed so far, errors included."""
+        with self._changed:
+            return list(self._lines)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def wait_for(self, text: str, seconds: float = _LONG) -> str:
+        """The first line with a text in it.
+
+        Raises:
+            AssertionError: it did not come in time, or the process ended without it.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            ended = not self._reader.is_alive()
+            with self._changed:
+                found = next((line for line in self._lines if text in line), None)
+                if found is not None:
+                    return found
+                if not ended:
+                    self._changed.wait(0.1)
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(self._told(f"did not print {text!r} in {seconds:g} s"))
+
+    def join(self, seconds: float = _LONG, code: int = 0) -> list[str]:
+        """Waits for its end; what it has printed.
+
+        Raises:
+            AssertionError: it did not end in time, or with another exit code.
+        """
+        try:
+            found = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self._told(f"did not end in {seconds:g} s")) from None
+        self._reader.join()
+        assert found == code, self._told(f"ended with {found}")
+        return self.lines
+
+    def answer(self, seconds: float = _LONG) -> Any:
+        """What its last line says as JSON, at its end."""
+        return json.loads(self.join(seconds)[-1])
+
+    def signal(self, number: int) -> None:
+        """Sends it a signal."""
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """Kills it, and waits until it is gone."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def _told(self, problem: str) -> str:
+        shown = "\n".join(f"    {line}" for line in self.lines[-60:])
+        return f"{self.name} {problem}; it printed\n{shown}"
+
+
+class Processes:
+    """Starts processes, and kills them at the end of a `with` block.
+
+    Args:
+        folder: for the programs' files.
+        environment: what all processes get besides this one's.
+    """
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self._folder = folder
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        self._environment = {
+            "PYTHONPATH": path,
+            "PYTHONUNBUFFERED": "1",
+            "ESTIMATORKIT_TOKEN": TOKEN,
+            **environment,
+        }
+        self._started: list[Process] = []
+
+    def program(self, name: str, source: str, *arguments: object, **environment: str) -> Process:
+        """Starts a program.
+
+        Args:
+            name: what it is called in messages, and its file.
+            source: its lines; may be indented.
+            arguments: of its command line.
+            environment: what it gets besides.
+        """
+        path = self._folder / f"{name.replace(' ', '_').replace('/', '_')}.py"
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        command = [sys.executable, str(path), *map(str, arguments)]
+        process = Process(name, command, {**self._environment, **environment})
+        self._started.append(process)
+        return process
+
+    def task(self, cluster: Cluster, job: str, index: int, **environment: str) -> Process:
+        """Starts a task of a cluster, which serves until it is killed."""
+        name = f"{job} {index}"
+        return self.program(name, _TASK, json.dumps(cluster), job, index, **environment)
+
+    def tasks(self, cluster: Cluster) -> dict[tuple[str, int], Process]:
+        """Starts all tasks of a cluster, and waits until they serve."""
+        started = {
+            (job, index): self.task(cluster, job, index)
+            for job, tasks in cluster.items()
+            for index in tasks
+        }
+        for process in started.values():
+            process.wait_for("serving")
+        return started
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._started:
+            if process.runs:
+                process.signal(signal.SIGCONT)  # one that was stopped
+            process.kill()
+
+
+def until(condition: Callable[[], Any], problem: str, seconds: float = _LONG) -> Any:
+    """Waits until a condition is true; what it gives.
+
+    Raises:
+        AssertionError: it was not in time; says `problem`.
+    """
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"{problem} in {seconds:g} s"
+        time.sleep(0.02)
+    return found
+
+
+@contextlib.contextmanager
+def known_token() -> Iterator[None]:
+    """Inside, this process has the token of those that it starts."""
+    before = os.environ.get("ESTIMATORKIT_TOKEN")
+    os.environ["ESTIMATORKIT_TOKEN"] = TOKEN
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["ESTIMATORKIT_TOKEN"]
+        else:
+            os.environ["ESTIMATORKIT_TOKEN"] = before
