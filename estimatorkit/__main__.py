@@ -1,7 +1,7 @@
-"""The command `estimatorkit`, also `python -m estimatorkit`: experiments, `launch` and `migrate`.
+"""The command `estimatorkit`, also `python -m estimatorkit`: all commands in one.
 
-`migrate` joins them here, because `experiment` comes before `compat` and does not import it, and
-`launch`, which is about no experiment.
+`migrate` joins those of experiments here, because `experiment` comes before `compat` and does not
+import it; so do `k8s` and `launch`, which have files of their own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from estimatorkit.compat.migrate_command import migrate
 from estimatorkit.distribute.launch_command import launch
 from estimatorkit.experiment.command import cli, main
+from estimatorkit.experiment.kubernetes_command import k8s
 
+cli.add_command(k8s)
 cli.add_command(launch)
 cli.add_command(migrate)
 

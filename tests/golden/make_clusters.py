@@ -17,6 +17,12 @@ import tensorflow as tf  # type: ignore[import-not-found,import-untyped,unused-i
 from golden_files import write_json
 
 CLUSTER = {"chief": ["h0:1"], "ps": ["h1:1", "h2:1"], "worker": ["h3:1", "h4:1", "h5:1"]}
+# As Kubeflow's operator for TFJobs writes it: services by name, and no evaluator in the cluster.
+TFJOB = {
+    "chief": ["iris-chief-0.default.svc:2222"],
+    "ps": ["iris-ps-0.default.svc:2222"],
+    "worker": ["iris-worker-0.default.svc:2222", "iris-worker-1.default.svc:2222"],
+}
 LEGACY = {"master": ["h0:1"], "ps": ["h1:1", "h2:1"], "worker": ["h3:1", "h4:1", "h5:1"]}
 
 
@@ -36,6 +42,10 @@ CASES: dict[str, dict[str, Any]] = {
     "eval master": {"cluster": CLUSTER, "eval_session_master": "grpc://e:1"} | task("evaluator", 0),
     "evaluator 3": {"cluster": CLUSTER} | task("evaluator", 3),
     "folder": {"cluster": CLUSTER, "model_dir": "/model"} | task("ps", 0),
+    **{
+        f"TFJob {kind} {index}": {"cluster": TFJOB, "environment": "cloud"} | task(kind, index)
+        for kind, index in (("chief", 0), ("ps", 0), ("worker", 1), ("evaluator", 0))
+    },
     **{
         f"{name} {kind} {index}": {"cluster": cluster} | task(kind, index)
         for name, cluster, first in (("chief's", CLUSTER, "chief"), ("master's", LEGACY, "master"))

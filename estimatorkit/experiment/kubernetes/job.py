@@ -1,0 +1,171 @@
+"""`Job`: what is to run on Kubernetes, by how many tasks, with which resources.
+
+A job is checked when it is made: names that the operators would refuse, quantities that mean
+something else than they look like, folders that no claim holds. `dns_name` makes a name of any
+text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from estimatorkit.core.errors import explain
+from estimatorkit.experiment.errors import ConfigurationError
+
+SHARED = "/shared"
+"""Where every task has the shared claim: models in `runs`, data sets in `data`."""
+
+MAX_NAME = 47
+"""Characters of a name; KubeRay, which makes longer ones of it, is the strictest operator."""
+
+_NAME = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_IMAGE = (
+    r"[a-z0-9]+([._-]+[a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[\w][\w.-]{0,127})?"
+)
+_DIGEST = r"(@sha256:[0-9a-f]{64})?"
+_CPU = r"[1-9][0-9]*m|[0-9]+(\.[0-9]{1,3})?"
+_MEMORY = r"[0-9]+(\.[0-9]+)?([KMGTPE]i|[kMGTPE])"
+
+
+@dataclass(frozen=True)
+class Job:
+    """An experiment as a job.
+
+    Attributes:
+        name: of the job and of all that belongs to it.
+        image: the container image, `registry/name:tag`.
+        config: the experiment's file in the image.
+        changes: `a.b=value` each, changes of its values.
+        model_dir: where the model is kept, below `SHARED`.
+        namespace: where everything goes; None: where kubectl is.
+        workers: how many tasks compute, the chief among them.
+        ps: how many tasks hold parameters.
+        evaluator: whether one more measures checkpoints.
+        cpu: cores of a task, such as '2' or '500m'.
+        memory: of a task, such as '4Gi'.
+        gpus: of each task but those that hold parameters.
+        claim: the claim that the tasks share, which is there already; None: one is made.
+        storage: the size of the claim that is made.
+
+    Raises:
+        ConfigurationError: one of them cannot be right.
+    """
+
+    name: str
+    image: str
+    config: str
+    changes: tuple[str, ...] = ()
+    model_dir: str = f"{SHARED}/runs/model"
+    namespace: str | None = None
+    workers: int = 1
+    ps: int = 0
+    evaluator: bool = False
+    cpu: str = "2"
+    memory: str = "4Gi"
+    gpus: int = 0
+    claim: str | None = None
+    storage: str = "10Gi"
+
+    def __post_init__(self) -> None:
+        _check_name("--name", self.name, MAX_NAME)
+        for option, name in (("--namespace", self.namespace), ("--claim", self.claim)):
+            if name is not None:
+                _check_name(option, name, 63)
+        _check_image(self.image)
+        _check_cpu(self.cpu)
+        _check_size("--memory", self.memory)
+        _check_size("--storage", self.storage)
+        _check_folder(self.model_dir)
+
+    @property
+    def command(self) -> list[str]:
+        """What each task runs, word by word."""
+        words = ["estimatorkit", "run", self.config, *self.changes]
+        return [*words, "--model-dir", self.model_dir]
+
+    @property
+    def claim_name(self) -> str:
+        """The claim that the tasks share."""
+        return self.claim or self.name
+
+
+def dns_name(text: str) -> str:
+    """The name of a job that is like a text: small letters, digits and hyphens, a letter first.
+
+    Args:
+        text: any; `Iris_DNN.2` gives `iris-dnn-2`, and `7up` gives `run-7up`.
+    """
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not name[:1].isalpha():
+        name = f"run-{name}"
+    return name[:MAX_NAME].rstrip("-")
+
+
+def _check_name(option: str, name: str, most: int) -> None:
+    if not re.fullmatch(_NAME, name) or len(name) > most:
+        raise ConfigurationError(
+            explain(
+                f"{option} {name}: no name for Kubernetes",
+                expected=f"small letters, digits and '-', a letter first, {most} at most",
+                received=f"{name!r} ({len(name)} characters)",
+                hint=f"{option} {dns_name(name)}",
+            )
+        )
+
+
+def _check_image(image: str) -> None:
+    if not re.fullmatch(_IMAGE + _DIGEST, image):
+        small = image.lower()
+        raise ConfigurationError(
+            explain(
+                f"--image {image}: no name of an image",
+                expected="registry.example.com/team/name:tag, the name in small letters",
+                received=repr(image),
+                hint=f"--image {small}" if re.fullmatch(_IMAGE + _DIGEST, small) else None,
+            )
+        )
+
+
+def _check_cpu(cpu: str) -> None:
+    if not re.fullmatch(_CPU, cpu) or not re.search("[1-9]", cpu):
+        raise ConfigurationError(
+            explain(
+                f"--cpu {cpu}: no number of cores",
+                expected="2, 0.5, or thousandths of a core, 500m",
+                received=repr(cpu),
+            )
+        )
+
+
+def _check_size(option: str, size: str) -> None:
+    if re.fullmatch(_MEMORY, size) and re.search("[1-9]", size):
+        return
+    number = re.match(r"[0-9]+(\.[0-9]+)?", size)
+    unit = re.search(r"[kmgtpe]", size, re.IGNORECASE)
+    hint = None
+    if number and number[0].strip("0."):
+        letter = unit[0].upper() if unit else "G"
+        hint = f"{option} {number[0]}{letter}i"
+    raise ConfigurationError(
+        explain(
+            f"{option} {size}: no size that Kubernetes knows",
+            expected="a number and Ki, Mi, Gi, Ti (powers of 1024) or k, M, G, T (of 1000)",
+            received=repr(size),
+            hint=hint,
+        )
+    )
+
+
+def _check_folder(model_dir: str) -> None:
+    path = PurePosixPath(model_dir)
+    if not path.is_relative_to(SHARED) or path == PurePosixPath(SHARED) or ".." in path.parts:
+        raise ConfigurationError(
+            explain(
+                f"--model-dir {model_dir}: not on the claim that the tasks share",
+                expected=f"a folder below {SHARED}",
+                received=repr(model_dir),
+                hint=f"--model-dir {SHARED}/runs/{path.name or 'model'}",
+            )
+        )

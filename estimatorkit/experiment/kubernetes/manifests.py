@@ -1,0 +1,288 @@
+"""The manifests of a job, as plain values: what goes to Kubernetes, and what to its operators.
+
+`TFJOB`, `TRAINJOB` and `RAYJOB` name the kinds, `job_manifest` makes one of them, and
+`common_manifests` what all of them use: an account without rights, the claim that the tasks share,
+and a policy that lets only the tasks of the job talk to one another. Pods fit the Pod Security
+Standard `restricted`, have a root file system that cannot be written, and no token of an account.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from estimatorkit.distribute.token import VARIABLE
+from estimatorkit.experiment.kubernetes.image import RAY, USER
+from estimatorkit.experiment.kubernetes.job import SHARED, Job
+
+Manifest = dict[str, Any]
+
+TFJOB, TRAINJOB, RAYJOB = "tfjob", "trainjob", "rayjob"
+
+TOKEN_KEY = "auth_token"  # noqa: S105 (the key's name, which KubeRay prescribes)
+PLACEHOLDER = "REPLACE-ME"
+
+_GRACE_SECS = 120
+"""Seconds from SIGTERM to SIGKILL: a task saves a checkpoint and ends with 143."""
+
+_PORT = 2222
+_DASHBOARD_PORT = 8265
+
+
+def job_manifest(kind: str, job: Job) -> Manifest:
+    """The manifest for an operator: `TFJOB`, `TRAINJOB` or `RAYJOB`."""
+    return _MAKERS[kind](job)
+
+
+def common_manifests(job: Job, kinds: Iterable[str]) -> list[Manifest]:
+    """What the jobs use: account, claim (unless it is there already), network policy."""
+    account = _manifest("v1", "ServiceAccount", job) | {"automountServiceAccountToken": False}
+    claim = _manifest("v1", "PersistentVolumeClaim", job) | {
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": job.storage}},
+        }
+    }
+    return [account, *([] if job.claim else [claim]), _network_policy(job, RAYJOB in kinds)]
+
+
+def secret_template(job: Job) -> Manifest:
+    """The secret with the token that tasks know each other by, to be filled in."""
+    values = {"type": "Opaque", "stringData": {TOKEN_KEY: PLACEHOLDER}}
+    return _manifest("v1", "Secret", job) | values
+
+
+def _manifest(version: str, kind: str, job: Job) -> Manifest:
+    metadata: Manifest = {"name": job.name}
+    if job.namespace is not None:
+        metadata["namespace"] = job.namespace
+    metadata["labels"] = _labels(job)
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def _labels(job: Job) -> Manifest:
+    return {"app.kubernetes.io/name": "estimatorkit", "app.kubernetes.io/instance": job.name}
+
+
+def _network_policy(job: Job, ray: bool) -> Manifest:
+    own = {"app.kubernetes.io/instance": job.name}
+    ingress: list[Manifest] = [{"from": [{"podSelector": {"matchLabels": own}}]}]
+    if ray:
+        # KubeRay asks the dashboard's server how the job does, from whichever namespace it is in.
+        operator = {
+            "namespaceSelector": {},
+            "podSelector": {"matchLabels": {"app.kubernetes.io/component": "kuberay-operator"}},
+        }
+        ports = [{"protocol": "TCP", "port": _DASHBOARD_PORT}]
+        ingress.append({"from": [operator], "ports": ports})
+    spec = {
+        "podSelector": {"matchLabels": dict(own)},
+        "policyTypes": ["Ingress"],
+        "ingress": ingress,
+    }
+    return _manifest("networking.k8s.io/v1", "NetworkPolicy", job) | {"spec": spec}
+
+
+# -- pods
+
+
+def _resources(cpu: str, memory: str, gpus: int = 0) -> Manifest:
+    """Requests that are the limits: such pods are the last to be evicted."""
+    amounts: Manifest = {"cpu": cpu, "memory": memory}
+    if gpus:
+        amounts["nvidia.com/gpu"] = str(gpus)
+    return {"requests": amounts, "limits": dict(amounts)}
+
+
+def _environment(job: Job) -> list[Manifest]:
+    token = {"secretKeyRef": {"name": job.name, "key": TOKEN_KEY}}
+    return [
+        {"name": VARIABLE, "valueFrom": token},
+        {"name": "ESTIMATORKIT_DATA_DIR", "value": f"{SHARED}/data"},
+    ]
+
+
+def _volumes(job: Job) -> list[Manifest]:
+    return [
+        {"name": "shared", "persistentVolumeClaim": {"claimName": job.claim_name}},
+        {"name": "tmp", "emptyDir": {}},
+    ]
+
+
+def _mounts() -> list[Manifest]:
+    return [{"name": "shared", "mountPath": SHARED}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 (a volume of the pod's own)
+
+
+def _container_security() -> Manifest:
+    return {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def _pod_security() -> Manifest:
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def _pod(job: Job, container: str, resources: Manifest, **more: Any) -> Manifest:
+    """The template of a pod with one container; `more`: the container's other fields."""
+    return {
+        "metadata": {"labels": _labels(job)},
+        "spec": {
+            "serviceAccountName": job.name,
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": _GRACE_SECS,
+            "securityContext": _pod_security(),
+            "containers": [
+                {
+                    "name": container,
+                    "image": job.image,
+                    **more,
+                    "env": _environment(job),
+                    "resources": resources,
+                    "securityContext": _container_security(),
+                    "volumeMounts": _mounts(),
+                }
+            ],
+            "volumes": _volumes(job),
+        },
+    }
+
+
+# -- the operators' kinds
+
+
+def _tfjob(job: Job) -> Manifest:
+    """A `TFJob` of Kubeflow's Training Operator, which sets TF_CONFIG."""
+    counts = {
+        "Chief": (1, job.gpus),
+        "Worker": (job.workers - 1, job.gpus),
+        "PS": (job.ps, 0),
+        "Evaluator": (int(job.evaluator), job.gpus),
+    }
+    replicas = {
+        role: {
+            "replicas": count,
+            "restartPolicy": "ExitCode",  # anew from 128 on: signals, 138, 143 after a save
+            "template": _pod(
+                job,
+                "tensorflow",
+                _resources(job.cpu, job.memory, gpus),
+                command=job.command,
+                ports=[{"name": "tfjob-port", "containerPort": _PORT}],
+            ),
+        }
+        for role, (count, gpus) in counts.items()
+        if count
+    }
+    # The chief's end is the job's: what still runs is removed, but not the evaluator, which may be
+    # at the last checkpoint. It and the others end by themselves.
+    policy = {"cleanPodPolicy": "None" if job.evaluator else "Running"}
+    spec = {"runPolicy": policy, "tfReplicaSpecs": replicas}
+    return _manifest("kubeflow.org/v1", "TFJob", job) | {"spec": spec}
+
+
+def _trainjob(job: Job) -> Manifest:
+    """A `TrainJob` of Kubeflow's Trainer: equal processes, which the JAX runtime numbers."""
+    node = {
+        "name": "node",
+        "securityContext": _container_security(),
+        "volumeMounts": _mounts(),
+    }
+    pod = {
+        "metadata": {"labels": _labels(job)},
+        "spec": {
+            "serviceAccountName": job.name,  # a patch cannot refuse its token; the account does
+            "terminationGracePeriodSeconds": _GRACE_SECS,
+            "securityContext": _pod_security(),
+            "containers": [node],
+            "volumes": _volumes(job),
+        },
+    }
+    jobs = [{"name": "node", "template": {"spec": {"template": pod}}}]
+    patch = {
+        "manager": "estimatorkit",
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}},
+    }
+    spec = {
+        "runtimeRef": {"name": "jax-distributed"},
+        "trainer": {
+            "image": job.image,
+            "command": job.command,
+            "numNodes": job.workers,
+            "env": _environment(job),
+            "resourcesPerNode": _resources(job.cpu, job.memory, job.gpus),
+        },
+        "runtimePatches": [patch],
+    }
+    return _manifest("trainer.kubeflow.org/v1alpha1", "TrainJob", job) | {"spec": spec}
+
+
+def _rayjob(job: Job) -> Manifest:
+    """A `RayJob` of KubeRay: a cluster for this job, on which `estimatorkit launch` starts tasks.
+
+    Ray's server of jobs is a part of its dashboard: with `include-dashboard: false` nothing
+    answers at its port, and no job can be submitted. So it is there, for those with the token, in
+    no ingress and behind the network policy.
+    """
+    launch = ["estimatorkit", "launch", "--ray", "--ps", str(job.ps), "--workers", str(job.workers)]
+    if job.evaluator:
+        launch.append("--evaluator")
+    ports = [
+        {"name": "gcs-server", "containerPort": 6379},
+        {"name": "dashboard", "containerPort": _DASHBOARD_PORT},
+    ]
+    submitter = _pod(job, "ray-job-submitter", _resources("500m", "1Gi"))  # it only waits
+    submitter["spec"]["restartPolicy"] = "Never"
+    cluster = {
+        "rayVersion": RAY,
+        "authOptions": {"mode": "token", "secretName": job.name},  # sets RAY_AUTH_MODE everywhere
+        "headGroupSpec": {
+            "serviceType": "ClusterIP",
+            "enableIngress": False,
+            # No task is put on the head: it has the cluster to look after.
+            "rayStartParams": {"num-cpus": "0", "disable-usage-stats": "true"},
+            "template": _pod(job, "ray-head", _resources(job.cpu, job.memory), ports=ports),
+        },
+        "workerGroupSpecs": [
+            {
+                "groupName": group,
+                "replicas": count,
+                "minReplicas": count,
+                "maxReplicas": count,
+                "rayStartParams": {},
+                "template": _pod(job, "ray-worker", _resources(job.cpu, job.memory, gpus)),
+            }
+            for group, count, gpus in (
+                ("ps", job.ps, 0),
+                ("worker", job.workers + job.evaluator, job.gpus),
+            )
+            if count
+        ],
+    }
+    spec = {
+        "entrypoint": shlex.join([*launch, "--", *job.command]),
+        "submissionMode": "K8sJobMode",
+        "shutdownAfterJobFinishes": True,
+        "ttlSecondsAfterFinished": 600,  # ten minutes to look at the logs of the cluster
+        "backoffLimit": 2,  # KubeRay knows no exit codes: a user's error is tried again, too
+        "submitterPodTemplate": submitter,
+        "rayClusterSpec": cluster,
+    }
+    return _manifest("ray.io/v1", "RayJob", job) | {"spec": spec}
+
+
+_MAKERS: dict[str, Callable[[Job], Manifest]] = {
+    TFJOB: _tfjob,
+    TRAINJOB: _trainjob,
+    RAYJOB: _rayjob,
+}

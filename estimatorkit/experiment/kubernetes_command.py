@@ -1,0 +1,128 @@
+"""`estimatorkit k8s`: an experiment as a container image and as manifests for Kubernetes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_KINDS = ("tfjob", "trainjob", "rayjob")
+
+
+@click.command("k8s")
+@click.argument("config", metavar="CONFIG")
+@click.argument("changes", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(_KINDS),
+    help="For which operator (repeatable); all that fit by default.",
+)
+@click.option("--workers", type=click.IntRange(1), help="How many compute, the chief among them.")
+@click.option("--ps", default=0, type=click.IntRange(0), help="How many parameter servers.")
+@click.option(
+    "--evaluator/--no-evaluator",
+    default=None,
+    help="One more that evaluates; by default where there are several tasks.",
+)
+@click.option("--image", metavar="NAME", help="registry/name:tag; NAME:1 by default.")
+@click.option("--namespace", metavar="NAME", help="Kubernetes' namespace; by default kubectl's.")
+@click.option("--name", metavar="NAME", help="Of the job; by default that of the experiment.")
+@click.option("--cpu", default="2", show_default=True, metavar="CORES", help="Of each task.")
+@click.option("--memory", default="4Gi", show_default=True, metavar="SIZE", help="Of each task.")
+@click.option("--gpus", default=0, type=click.IntRange(0), help="Of each task but the servers.")
+@click.option("--model-dir", metavar="FOLDER", help="/shared/runs/NAME by default.")
+@click.option(
+    "--claim",
+    metavar="NAME",
+    help="The claim to mount at /shared, ReadWriteMany; by default one is made.",
+)
+@click.option(
+    "--storage", default="10Gi", show_default=True, metavar="SIZE", help="Of the claim made."
+)
+@click.option(
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the files go; k8s/NAME by default.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the files instead.")
+def k8s(
+    config: str,
+    changes: tuple[str, ...],
+    kinds: tuple[str, ...],
+    workers: int | None,
+    ps: int,
+    evaluator: bool | None,
+    image: str | None,
+    namespace: str | None,
+    name: str | None,
+    cpu: str,
+    memory: str,
+    gpus: int,
+    model_dir: str | None,
+    claim: str | None,
+    storage: str,
+    output: Path | None,
+    dry_run: bool,
+) -> None:
+    """Write a Dockerfile and manifests that run an experiment on Kubernetes.
+
+    For Kubeflow's Training Operator (tfjob: parameter servers, TF_CONFIG), Kubeflow's Trainer
+    (trainjob: equal processes) and KubeRay (rayjob). Nothing is sent anywhere.
+    """
+    from estimatorkit.experiment.kubernetes.files import commands, files_of
+    from estimatorkit.experiment.kubernetes.image import image_of
+    from estimatorkit.experiment.kubernetes.job import SHARED, Job, dns_name
+    from estimatorkit.experiment.kubernetes.manifests import RAYJOB, TRAINJOB
+    from estimatorkit.experiment.load import load_experiment
+
+    if ps and workers is None:
+        raise click.UsageError(f"--ps {ps} without --workers: say how many compute, chief included")
+    count = workers or 1
+    alone = [given for given, on in ((f"--ps {ps}", ps), ("--evaluator", evaluator)) if on]
+    if alone and TRAINJOB in kinds:
+        raise click.UsageError(f"a TrainJob has equal processes and no others: not {alone[0]}")
+    fitting = kinds or [kind for kind in _KINDS if kind != TRAINJOB or not alone]
+    asked = [kind for kind in _KINDS if kind in fitting]
+    if not kinds and alone:
+        click.echo(f"note: no trainjob.yaml: it has equal processes, and not {alone[0]}", err=True)
+    experiment = load_experiment(config, changes)
+    if experiment.train.steps is not None:
+        steps = experiment.train.steps
+        click.echo(
+            f"note: train.steps counts anew when a task is started again; train.steps=null"
+            f" train.max_steps={steps} counts all runs together",
+            err=True,
+        )
+    name = name if name is not None else dns_name(experiment.name)
+    content = image_of(experiment, config, changes, RAYJOB in asked, gpus)
+    job = Job(
+        name=name,
+        image=image if image is not None else f"{name}:1",
+        config=content.config_path,
+        changes=changes,
+        model_dir=model_dir if model_dir is not None else f"{SHARED}/runs/{name}",
+        namespace=namespace,
+        workers=count,
+        ps=ps,
+        evaluator=count + ps > 1 if evaluator is None else evaluator,
+        cpu=cpu,
+        memory=memory,
+        gpus=gpus,
+        claim=claim,
+        storage=storage,
+    )
+    folder = output or Path("k8s", name)
+    files = files_of(job, content, asked, folder)
+    if dry_run:
+        for file, text in files.items():
+            click.echo(f"==> {folder / file} <==\n{text}")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    click.echo(f"{folder} has {', '.join(files)}.\nNext:")
+    for line in commands(job, content, asked[0], folder):
+        click.echo(f"  {line}")
