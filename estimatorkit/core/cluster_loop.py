@@ -232,8 +232,8 @@ class _TaskStep:
         whole: TaskParts,
         state: ClusterState,
     ) -> None:
-        self._tails = [RemotePart(part, whole, state.cluster) for part in tails]
-        self._heads = [RemotePart(part, whole, state.cluster) for part in heads]
+        self._tails = [RemotePart(part, whole, state) for part in tails]
+        self._heads = [RemotePart(part, whole, state) for part in heads]
         self.received = [tensor for part in heads for tensor in whole.sent[part]]
 
     def ask(
@@ -252,6 +252,7 @@ class _TaskStep:
         arrays = [np.asarray(done[tensor]) for each in tails for tensor in each.takes]
         if following is not None:
             arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
-        names = [each.name for each in (*tails, *heads)]
-        channel(task).ask("run", {**header, "programs": names, "updates": len(tails)}, arrays)
+        to = channel(task)
+        names = [each.named(to) for each in (*tails, *heads)]
+        to.ask("run", {**header, "programs": names, "updates": len(tails)}, arrays)
         return True

@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,26 +21,41 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import registry
 from estimatorkit.core.checkpoint_format import Elsewhere
-from estimatorkit.core.errors import OpError
-from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy, uninitialized
+from estimatorkit.core.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    OpError,
+    explain,
+)
+from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import Plan, make_plan
 from estimatorkit.core.targets import Channel, Cluster, Held
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
-from estimatorkit.core.task_placement import HERE, named_operation
+from estimatorkit.core.task_placement import HERE, named_operation, operations_within
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 
 
 class ClusterState(State):
-    """What a session of a cluster holds: its own task's part here, the rest with the others."""
+    """What a session of a cluster holds: its own task's part here, the rest with the others.
+
+    Attributes:
+        cluster: the tasks.
+        begun: the random operations that have run with other tasks. There they begin anew in each
+            session; sessions that run at the same time share their counters.
+    """
 
     def __init__(self, graph: Graph, placer: Placer, held: Held, cluster: Cluster) -> None:
         super().__init__(graph, placer, held)
         self.cluster = cluster
+        self.begun: set[str] = set()
+        self._began_with = cluster.generation
         self._in_use: set[Channel] = set()
 
     def cancel(self) -> None:
@@ -55,8 +73,9 @@ class ClusterState(State):
 
         def channel(task: str) -> Channel:
             if task not in used:
-                used[task] = self.cluster.channel(task)
+                used[task] = self.cluster.channel(task, self.raise_if_cancelled)
                 self._in_use.add(used[task])
+                self.raise_if_cancelled()  # it may have been too late for the others
             return used[task]
 
         def close() -> None:
@@ -70,6 +89,16 @@ class ClusterState(State):
                 timer.start()
             self.raise_if_cancelled()
             yield channel
+        except FailedPreconditionError as error:
+            close()
+            if self.cluster.generation == self._began_with:
+                raise
+            # A variable without a value, since another session was told that it is lost.
+            raise AbortedError(
+                None,
+                error.op,
+                explain("values were lost: a task was started again", received=error),
+            ) from error
         except BaseException:
             close()
             raise
@@ -81,13 +110,24 @@ class ClusterState(State):
             if timer is not None:
                 timer.cancel()
 
-    def is_initialized(self, name: str) -> bool:
-        """Whether the variable has a value, wherever it is."""
-        task = self._task_of(name)
-        if task == HERE:
-            return super().is_initialized(name)
-        (found,) = self._ask(task, "initialized", {"names": [name]})
-        return bool(found[0])
+    def uninitialized(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that have no value, wherever they are."""
+        missing = set(super().uninitialized(self._own_of(names)))
+        questions = {task: {"names": own} for task, own in self._by_task(names).items()}
+        for task, (found,) in self._ask_all("initialized", questions).items():
+            own = questions[task]["names"]
+            missing.update(name for name, has in zip(own, found, strict=True) if not has)
+        return [name for name in names if name in missing]
+
+    def take(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names, wherever they are."""
+        by_task = self._by_task(names)
+        own = self._own_of(names)
+        values = dict(zip(own, super().take(own), strict=True))
+        questions = {task: {"names": wanted} for task, wanted in by_task.items()}
+        for task, found in self._ask_all("read", questions).items():
+            values.update(zip(by_task[task], found, strict=True))
+        return [values[name] for name in names]
 
     def put(self, name: str, value: Any) -> None:
         """Gives a variable a value, wherever it is."""
@@ -106,7 +146,10 @@ class ClusterState(State):
         elsewhere: Collection[Operation] = frozenset(),
     ) -> Runner:
         """Cuts a run by task, and makes what runs it."""
-        parts = cut_by_task(self.graph, fetches, targets, feeds, self.cluster.placer, elsewhere)
+        placer = self.cluster.placer
+        parts = cut_by_task(self.graph, fetches, targets, feeds, placer, elsewhere)
+        ops = (op for level in parts.levels for part in level for op in part.ops)
+        self.placer.report(ops, placer.described)
         return ClusterRunner(parts, self, optimize)
 
     def own_plan(self, part: TaskPart, whole: TaskParts, optimize: bool = True) -> Plan:
@@ -121,15 +164,6 @@ class ClusterState(State):
             optimize,
             elsewhere=every.difference(part.ops),
         )
-
-    def _value_or_counter(self, name: str) -> Any:
-        task = self._task_of(name)
-        if task == HERE:
-            return super()._value_or_counter(name)
-        if not self.is_initialized(name):
-            raise uninitialized(self.graph.get_operation_by_name(name))
-        (value,) = self._ask(task, "read", {"names": [name]})
-        return value
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
         """What a checkpoint takes for these variables: their values, or who writes them."""
@@ -167,12 +201,36 @@ class ClusterState(State):
         is_variable = op is not None and op.type == "VarHandleOp"
         return self.cluster.placer(op) if op is not None and is_variable else HERE
 
+    def _own_of(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if self._task_of(name) == HERE]
+
+    def _by_task(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The names of what others hold, by task."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            task = self._task_of(name)
+            if task != HERE:
+                found.setdefault(task, []).append(name)
+        return found
+
     def _ask(
         self, task: str, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()
     ) -> list[Any]:
+        return self._ask_all(question, {task: header}, arrays)[task]
+
+    def _ask_all(
+        self, question: str, headers: Mapping[str, dict[str, Any]], arrays: Sequence[Any] = ()
+    ) -> dict[str, list[Any]]:
+        """Asks several tasks at the same time; their answers."""
+        if not headers:
+            return {}
         with self.channels() as channel:
-            channel(task).ask(question, header, arrays)
-            return channel(task).answer(self.raise_if_cancelled)
+            for task, header in headers.items():
+                channel(task).ask(question, header, arrays)
+            try:
+                return {task: channel(task).answer(self.raise_if_cancelled) for task in headers}
+            except OpError as error:
+                raise attributed(error, self.graph) from None
 
 
 class ClusterRunner:
@@ -186,7 +244,6 @@ class ClusterRunner:
 
     def __init__(self, plan: TaskParts, state: ClusterState, optimize: bool = True) -> None:
         self._state = state
-        self._cluster = state.cluster
         self.plan = plan
         constants = [t for t in plan.fetches if t.op.type == "Const" and t not in plan.feeds]
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
@@ -196,7 +253,7 @@ class ClusterRunner:
             if part.task == HERE:
                 self._own[part] = PlanRunner(state.own_plan(part, plan, optimize), state)
             else:
-                self._remote[part] = RemotePart(part, plan, self._cluster)
+                self._remote[part] = RemotePart(part, plan, state, optimize)
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """The values of the fetches, as NumPy arrays (scalars for 0-d).
@@ -223,7 +280,7 @@ class ClusterRunner:
         trace: Trace | None,
     ) -> None:
         asked: list[tuple[RemotePart, Channel]] = []
-        failed: list[OpError] = []
+        started = time.time_ns()
         for part in level:
             if part.task == HERE:
                 continue
@@ -235,13 +292,46 @@ class ClusterRunner:
                 own = self._own[part]
                 found = own.compute([values[tensor] for tensor in part.inputs], trace)
                 values.update(zip(part.outputs, found, strict=True))
-        for remote, to in asked:
-            try:
-                remote.answer(to, values, self._state)
-            except OpError as error:
-                failed.append(error)
+
+        def answer(remote: RemotePart, to: Channel) -> None:
+            remote.answer(to, values, self._state)
+            if trace is not None:
+                trace.add(remote.last, remote.place, remote.label, started)
+
+        with_waits = len(asked) > 1 and any(remote.waits for remote, _ in asked)
+        failed = (_together if with_waits else _in_turn)(answer, asked)
         if failed:
+            self._state.raise_if_cancelled()
             raise attributed(failed[0], self._state.graph)
+
+
+def _in_turn(
+    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+) -> list[OpError]:
+    """Waits for all answers; the errors among them."""
+    failed: list[OpError] = []
+    for remote, to in asked:
+        try:
+            answer(remote, to)
+        except OpError as error:
+            failed.append(error)
+    return failed
+
+
+def _together(
+    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+) -> list[OpError]:
+    """As `_in_turn`; once one has failed, the others, which may wait for ever, are given up."""
+    with ThreadPoolExecutor(len(asked)) as pool:
+        answers = [pool.submit(answer, remote, to) for remote, to in asked]
+        if any(each.exception() for each in wait(answers, None, FIRST_EXCEPTION).done):
+            for _, to in asked:
+                to.close()
+        errors = [error for each in answers if isinstance(error := each.exception(), OpError)]
+        for each in answers:
+            if not isinstance(each.exception(), OpError):
+                each.result()
+    return sorted(errors, key=lambda error: isinstance(error, CancelledError))
 
 
 class RemotePart:
@@ -250,34 +340,49 @@ class RemotePart:
     Args:
         part: the part.
         whole: the run that it is of.
-        cluster: the tasks.
+        state: the session's.
+        optimize: whether the task folds constants and shares equal operations.
 
     Attributes:
         takes: the tensors that are sent to the task, in order.
         gives: those that it sends back.
+        waits: whether it may wait for what others do (queues).
+        place, last, label: the task, the last operation, and all in short, for traces.
     """
 
-    def __init__(self, part: TaskPart, whole: TaskParts, cluster: Cluster) -> None:
+    def __init__(
+        self, part: TaskPart, whole: TaskParts, state: ClusterState, optimize: bool = True
+    ) -> None:
         self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
         self.gives = list(whole.sent[part])
-        self._task = part.task
-        self._graph = PartGraph.of(part, self.gives)
-        self._cluster = cluster
+        every = [each for op in part.ops for each in (op, *operations_within(op))]
+        rows = [registry.lookup(op.type) for op in every]
+        self.waits = any(row.holder for row in rows)
+        self.place = state.cluster.placer.described(part.ops[-1])
+        self.last = part.ops[-1].name
+        types = Counter(op.type for op in part.ops)
+        self.label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+        self._random = [op.name for op, row in zip(every, rows, strict=True) if row.random]
+        self._graph = PartGraph.of(part, self.gives, state.placer.soft, optimize)
+        self._state = state
         self._known = -1
         self._name = ""
 
-    @property
-    def name(self) -> str:
+    def named(self, channel: Channel) -> str:
         """What the task calls it, which gets the graph where it does not have it."""
-        if self._known != self._cluster.generation:
-            self._known = self._cluster.generation
-            self._name = self._cluster.program(self._task, self._graph)
+        generation = self._state.cluster.generation
+        if self._known != generation:
+            begun = self._state.begun
+            fresh = [name for name in self._random if name not in begun]
+            self._name = channel.program(self._graph, fresh)
+            begun.update(fresh)
+            self._known = generation
         return self._name
 
     def ask(self, channel: Channel, values: dict[Any, Any]) -> None:
         """Asks for a run."""
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
-        channel.ask("run", {"programs": [self.name]}, arrays)
+        channel.ask("run", {"programs": [self.named(channel)]}, arrays)
 
     def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
         """Waits for what it gives."""

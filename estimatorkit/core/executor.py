@@ -143,12 +143,16 @@ class State:
 
     @property
     def variables(self) -> State:
-        """The part that host kernels ask for variables (see `is_initialized`)."""
+        """The part that host kernels ask for variables (see `uninitialized`)."""
         return self
+
+    def uninitialized(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that have no value."""
+        return [name for name in names if name not in self.values]
 
     def is_initialized(self, name: str) -> bool:
         """Whether the variable has a value."""
-        return name in self.values
+        return not self.uninitialized([name])
 
     def take(self, names: Sequence[str]) -> list[Any]:
         """The values of these names.

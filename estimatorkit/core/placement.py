@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -83,18 +83,24 @@ class Placer:
         self.log = log
         self._reported: set[Operation] = set()
 
-    def report(self, ops: Iterable[Operation]) -> None:
-        """Prints where operations go, as TensorFlow's `log_device_placement` does."""
-        if self.log:
-            for op in ops:
-                if op in self._reported:
-                    continue
+    def report(
+        self, ops: Iterable[Operation], task_of: Callable[[Operation], str] | None = None
+    ) -> None:
+        """Prints where operations go, as TensorFlow's `log_device_placement` does.
+
+        Args:
+            ops: the operations.
+            task_of: gives an operation's task; this process alone by default. Which processors
+                others have is not known here: shown is what was asked for.
+        """
+        for op in ops if self.log else ():
+            if op not in self._reported:
                 self._reported.add(op)
-                where = self(op) or default_name()
-                print(
-                    f"{op.name}: ({op.type}): /job:localhost/replica:0/task:0{where}",
-                    file=sys.stderr,
-                )
+                if task_of is None:
+                    place = f"/job:localhost/replica:0/task:0{self(op) or default_name()}"
+                else:
+                    place = task_of(op) + _asked_processor(op)
+                print(f"{op.name}: ({op.type}): {place}", file=sys.stderr)
 
     def __call__(self, op: Operation) -> str:
         """The device's name, `DEFAULT` for the default one.
@@ -102,8 +108,7 @@ class Placer:
         Raises:
             InvalidArgumentError: the device is not there, and placement is not soft.
         """
-        handle = next((tensor for tensor in op.inputs if tensor.dtype is resource), None)
-        asked = op.device if handle is None else handle.op.device
+        asked = _asked(op)
         if not asked:
             return DEFAULT
         spec = DeviceSpec.from_string(asked)
@@ -128,3 +133,13 @@ class Placer:
                 hint="use ConfigProto(allow_soft_placement=True)",
             ),
         )
+
+
+def _asked(op: Operation) -> str:
+    handle = next((tensor for tensor in op.inputs if tensor.dtype is resource), None)
+    return op.device if handle is None else handle.op.device
+
+
+def _asked_processor(op: Operation) -> str:
+    spec = DeviceSpec.from_string(_asked(op))
+    return DeviceSpec(device_type=spec.device_type, device_index=spec.device_index).to_string()

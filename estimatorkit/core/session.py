@@ -46,13 +46,12 @@ class Session:
         self.config = config
         self._options = read_config(config)
         self._target = target
-        opened = target_of(target)
-        self._held = opened.held
+        self._opened = opened = target_of(target)
         placer = self._options.placer
         self.state = (
-            State(self.graph, placer, self._held)
+            State(self.graph, placer, opened.held)
             if opened.cluster is None
-            else ClusterState(self.graph, placer, self._held, opened.cluster)
+            else ClusterState(self.graph, placer, opened.held, opened.cluster)
         )
         # Another session's values may be anywhere.
         self.state.several_devices = bool(target) and len(available()) > 1
@@ -84,7 +83,9 @@ class Session:
         Raises:
             NotFoundError: there is no such target.
         """
-        target_of(target).clear()
+        opened = target_of(target)
+        opened.clear()
+        opened.leave()
 
     # -- running
 
@@ -255,8 +256,7 @@ class Session:
             self._closed = self._stopped = True
             self.state.cancel()
             self._runs.clear()
-            if not self._target:
-                self._held.clear()
+            self._opened.leave()
 
     def stop_daemons(self) -> None:
         """Called at the end of the program: daemon threads begin no run any more."""

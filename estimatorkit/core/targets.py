@@ -62,6 +62,14 @@ class Channel(Protocol):
                 `UnavailableError` where it cannot be reached.
         """
 
+    def program(self, graph: PartGraph, fresh: Sequence[str] = ()) -> str:
+        """Gives the task a graph; what it calls that.
+
+        Args:
+            graph: the graph.
+            fresh: the names of its random operations that are to begin anew.
+        """
+
     def close(self) -> None:
         """Ends the channel, and a question that is being worked on."""
 
@@ -79,8 +87,13 @@ class Cluster(Protocol):
     def generation(self) -> int:
         """Another number whenever a task may have become another process."""
 
-    def channel(self, task: str) -> Channel:
-        """A way to a task that nobody else uses; opened, or one that was given back."""
+    def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Channel:
+        """A way to a task that nobody else uses; opened, or one that was given back.
+
+        Args:
+            task: its name.
+            raise_if_over: called while the task is waited for; what it raises ends the waiting.
+        """
 
     def give_back(self, task: str, channel: Channel) -> None:
         """Gives a channel back that is in order."""
@@ -88,8 +101,8 @@ class Cluster(Protocol):
     def clear(self) -> None:
         """Lets the other tasks forget what sessions share."""
 
-    def program(self, task: str, graph: PartGraph) -> str:
-        """What a task calls a graph that it is asked to run."""
+    def close(self) -> None:
+        """Lets go of the tasks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +112,19 @@ class Target:
     Attributes:
         held: what this process holds for it.
         cluster: the other tasks; None where there are none.
+        shared: whether other sessions of this process have it, too.
     """
 
     held: Held
     cluster: Cluster | None = None
+    shared: bool = True
+
+    def leave(self) -> None:
+        """Called by a session that closes."""
+        if not self.shared:
+            self.held.clear()
+            if self.cluster is not None:
+                self.cluster.close()
 
     def clear(self) -> None:
         """Forgets what the sessions share, also with the other tasks."""
@@ -136,7 +158,7 @@ def target_of(name: str) -> Target:
         UnavailableError: it cannot be reached.
     """
     if not name:
-        return Target(Held())
+        return Target(Held(), shared=False)
     opener = _schemes.get(name.partition("://")[0])
     if opener is not None:
         return opener(name)

@@ -56,6 +56,12 @@ class TaskPlacer:
             self._known[op] = self._placed(op)
         return self._known[op]
 
+    def described(self, op: Operation) -> str:
+        """Where an operation runs, as TensorFlow writes it, but for the processor."""
+        task = self(op)
+        name = (self._own or task_name("localhost", 0)) if task == HERE else task
+        return name.replace("/task:", "/replica:0/task:")
+
     def _placed(self, op: Operation) -> str:
         row = registry.lookup(op.type)
         if row.beside and op.inputs[0].op.type == "ReadVariableOp":

@@ -43,11 +43,17 @@ class Trace:
     def span(self, name: str, device: str, label: str, values: dict[Any, Any]) -> Iterator[None]:
         """Measures a segment; `values` get its outputs, which are waited for."""
         before = set(values)
-        start = time.time_ns() // 1000
+        start = time.time_ns()
         yield
         made = [value for key, value in values.items() if key not in before]
         jax.block_until_ready(made)  # type: ignore[no-untyped-call]
-        self.spans.append(Span(name, device, label, start, time.time_ns() // 1000))
+        self.add(name, device, label, start)
+
+    def add(self, name: str, device: str, label: str, start: int) -> None:
+        """Adds what began at `start`, nanoseconds since 1970, and has ended now. For what other
+        tasks do, that is with the way to them and back.
+        """
+        self.spans.append(Span(name, device, label, start // 1000, time.time_ns() // 1000))
 
     def fill(self, run_metadata: Any) -> None:
         """Writes the spans into a `RunMetadata` as step statistics."""

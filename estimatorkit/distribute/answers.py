@@ -2,16 +2,18 @@
 
 Each question on a channel has a number, one more than that before. Where a connection breaks, the
 asker does not know whether its question was worked on; it asks it again under its number, and gets
-the answer that there is, or waits for it. Pure state, without a network: what the tests turn over.
+the answer that there is, or waits for it. One who does not come back is forgotten after a while.
+Pure state, without a network: what the tests turn over.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from estimatorkit.core.errors import AbortedError, CancelledError
+from estimatorkit.core.errors import AbortedError
 
 
 class Answers:
@@ -37,15 +39,12 @@ class Answers:
 
         Raises:
             AbortedError: questions before it are missing, or it is older than the last one.
-            CancelledError: the same question was given up by another who worked on it.
         """
         with self._changed:
+            while self._working and number == self._number:
+                self._changed.wait()
             if number == self._number:
-                while self._working:
-                    self._changed.wait()
-                if self._number == number:
-                    return self._answer
-                raise CancelledError(None, None, "The question was given up.")
+                return self._answer
             if number != self._number + 1 or self._working:
                 raise AbortedError(
                     None, None, f"Question {number} came after question {self._number}."
@@ -62,3 +61,51 @@ class Answers:
             self._answer, self._working = found, False
             self._changed.notify_all()
         return found
+
+
+class Channels:
+    """The `Answers` of the channels that a task serves, by the channels' names."""
+
+    def __init__(self) -> None:
+        self._answers: dict[bytes, Answers] = {}
+        self._streams: Counter[bytes] = Counter()
+        self._kept_until: dict[bytes, float] = {}
+        self._lock = threading.Lock()
+
+    def opened(self, channel: bytes) -> Answers:
+        """A stream begins: the first of a channel, or one that takes up a broken one."""
+        with self._lock:
+            self._streams[channel] += 1
+            return self._answers.setdefault(channel, Answers())
+
+    def closed(self, channel: bytes) -> None:
+        """A stream has ended in order: nobody will ask again."""
+        with self._lock:
+            self._forget(channel)
+
+    def broke(self, channel: bytes, kept_until: float) -> None:
+        """A stream broke; until when it may be taken up."""
+        with self._lock:
+            self._streams[channel] -= 1
+            self._kept_until[channel] = kept_until
+
+    def forget_broken(self, now: float) -> bool:
+        """Forgets those that nobody has taken up in time; whether others are broken."""
+        with self._lock:
+            broken = {each for each in self._kept_until if self._streams[each] <= 0}
+            for channel in list(self._kept_until):
+                if channel not in broken:
+                    del self._kept_until[channel]  # taken up
+                elif self._kept_until[channel] <= now:
+                    self._forget(channel)
+            return bool(self._kept_until)
+
+    def _forget(self, channel: bytes) -> None:
+        for each in (self._answers, self._streams, self._kept_until):
+            each.pop(channel, None)
+
+    def __contains__(self, channel: bytes) -> bool:
+        return channel in self._answers
+
+    def __len__(self) -> int:
+        return len(self._answers)

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from estimatorkit.core.errors import (
+    CANCELLED,
     AbortedError,
+    CancelledError,
     OpError,
     UnauthenticatedError,
     UnavailableError,
@@ -26,7 +28,12 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
-from estimatorkit.distribute.task_service import AUTHORIZATION, part_header, program_name
+from estimatorkit.distribute.task_service import (
+    AUTHORIZATION,
+    RECONNECT_SECS,
+    part_header,
+    program_name,
+)
 
 _BROKEN = (
     flight.FlightUnavailableError,
@@ -47,9 +54,6 @@ _OPTIONS = [
     ("grpc.keepalive_timeout_ms", 90_000),
 ]
 
-RECONNECT_SECS = 10.0
-"""How long a channel tries to take up a broken connection to a task."""
-
 
 class TaskChannel:
     """Questions to a task, one at a time; asked again where the connection breaks.
@@ -59,15 +63,16 @@ class TaskChannel:
     """
 
     def __init__(self, connection: TaskConnection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._name = uuid.uuid4().bytes
         self._numbers = itertools.count(1)
         self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
+        self._is_closed = False
         self._open()
 
     def _open(self) -> None:
         descriptor = flight.FlightDescriptor.for_command(self._name)
-        self._writer, self._reader = self._connection.exchange(descriptor)
+        self._writer, self._reader = self.connection.exchange(descriptor)
         self._writer.begin(SCHEMA)
         self.about, _ = receive(self._reader.read_chunk)
 
@@ -81,6 +86,7 @@ class TaskChannel:
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer (see `core.targets.Channel`)."""
+        broken: Exception | None = None
         while True:
             try:
                 header, arrays = receive(self._reader.read_chunk)
@@ -88,21 +94,34 @@ class TaskChannel:
             except _BROKEN as error:
                 if raise_if_over is not None:
                     raise_if_over()
+                if self._is_closed:
+                    raise CancelledError(None, None, "Step was cancelled.") from None
+                broken = error
                 self._take_up(error)
         self._asked = ({}, ())
-        if "error" in header:
-            code, message, name = header["error"]
-            if header.get("is_lost"):
-                self._connection.drop()
-            raise exception_type_from_error_code(code)(None, name, message)
-        return arrays
+        if "error" not in header:
+            return arrays
+        code, message, name = header["error"]
+        if header.get("is_lost"):
+            self.connection.drop()
+        if code == CANCELLED and broken is not None:  # what was waited for ended with the stream
+            raise self.connection.unavailable(broken) from broken
+        raise exception_type_from_error_code(code)(None, name, message)
+
+    def program(self, graph: PartGraph, fresh: Sequence[str] = ()) -> str:
+        """Gives the task a graph (see `core.targets.Channel`)."""
+        name = program_name(graph)
+        header = {"program": name, "part": part_header(graph), "fresh": list(fresh)}
+        self.ask("program", header, [np.frombuffer(graph.graph_def, np.uint8)])
+        self.answer()
+        return name
 
     def _take_up(self, error: Exception) -> None:
         """Connects anew and asks again, if it is the same process that answers.
 
         Raises:
             AbortedError: it is another: what the task held is lost.
-            UnavailableError: it is not there.
+            UnavailableError: it is not there, or has given this channel up.
         """
         before = self.about["incarnation"]
         with contextlib.suppress(*_BROKEN):
@@ -114,15 +133,19 @@ class TaskChannel:
                 break
             except _BROKEN:
                 if time.monotonic() > deadline:
-                    self._connection.drop()
-                    raise self._connection.unavailable(error) from error
+                    self.connection.drop()
+                    raise self.connection.unavailable(error) from error
                 time.sleep(0.1)
         if self.about["incarnation"] != before:
-            raise self._connection.lost() from error
+            raise self.connection.lost() from error
+        if not self.about["is_known"]:
+            self.connection.drop()
+            raise self.connection.unavailable(error) from error
         send(self._writer, *self._asked)
 
     def close(self) -> None:
         """Ends the channel, and a question that is being worked on."""
+        self._is_closed = True
         self._reader.cancel()
         with contextlib.suppress(*_BROKEN):
             self._writer.close()
@@ -190,16 +213,6 @@ class TaskConnection:
         """Keeps a channel for the next."""
         with self._lock:
             self._free.append(channel)
-
-    def program(self, part: PartGraph) -> str:
-        """Sends a graph; what the task calls it."""
-        name = program_name(part)
-        channel = self.channel()
-        header = {"program": name, "part": part_header(part)}
-        channel.ask("program", header, [np.frombuffer(part.graph_def, np.uint8)])
-        channel.answer()
-        self.give_back(channel)
-        return name
 
     def lost(self) -> OpError:
         """The error of a task that is there, and has lost what it held."""

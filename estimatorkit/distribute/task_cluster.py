@@ -7,11 +7,10 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import DeadlineExceededError, UnavailableError, explain
-from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.targets import Held, Target, register_scheme
 from estimatorkit.core.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.cluster_spec import ClusterSpec
@@ -65,24 +64,23 @@ class TaskCluster:
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
 
-    def channel(self, task: str) -> Any:
-        """A way to a task that nobody else uses; waits for one that has not been there yet.
+    def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
+        """A way to a task that nobody else uses; waits for one that is not there (yet).
+
+        Args:
+            task: its name.
+            raise_if_over: called while it is waited for; what it raises ends the waiting.
 
         Raises:
             DeadlineExceededError: it did not come in time.
             UnavailableError: it is not there any more.
             UnauthenticatedError: it has another token.
         """
-        return self._connection(task).channel()
+        return self._connection(task, raise_if_over).channel()
 
     def give_back(self, task: str, channel: Any) -> None:
         """Gives a channel back that is in order."""
-        self._connection(task).give_back(channel)
-
-    def program(self, task: str, graph: PartGraph) -> str:
-        """What a task calls a graph that it is asked to run."""
-        name: str = self._connection(task).program(graph)
-        return name
+        channel.connection.give_back(channel)
 
     def clear(self) -> None:
         """Lets the other tasks forget what sessions share."""
@@ -91,9 +89,14 @@ class TaskCluster:
 
     def renew(self) -> None:
         """Lets go of all connections: the tasks may be other processes from now on."""
+        self.close()
+        with self._lock:
+            self.generation += 1
+
+    def close(self) -> None:
+        """Lets go of all connections; they are made anew where they are needed."""
         with self._lock:
             connections, self._connections = list(self._connections.values()), {}
-            self.generation += 1
         for connection in connections:
             connection.close()
 
@@ -120,12 +123,12 @@ class TaskCluster:
         self.give_back(task, channel)
         return found
 
-    def _connection(self, task: str) -> Any:
+    def _connection(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
         with self._lock:
             found = self._connections.get(task)
-        return found if found is not None else self._wait_for(task)
+        return found if found is not None else self._wait_for(task, raise_if_over)
 
-    def _wait_for(self, task: str) -> Any:
+    def _wait_for(self, task: str, raise_if_over: Callable[[], None] | None) -> Any:
         from estimatorkit.distribute.task_channel import TaskConnection  # with Arrow
 
         def drop() -> None:
@@ -151,9 +154,11 @@ class TaskCluster:
                             hint="start its process, or raise session_creation_timeout_secs",
                         ),
                     ) from error
-                if now - told > _TELL_SECS or told == started:
-                    told = now + (told == started)
-                    _logger.info("Waiting for %s at %s.", task, self._addresses[task])
+                if raise_if_over is not None:
+                    raise_if_over()
+                if now - told > _TELL_SECS:
+                    told = now
+                    _logger.warning("Waiting for %s at %s.", task, self._addresses[task])
                 time.sleep(_LOOK_SECS)
         with self._lock:
             return self._connections.setdefault(task, connection)
@@ -170,16 +175,16 @@ def serve_target(address: str, target: Target) -> str:
 
 def _open(name: str) -> Target:
     """The target of a server: of this process, or of another."""
-
     address = name.removeprefix("grpc://")
     if address in _served:
         return _served[address]
-    asking = TaskCluster({HERE: address}, HERE, None)
-    channel = asking.channel(HERE)
+    asking = TaskCluster({name: address}, HERE, None)
+    channel = asking.channel(name)
     about = channel.about
-    channel.close()
+    channel.end()
+    asking.close()
     cluster = TaskCluster(names_of(ClusterSpec(about["cluster"])), about["task"], None)
-    return Target(Held(), cluster)
+    return Target(Held(), cluster, shared=False)
 
 
 register_scheme("grpc", _open)

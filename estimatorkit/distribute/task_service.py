@@ -13,6 +13,7 @@ import itertools
 import json
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -29,7 +30,7 @@ from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import (
     AbortedError,
     CancelledError,
-    NotFoundError,
+    FailedPreconditionError,
     OpError,
     UnknownError,
     explain,
@@ -40,7 +41,7 @@ from estimatorkit.core.placement import Placer, available
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
 from estimatorkit.core.x64 import x64
-from estimatorkit.distribute.answers import Answers
+from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.updates import Updates
 
@@ -50,6 +51,9 @@ AUTHORIZATION = "authorization"
 """The header with the token."""
 
 Arrays = list[Any]
+
+RECONNECT_SECS = 10.0
+"""How long a broken channel can be taken up."""
 
 _LOOK_SECS = 0.05
 """Seconds after which one who waits for others looks whether it was given up."""
@@ -77,7 +81,9 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._held = held
         self._programs: dict[str, _Program] = {}
         self._preparing = threading.Lock()
-        self._answers: dict[bytes, Answers] = {}
+        self.channels = Channels()
+        self._sweeper: threading.Timer | None = None
+        self._sweeping = threading.Lock()
         self._updates = Updates()
         self._updated = threading.Condition()
         self.stopping = threading.Event()
@@ -86,11 +92,13 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Serves a channel until it ends."""
         channel = descriptor.command
-        answers = self._answers.setdefault(channel, Answers())
+        is_known = channel in self.channels
+        answers = self.channels.opened(channel)
+        in_order = False
         workers: set[str] = set()
         writer.begin(SCHEMA)
         incarnation = self._about["incarnation"]
-        send(writer, self._about)
+        send(writer, {**self._about, "is_known": is_known})
 
         def over() -> None:
             if context.is_cancelled() or self.stopping.is_set():
@@ -101,7 +109,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 try:
                     header, arrays = receive(reader.read_chunk)
                 except StopIteration:
-                    del self._answers[channel]  # closed in order: nobody will ask again
+                    in_order = True
                     return
                 workers.update(filter(None, [header.get("worker")]))
 
@@ -117,6 +125,21 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 send(writer, *given)
         finally:
             self._left(workers)  # nobody is to wait for them; whoever comes again reads first
+            if in_order:
+                self.channels.closed(channel)
+            else:
+                self.channels.broke(channel, time.monotonic() + RECONNECT_SECS)
+                self._forget_broken()
+
+    def _forget_broken(self, is_timer: bool = False) -> None:
+        """Forgets broken channels that nobody takes up, now and as long as there are some."""
+        with self._sweeping:
+            if is_timer:
+                self._sweeper = None
+            if self.channels.forget_broken(time.monotonic()) and self._sweeper is None:
+                self._sweeper = threading.Timer(RECONNECT_SECS, self._forget_broken, (True,))
+                self._sweeper.daemon = True
+                self._sweeper.start()
 
     def _left(self, workers: set[str]) -> None:
         with self._updated:
@@ -144,13 +167,18 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _program(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Takes over a graph; equal ones of several askers are compiled once."""
+        """Takes over a graph; equal ones of several askers are compiled once. Random operations
+        that the asker calls 'fresh' begin anew.
+        """
         name = header["program"]
         with self._preparing:
             if name not in self._programs:
                 given = header["part"]
                 part = PartGraph(bytes(arrays[0]), **{key: _tuple(given[key]) for key in given})
                 self._programs[name] = _Program(part, self._held)
+        with self._held.lock:
+            for fresh in header.get("fresh", ()):
+                self._held.values.pop(fresh, None)
         return []
 
     def _run(
@@ -188,7 +216,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         with self._held.lock:
             missing = [name for name in header["names"] if name not in self._held.values]
             if missing:
-                raise NotFoundError(None, None, f"there is no variable {missing[0]}")
+                raise _without_value(missing[0])
             return [np.array(self._held.values[name]) for name in header["names"]]
 
     def _write(
@@ -293,11 +321,10 @@ class _Program:
         self._part = part
         self._given = [name for name in part.inputs if name not in part.kept]
         self.takes = len(self._given)
-        self._state = State(graph, Placer(), held)
+        self._state = State(graph, Placer(part.soft), held)
         self._state.several_devices = len(available()) > 1
-        self._runner = PlanRunner(
-            make_plan(graph, fetched, targets, fed, self._state.placer), self._state
-        )
+        plan = make_plan(graph, fetched, targets, fed, self._state.placer, part.optimize)
+        self._runner = PlanRunner(plan, self._state)
 
     def __call__(self, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]) -> Arrays:
         given = dict(zip(self._given, arrays, strict=True))
@@ -321,7 +348,7 @@ def program_name(part: PartGraph) -> str:
     """What a graph is called by all: equal graphs have equal names."""
     digest = hashlib.sha256(part.graph_def)
     digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
-    digest.update(repr(part.targets).encode())
+    digest.update(repr((part.targets, part.soft, part.optimize)).encode())
     return digest.hexdigest()
 
 
@@ -336,6 +363,17 @@ def _forgotten(task: str) -> AbortedError:
         None,
         None,
         f"{task} has forgotten what it held: the training goes back to its last checkpoint.",
+    )
+
+
+def _without_value(name: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        None,
+        name,
+        explain(
+            f"Attempting to use uninitialized value {name}",
+            hint="run global_variables_initializer() or restore a checkpoint first",
+        ),
     )
 
 

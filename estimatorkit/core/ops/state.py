@@ -184,16 +184,13 @@ register(
 )
 
 
-def _uninitialized(context: Any, variables: tuple[str, ...]) -> list[str]:
-    return [name for name in variables if not context.variables.is_initialized(name)]
-
-
 def _report_uninitialized(*, context: Any, variables: tuple[str, ...]) -> Any:
-    return np.array([name.encode() for name in _uninitialized(context, variables)], object)
+    missing = context.variables.uninitialized(variables)
+    return np.array([name.encode() for name in missing], object)
 
 
 def _assert_initialized(*, context: Any, variables: tuple[str, ...]) -> list[Any]:
-    missing = _uninitialized(context, variables)
+    missing = context.variables.uninitialized(variables)
     if missing:
         raise FailedPreconditionError(
             None,
