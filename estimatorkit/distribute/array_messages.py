@@ -2,7 +2,7 @@
 
 A message is a header (JSON) and arrays. Small arrays travel in one buffer behind the header; each
 large one is a record batch of its own, whose memory is sent as it is and read in place. Strings
-travel as their lengths and their bytes.
+travel as their lengths and their bytes. What is cut off or is no message is a `BrokenMessage`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _LENGTHS = struct.Struct("<II")
 _EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
 
 
+class BrokenMessage(ConnectionError):
+    """A message is cut off, or is none."""
+
+
 def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
     """Sends a message.
 
@@ -47,20 +51,10 @@ def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> Non
         value = np.asarray(array)
         dtype = as_dtype(value.dtype)
         if dtype is string:
-            described.append(["string", value.shape, 0])
-            small.append(_string_bytes(value))
-            described[-1][2] = len(small[-1])
+            texts = _string_bytes(value)
+            described.append(["string", value.shape, len(texts)])
+            small.append(texts)
             continue
-        if value.dtype.hasobject:
-            raise UnimplementedError(
-                None,
-                None,
-                explain(
-                    "values of this kind stay in their process",
-                    received=f"{dtype.name} {value.shape}",
-                    hint="put what makes and what takes them on one task",
-                ),
-            )
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         described.append([dtype.name, value.shape, -1 if data.nbytes >= _LARGE else data.nbytes])
         (large if data.nbytes >= _LARGE else small).append(data)
@@ -80,33 +74,62 @@ def receive(read: Callable[[], Any]) -> tuple[dict[str, Any], list[NDArray[Any]]
         read: reads the stream's next chunk.
 
     Returns:
-        The header and the arrays. Large ones may not be written to.
+        The header and the arrays, which may not be written to.
 
     Raises:
-        StopIteration: the stream has ended.
+        StopIteration: the stream has ended before it.
+        BrokenMessage: it is cut off, or is none.
     """
-    metadata = read().app_metadata
-    text_length, count = _LENGTHS.unpack_from(metadata)
-    view = memoryview(metadata)[_LENGTHS.size :]
-    header, described = json.loads(bytes(view[:text_length]))
-    view = view[text_length:]
+    metadata = memoryview(read().app_metadata or b"")
+    try:
+        text_length, count = _LENGTHS.unpack_from(metadata)
+        metadata = metadata[_LENGTHS.size :]
+        header, described = json.loads(bytes(metadata[:text_length]))
+        large = [read().data.column(0).to_numpy() for _ in range(count)]
+        return header, _arrays(described, metadata[text_length:], large)
+    except (struct.error, ValueError, TypeError, StopIteration) as error:
+        raise BrokenMessage(
+            explain(
+                "a message of another process is cut off, or is none",
+                received=f"{type(error).__name__}: {error}",
+                hint="does every process of the cluster have the same version of this package?",
+            )
+        ) from error
+
+
+def _arrays(
+    described: Sequence[tuple[str, Sequence[int], int]],
+    small: memoryview,
+    large: list[NDArray[np.uint8]],
+) -> list[NDArray[Any]]:
+    """The arrays of a message, from the buffer with the small ones and the large ones."""
     arrays: list[NDArray[Any]] = []
+    rest = iter(large)
     for name, shape, size in described:
-        if size < 0:
-            data = read().data.column(0).to_numpy()
-            count -= 1
-        else:
-            data, view = view[:size], view[size:]
+        data: Any = small[:size] if size >= 0 else next(rest)
+        small = small[max(size, 0) :]
         if name == "string":
             arrays.append(_strings(data, shape))
-            continue
-        dtype = as_dtype(name).numpy_dtype
-        arrays.append(np.frombuffer(data, dtype).reshape(shape))
-    return header, arrays
+        else:
+            arrays.append(np.frombuffer(data, as_dtype(name).numpy_dtype).reshape(shape))
+    if small or next(rest, None) is not None:
+        raise ValueError(f"{len(small)} bytes too many")
+    return arrays
 
 
 def _string_bytes(value: NDArray[Any]) -> bytes:
     texts = [each.encode() if isinstance(each, str) else each for each in value.reshape(-1)]
+    other = next((each for each in texts if not isinstance(each, bytes)), None)
+    if other is not None:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                "values of this kind stay in their process",
+                received=f"{type(other).__name__} in an array {value.shape}",
+                hint="put what makes and what takes them on one task",
+            ),
+        )
     lengths = np.array([len(each) for each in texts], np.uint32)
     return lengths.tobytes() + b"".join(texts)
 
@@ -119,4 +142,6 @@ def _strings(data: Any, shape: Sequence[int]) -> NDArray[Any]:
     for number, length in enumerate(lengths):
         texts[number] = bytes(data[start : start + length])
         start += int(length)
+    if start != len(data):
+        raise ValueError(f"strings of {start} bytes in {len(data)}")
     return texts.reshape(shape)

@@ -27,7 +27,7 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.part_graph import PartGraph
-from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.array_messages import SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.task_service import (
     AUTHORIZATION,
     RECONNECT_SECS,
@@ -41,6 +41,7 @@ _BROKEN = (
     flight.FlightCancelledError,
     flight.FlightTimedOutError,
     pa.ArrowException,
+    BrokenMessage,
     StopIteration,
 )
 """What a connection that is gone raises."""
