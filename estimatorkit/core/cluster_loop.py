@@ -254,5 +254,6 @@ class _TaskStep:
             arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
         to = channel(task)
         names = [each.named(to) for each in (*tails, *heads)]
-        to.ask("run", {**header, "programs": names, "updates": len(tails)}, arrays)
+        asked = {**header, "programs": names, "updates": len(tails)}
+        to.ask("run", asked, arrays, borrowed=True)
         return True

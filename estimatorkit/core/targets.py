@@ -48,8 +48,22 @@ class Held:
 class Channel(Protocol):
     """A way to another task on which one question is asked at a time, in order."""
 
-    def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
-        """Sends a question; `answer` must be called before the next."""
+    def ask(
+        self,
+        question: str,
+        header: dict[str, Any],
+        arrays: Sequence[Any] = (),
+        borrowed: bool = False,
+    ) -> None:
+        """Sends a question; `answer` must be called before the next.
+
+        Args:
+            question: what is asked.
+            header: what JSON can hold.
+            arrays: what is sent.
+            borrowed: whether the answer's arrays are not needed any more when the next question is
+                asked, so that their memory may be used again.
+        """
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer: arrays.
@@ -135,11 +149,13 @@ class Target:
 
 _targets: dict[str, Target] = {}
 _numbers = itertools.count(1)
-_schemes: dict[str, Callable[[str], Target]] = {}
+_schemes: dict[str, Callable[[str, float], Target]] = {}
 
 
-def register_scheme(scheme: str, opener: Callable[[str], Target]) -> None:
-    """Says who opens the targets of a scheme ('grpc')."""
+def register_scheme(scheme: str, opener: Callable[[str, float], Target]) -> None:
+    """Says who opens the targets of a scheme ('grpc'), given also how many seconds to wait for one
+    that is not there; 0 for as long as is usual.
+    """
     _schemes[scheme] = opener
 
 
@@ -150,18 +166,22 @@ def open_target() -> str:
     return name
 
 
-def target_of(name: str) -> Target:
+def target_of(name: str, wait_secs: float = 0.0) -> Target:
     """What the sessions of a target share; something of its own for each session of ''.
+
+    Args:
+        name: the target.
+        wait_secs: how long to wait for one that is not there; 0 for as long as is usual.
 
     Raises:
         NotFoundError: there is no such target.
-        UnavailableError: it cannot be reached.
+        DeadlineExceededError: it cannot be reached.
     """
     if not name:
         return Target(Held(), shared=False)
     opener = _schemes.get(name.partition("://")[0])
     if opener is not None:
-        return opener(name)
+        return opener(name, wait_secs)
     if name not in _targets:
         raise NotFoundError(
             None,

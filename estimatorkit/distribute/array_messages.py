@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.distribute.shared_area import SharedArea
 
 SCHEMA = pa.schema([("bytes", pa.uint8())])
 """Of the stream: the record batches are plain bytes."""
 
-_LARGE = 1 << 16
+LARGE = 1 << 16
 """Bytes from which an array is a batch of its own: one more message costs about 20 us."""
 
 _LENGTHS = struct.Struct("<II")
@@ -33,13 +34,19 @@ class BrokenMessage(ConnectionError):
     """A message is cut off, or is none."""
 
 
-def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
+def send(
+    writer: Any,
+    header: dict[str, Any],
+    arrays: Sequence[Any] = (),
+    area: SharedArea | None = None,
+) -> None:
     """Sends a message.
 
     Args:
         writer: of a stream with `SCHEMA`.
         header: what JSON can hold.
         arrays: NumPy arrays, or arrays of devices.
+        area: where large arrays are put, as far as there is room.
 
     Raises:
         UnimplementedError: an array's values cannot travel (lists of tensors).
@@ -47,6 +54,8 @@ def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> Non
     described: list[Any] = []
     small: list[Any] = []
     large: list[NDArray[np.uint8]] = []
+    if area is not None:
+        area.begin()
     for array in arrays:
         value = np.asarray(array)
         dtype = as_dtype(value.dtype)
@@ -56,8 +65,13 @@ def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> Non
             small.append(texts)
             continue
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        described.append([dtype.name, value.shape, -1 if data.nbytes >= _LARGE else data.nbytes])
-        (large if data.nbytes >= _LARGE else small).append(data)
+        if area is not None and data.nbytes >= LARGE:
+            start = area.put(data)
+            if start is not None:
+                described.append([dtype.name, value.shape, [start, data.nbytes]])
+                continue
+        described.append([dtype.name, value.shape, -1 if data.nbytes >= LARGE else data.nbytes])
+        (large if data.nbytes >= LARGE else small).append(data)
     text = json.dumps([header, described]).encode()
     body = b"".join(map(bytes, small))
     metadata = _LENGTHS.pack(len(text), len(large)) + text + body
@@ -67,11 +81,14 @@ def send(writer: Any, header: dict[str, Any], arrays: Sequence[Any] = ()) -> Non
         writer.write_batch(pa.record_batch([column], schema=SCHEMA))
 
 
-def receive(read: Callable[[], Any]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def receive(
+    read: Callable[[], Any], area: SharedArea | None = None
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Receives a message.
 
     Args:
         read: reads the stream's next chunk.
+        area: where the sender puts large arrays; they are taken in place.
 
     Returns:
         The header and the arrays, which may not be written to.
@@ -86,7 +103,7 @@ def receive(read: Callable[[], Any]) -> tuple[dict[str, Any], list[NDArray[Any]]
         metadata = metadata[_LENGTHS.size :]
         header, described = json.loads(bytes(metadata[:text_length]))
         large = [read().data.column(0).to_numpy() for _ in range(count)]
-        return header, _arrays(described, metadata[text_length:], large)
+        return header, _arrays(described, metadata[text_length:], large, area)
     except (struct.error, ValueError, TypeError, StopIteration) as error:
         raise BrokenMessage(
             explain(
@@ -98,16 +115,23 @@ def receive(read: Callable[[], Any]) -> tuple[dict[str, Any], list[NDArray[Any]]
 
 
 def _arrays(
-    described: Sequence[tuple[str, Sequence[int], int]],
+    described: Sequence[tuple[str, Sequence[int], Any]],
     small: memoryview,
     large: list[NDArray[np.uint8]],
+    area: SharedArea | None,
 ) -> list[NDArray[Any]]:
     """The arrays of a message, from the buffer with the small ones and the large ones."""
     arrays: list[NDArray[Any]] = []
     rest = iter(large)
     for name, shape, size in described:
-        data: Any = small[:size] if size >= 0 else next(rest)
-        small = small[max(size, 0) :]
+        data: Any
+        if isinstance(size, list):
+            if area is None:
+                raise ValueError("an array in an area that nobody has opened")
+            data = area.at(*size)
+        else:
+            data = small[:size] if size >= 0 else next(rest)
+            small = small[max(size, 0) :]
         if name == "string":
             arrays.append(_strings(data, shape))
         else:

@@ -27,7 +27,8 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.part_graph import PartGraph
-from estimatorkit.distribute.array_messages import SCHEMA, BrokenMessage, receive, send
+from estimatorkit.distribute.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
+from estimatorkit.distribute.shared_area import SharedArea, aligned
 from estimatorkit.distribute.task_service import (
     AUTHORIZATION,
     RECONNECT_SECS,
@@ -69,28 +70,56 @@ class TaskChannel:
         self._numbers = itertools.count(1)
         self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
         self._is_closed = False
+        self._may_share = True
         self._open()
 
     def _open(self) -> None:
+        self._outbox: SharedArea | None = None
+        self._inbox: SharedArea | None = None
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
         self._writer.begin(SCHEMA)
         self.about, _ = receive(self._reader.read_chunk)
 
-    def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:
+    def ask(
+        self,
+        question: str,
+        header: dict[str, Any],
+        arrays: Sequence[Any] = (),
+        borrowed: bool = False,
+    ) -> None:
         """Sends a question (see `core.targets.Channel`)."""
         self._asked = {**header, "ask": question, "number": next(self._numbers)}, arrays
+        if borrowed:
+            self._asked[0]["borrowed"] = True
         try:
-            send(self._writer, *self._asked)
+            send(self._writer, *self._asked, area=self._outbox if borrowed else None)
         except _BROKEN as error:
             self._take_up(error)
+
+    def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
+        """Makes room for messages like these in memory that both processes share, if they can."""
+        self._may_share = False
+        sizes = [sum(_area_size(each) for each in arrays) for arrays in (sent, received)]
+        if not any(sizes):
+            return
+        try:
+            areas = [SharedArea.make(max(size, 1)) for size in sizes]
+        except OSError:  # no room in memory: by TCP, then
+            return
+        self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
+        (is_open,) = self.answer()
+        for area in areas:
+            area.unlink()
+        if is_open.all():
+            self._outbox, self._inbox = areas
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer (see `core.targets.Channel`)."""
         broken: Exception | None = None
         while True:
             try:
-                header, arrays = receive(self._reader.read_chunk)
+                header, arrays = receive(self._reader.read_chunk, self._inbox)
                 break
             except _BROKEN as error:
                 if raise_if_over is not None:
@@ -99,8 +128,10 @@ class TaskChannel:
                     raise CancelledError(None, None, "Step was cancelled.") from None
                 broken = error
                 self._take_up(error)
-        self._asked = ({}, ())
+        asked, self._asked = self._asked, ({}, ())
         if "error" not in header:
+            if self._may_share and asked[0].get("borrowed") and asked[1]:
+                self._share(asked[1], arrays)
             return arrays
         code, message, name = header["error"]
         if header.get("is_lost"):
@@ -155,6 +186,12 @@ class TaskChannel:
         """Ends a channel that nobody uses, in order."""
         with contextlib.suppress(*_BROKEN):
             self._writer.close()
+
+
+def _area_size(array: Any) -> int:
+    """The bytes that an array takes of an area."""
+    size = getattr(array, "nbytes", 0)
+    return aligned(size) if size >= LARGE else 0
 
 
 class TaskConnection:

@@ -43,6 +43,7 @@ from estimatorkit.core.targets import Held
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.shared_area import SharedArea
 from estimatorkit.distribute.updates import Updates
 
 _logger = logging.getLogger("estimatorkit")
@@ -96,6 +97,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         answers = self.channels.opened(channel)
         in_order = False
         workers: set[str] = set()
+        inbox = outbox = None
         writer.begin(SCHEMA)
         incarnation = self._about["incarnation"]
         send(writer, {**self._about, "is_known": is_known})
@@ -107,10 +109,14 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         try:
             while not self.stopping.is_set():
                 try:
-                    header, arrays = receive(reader.read_chunk)
+                    header, arrays = receive(reader.read_chunk, inbox)
                 except StopIteration:
                     in_order = True
                     return
+                if header["ask"] == "share":
+                    inbox, outbox = (SharedArea.open(*each) for each in header["areas"])
+                    if inbox is None or outbox is None:
+                        inbox = outbox = None
                 workers.update(filter(None, [header.get("worker")]))
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
@@ -122,7 +128,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     given = answers.answer(header["number"], work)
                 except OpError as error:
                     given = _as_header(error), []
-                send(writer, *given)
+                answer, found = given
+                send(writer, answer, found, outbox if header.get("borrowed") else None)
         finally:
             self._left(workers)  # nobody is to wait for them; whoever comes again reads first
             if in_order:
@@ -163,6 +170,12 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             # The one who asked must hear of it, whatever it is; the task goes on for the others.
             _logger.exception("A question of another task failed: %s", header["ask"])
             return _as_header(UnknownError(None, None, f"{type(error).__name__}: {error}")), []
+
+    def _share(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Whether the asker's areas can be opened here, which `do_exchange` does."""
+        return [np.array([SharedArea.open(*each) is not None for each in header["areas"]])]
 
     def _program(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -300,6 +313,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
 
 
 _QUESTIONS: dict[str, Callable[..., Arrays]] = {
+    "share": TaskService._share,
     "program": TaskService._program,
     "run": TaskService._run,
     "read": TaskService._read,
