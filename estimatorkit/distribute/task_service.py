@@ -89,6 +89,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._updated = threading.Condition()
         self.stopping = threading.Event()
         self.told: dict[str, Any] = {}
+        # Not `_updated`: who waits for the end would be woken, and take the interpreter, each step.
+        self._news = threading.Condition()
 
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Serves a channel until it ends."""
@@ -284,9 +286,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         """What is told of the training; the header may tell something new ('is_ending',
         'is_done').
         """
-        with self._updated:
+        with self._news:
             self.told.update(header.get("tell", {}))
-            self._updated.notify_all()
+            self._news.notify_all()
+        with self._updated:
             status = {
                 **self.told,
                 "workers": list(self._updates.workers),
@@ -296,8 +299,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
 
     def wait_until(self, told: str, seconds: float) -> bool:
         """Waits until somebody has told something; returns whether it is told."""
-        with self._updated:
-            return self._updated.wait_for(lambda: bool(self.told.get(told)), seconds)
+        with self._news:
+            return self._news.wait_for(lambda: bool(self.told.get(told)), seconds)
 
     def _clear(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
