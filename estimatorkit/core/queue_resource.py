@@ -64,10 +64,12 @@ class Blocking:
             CancelledError: the session or the run ended first.
             DeadlineExceededError: the run's time was over first.
         """
-        while not ready():
+        while True:
             if self._session_closed or context.cancelled.is_set():
                 raise CancelledError(None, None, cancelled)
-            context.raise_if_cancelled()
+            context.raise_if_cancelled()  # first: who has gone is to take nothing
+            if ready():
+                return
             self._changed.wait(_LOOK_AGAIN)
 
     @contextmanager

@@ -46,7 +46,7 @@ class Session:
         self.config = config
         self._options = read_config(config)
         self._target = target
-        self._opened = opened = target_of(target)
+        self._opened = opened = target_of(target, self._options.timeout)
         placer = self._options.placer
         self.state = (
             State(self.graph, placer, opened.held)

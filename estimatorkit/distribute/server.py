@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -125,8 +126,13 @@ def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any])
 
     deadline = time.monotonic() + _BIND_SECS
     _warn_if_public(task, address)
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     while True:
         try:
+            # Flight would not say why it cannot.
+            socket.create_server((host, int(port)), family=family).close()
             return TaskService(address, task, held, cluster_token(), about)
         except OSError as error:
             if time.monotonic() > deadline:
@@ -135,7 +141,7 @@ def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any])
                     None,
                     explain(
                         f"{task} cannot listen at its address",
-                        received=f"{address}: {str(error).splitlines()[0]}",
+                        received=f"{address}: {error.strerror or error}",
                         hint="is the port in use, and is the host this one?",
                     ),
                 ) from error

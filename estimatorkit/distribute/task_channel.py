@@ -78,8 +78,12 @@ class TaskChannel:
         self._inbox: SharedArea | None = None
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
-        self._writer.begin(SCHEMA)
-        self.about, _ = receive(self._reader.read_chunk)
+        try:
+            self._writer.begin(SCHEMA)
+            self.about, _ = receive(self._reader.read_chunk)
+        except _BROKEN:
+            self.end()  # else Arrow would complain of it by itself
+            raise
 
     def ask(
         self,

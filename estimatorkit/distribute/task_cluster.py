@@ -173,12 +173,12 @@ def serve_target(address: str, target: Target) -> str:
     return f"grpc://{address}"
 
 
-def _open(name: str) -> Target:
+def _open(name: str, wait_secs: float) -> Target:
     """The target of a server: of this process, or of another."""
     address = name.removeprefix("grpc://")
     if address in _served:
         return _served[address]
-    asking = TaskCluster({name: address}, HERE, None)
+    asking = TaskCluster({name: address}, HERE, None, wait_secs or WAIT_SECS)
     channel = asking.channel(name)
     about = channel.about
     channel.end()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from estimatorkit.train.saver import Saver
 
 _Path = str | os.PathLike[str]
 
+_FIRST_PAUSE_SECS = 0.1
+
 
 class SessionManager:
     """Makes sessions and brings the model in them to its first or last state.
@@ -33,7 +35,8 @@ class SessionManager:
         ready_op: a vector with the names of what is not ready; None to ask nothing.
         ready_for_local_init_op: the same, for `local_init_op` to be run.
         graph: the model's graph; the default graph by default.
-        recovery_wait_secs: seconds between looks for a checkpoint or at another process's model.
+        recovery_wait_secs: seconds between looks for a checkpoint or at another process's model;
+            the first looks come sooner after each other.
         local_init_run_options: `RunOptions` for `local_init_op`.
         local_init_feed_dict: what is fed to `local_init_op`.
 
@@ -188,13 +191,17 @@ class SessionManager:
                 whose variables nobody else can reach, at once.
         """
         deadline = float("inf") if max_wait_secs is None else time.monotonic() + max_wait_secs
-        while True:
+        for pause in self._pauses():
             session = Session(master, self._graph, config)
-            problem = self._initialize_locally(session) or _not_ready(session, self._ready_op)
+            try:
+                problem = self._initialize_locally(session) or _not_ready(session, self._ready_op)
+            except BaseException:
+                session.close()
+                raise
             if not problem:
                 return session
             session.close()
-            if not master or time.monotonic() + self._recovery_wait_secs > deadline:
+            if not master or time.monotonic() + pause > deadline:
                 raise DeadlineExceededError(
                     None,
                     None,
@@ -207,7 +214,15 @@ class SessionManager:
                     ),
                 )
             logger.info("Waiting for model to be ready. %s", problem)
-            time.sleep(self._recovery_wait_secs)
+            time.sleep(pause)
+        raise AssertionError("the pauses do not end")
+
+    def _pauses(self) -> Iterator[float]:
+        """Seconds between looks, without end."""
+        pause = min(_FIRST_PAUSE_SECS, self._recovery_wait_secs)
+        while True:
+            yield pause
+            pause = min(2 * pause, self._recovery_wait_secs)
 
     def _restored(
         self,
@@ -229,13 +244,14 @@ class SessionManager:
             return session, False
         found = path
         deadline = time.monotonic() + max_wait_secs
+        pauses = self._pauses()
         while found is None and directory:
             found = latest_checkpoint(directory)
             if found is None and (not wait or time.monotonic() >= deadline):
                 return session, False
             if found is None:
                 logger.info("Waiting for checkpoint to be available.")
-                time.sleep(self._recovery_wait_secs)
+                time.sleep(next(pauses))
         try:
             saver.restore(session, found)
         except BaseException:

@@ -78,7 +78,9 @@ class Process:
         pid: its number.
     """
 
-    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> None:
         self.name = name
         self._process = subprocess.Popen(
             command,
@@ -87,6 +89,7 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             env={**os.environ, **environment},
+            cwd=folder,
         )
         self.pid = self._process.pid
         self._lines: list[str] = []
@@ -149,6 +152,12 @@ class Process:
         """What its last line says as JSON, at its end."""
         return json.loads(self.join(seconds)[-1])
 
+    def write(self, text: str) -> None:
+        """Gives it something to read."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(text)
+        self._process.stdin.flush()
+
     def signal(self, number: int) -> None:
         """Sends it a signal."""
         self._process.send_signal(number)
@@ -187,18 +196,21 @@ class Processes:
         self._started: list[Process] = []
 
     def program(self, name: str, source: str, *arguments: object, **environment: str) -> Process:
-        """Starts a program.
+        """Starts a program, in a folder of its own with a file `name`.
 
         Args:
-            name: what it is called in messages, and its file.
+            name: what it is called in messages.
             source: its lines; may be indented.
             arguments: of its command line.
             environment: what it gets besides.
         """
-        path = self._folder / f"{name.replace(' ', '_').replace('/', '_')}.py"
+        folder = self._folder / f"{len(self._started)}-{name.replace(' ', '-')}"
+        folder.mkdir()
+        (folder / "name").write_text(name, encoding="utf-8")
+        path = folder / "program.py"
         path.write_text(textwrap.dedent(source), encoding="utf-8")
         command = [sys.executable, str(path), *map(str, arguments)]
-        process = Process(name, command, {**self._environment, **environment})
+        process = Process(name, command, {**self._environment, **environment}, folder)
         self._started.append(process)
         return process
 
