@@ -14,6 +14,7 @@ from estimatorkit.core.errors import UnavailableError, explain
 from estimatorkit.core.targets import Held, Target, open_target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import WAIT_SECS, TaskCluster, names_of, serve_target
 from estimatorkit.distribute.token import cluster_token
 
@@ -99,6 +100,7 @@ class Server:
         if self._address.endswith(":0"):
             self._target = open_target()
             return
+        share_processors(self._cluster, self._address)
         held = Held()
         about = {"cluster": self._cluster.as_dict()}
         self._service = bound_service(self._address, self._task, held, about)

@@ -21,6 +21,7 @@ from estimatorkit.core.targets import Held
 from estimatorkit.core.task_placement import task_name
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, on_sigterm
+from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.server import bound_service
 from estimatorkit.estimator.completion import Completion, completion_time, read_completion
 from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, told
@@ -33,8 +34,10 @@ from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
 STOP_FILE = "stop_training"
 """What an evaluator writes into `model_dir` where a hook has a reason to stop, for the chief."""
 
+NO_CHECKPOINT_SECS = 600.0
+"""After so long without a checkpoint an evaluator says so, again and again."""
+
 _LOOK_SECS = 1.0
-_NO_CHECKPOINT_SECS = 600.0
 _DELAY_SECS = 5
 
 
@@ -166,6 +169,7 @@ class _Worker(_Role):
 class _ParameterServer(_Role):
     def run(self) -> None:
         started = time.time()
+        share_processors(self._task.cluster, self._task.address)
         name = task_name(self._task.type, self._task.index)
         about = {"cluster": self._task.cluster.as_dict()}
         service = bound_service(str(self._task.address), name, Held(), about)
@@ -200,7 +204,7 @@ class _Evaluator(_Role):
                 return run.finished_or_stored(done)
             now = time.monotonic()
             latest = self._estimator.latest_checkpoint()
-            if latest is None and now - heard > _NO_CHECKPOINT_SECS:
+            if latest is None and now - heard > NO_CHECKPOINT_SECS:
                 heard = now
                 logger.warning(
                     "There is still no checkpoint in %s. Is this the folder that the chief writes "

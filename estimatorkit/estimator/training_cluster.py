@@ -28,6 +28,7 @@ from estimatorkit.core.targets import Held, Target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
+from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import TaskCluster, names_of, serve_target
 
 LOST = (AbortedError, UnavailableError)
@@ -62,6 +63,7 @@ class TrainingCluster:
         self._model_dir = model_dir
         self._wait_secs = wait_secs
         self._grace_secs = grace_secs
+        share_processors(task.cluster, task.address)
         addresses = names_of(task.cluster)
         servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
         self._own = task_name(task.type, task.index)
