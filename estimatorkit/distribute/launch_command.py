@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from estimatorkit.distribute.launching import Launch, local_cluster
+from estimatorkit.distribute.launching import Launch, tasks_of
+from estimatorkit.distribute.places import LocalPlace, Place
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -26,6 +27,19 @@ from estimatorkit.distribute.launching import Launch, local_cluster
     type=click.FloatRange(0),
     help="Seconds that the others have to end after the chief.",
 )
+@click.option(
+    "--ray",
+    "with_ray",
+    is_flag=True,
+    help="Let Ray place them: the cluster of RAY_ADDRESS, or one on this machine for the launch.",
+)
+@click.option(
+    "--cpus",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="How many processors Ray keeps for each.",
+)
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def launch(
@@ -36,9 +50,11 @@ def launch(
     sync: int | None,
     restarts: int,
     grace: float,
+    with_ray: bool,
+    cpus: float,
     command: tuple[str, ...],
 ) -> None:
-    """Start a cluster on this machine: one process a task, each with its TF_CONFIG.
+    """Start a cluster, here or by Ray: one process a task, each with its TF_CONFIG.
 
     Lines come with the task's name before them; the exit code is the chief's. For example:
 
@@ -47,5 +63,10 @@ def launch(
     if sync is not None and (ps or workers is not None):
         raise click.UsageError("--sync starts equal processes: give it without --ps and --workers")
     count = sync if sync is not None else workers or 1
-    cluster = local_cluster(ps, count, synchronous=sync is not None)
-    ctx.exit(Launch(command, cluster, evaluator, restarts, grace).run())
+    tasks = tasks_of(ps, count, synchronous=sync is not None)
+    place: Place = LocalPlace()
+    if with_ray:
+        from estimatorkit.distribute.ray_place import RayPlace
+
+        place = RayPlace(cpus)
+    ctx.exit(Launch(command, tasks, evaluator, restarts, grace, place=place).run())

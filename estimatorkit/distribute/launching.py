@@ -1,19 +1,15 @@
-"""`Launch`: the processes of a cluster on this machine, each with its `TF_CONFIG`.
+"""`Launch`: the processes of a cluster, each with its `TF_CONFIG`.
 
 The chief's end is the end of all: whoever is left gets `grace` seconds to end by itself, then
-SIGTERM, then SIGKILL. A process that a signal or the exit code 138 ended may be started again. Each
-process has a group of its own, so that its children end with it and Ctrl-C comes by way of here,
-once.
+SIGTERM, then SIGKILL. A process that a signal or the exit code 138 ended may be started again.
+Ctrl-C comes by way of here, once. Where they run is the `places.Place`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, PS, WORKER
+from estimatorkit.distribute.places import Cluster, LocalPlace, Place, Process
 
 _RETRYABLE = 128
 """Exit codes from here on want another start: 138, by agreement, and those of signals."""
@@ -33,26 +30,21 @@ _POLL_SECS = 0.05
 
 _COLOURS = (36, 33, 32, 35, 34, 31)
 
-Cluster = dict[str, list[str]]
 
-
-def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
-    """A cluster on free ports of this machine.
+def tasks_of(ps: int, workers: int, synchronous: bool = False) -> dict[str, int]:
+    """How many tasks each job of a cluster has.
 
     Args:
         ps: how many processes hold parameters.
         workers: how many compute, the chief among them.
         synchronous: whether all are equal: workers, the first of which is the chief.
     """
-    counts = {WORKER: workers} if synchronous else {CHIEF: 1, PS: ps, WORKER: workers - 1}
-    with contextlib.ExitStack() as stack:  # all held at once, so that no port comes twice
-        sockets = [stack.enter_context(socket.socket()) for _ in range(sum(counts.values()))]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        addresses = iter([f"127.0.0.1:{each.getsockname()[1]}" for each in sockets])
-        return {
-            job: [next(addresses) for _ in range(count)] for job, count in counts.items() if count
-        }
+    return {WORKER: workers} if synchronous else {CHIEF: 1, PS: ps, WORKER: workers - 1}
+
+
+def local_cluster(ps: int, workers: int, synchronous: bool = False) -> Cluster:
+    """A cluster on free ports of this machine (see `tasks_of`)."""
+    return LocalPlace().open(tasks_of(ps, workers, synchronous))
 
 
 @dataclass(eq=False)
@@ -69,7 +61,7 @@ class _Member:
     job: str
     index: int
     restarts: int
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     code: int | None = None
 
     def __str__(self) -> str:
@@ -82,26 +74,29 @@ class Launch:
 
     Args:
         command: the program and its arguments, the same for each.
-        cluster: addresses by job; the first task of 'chief', or of 'worker' without one, is the
-            chief.
+        tasks: how many there are of each job; the first of 'chief', or of 'worker' without one, is
+            the chief.
         evaluator: whether there is an evaluator beside the cluster.
         restarts: how often each process may be started again.
         grace: seconds that the others have to end after the chief.
         out: where their lines go, each after its task's name.
+        place: where they run.
     """
 
     command: Sequence[str]
-    cluster: Mapping[str, Sequence[str]]
+    tasks: Mapping[str, int]
     evaluator: bool = False
     restarts: int = 0
     grace: float = 10.0
     out: IO[str] = field(default_factory=lambda: sys.stdout)
+    place: Place = field(default_factory=LocalPlace)
 
     def __post_init__(self) -> None:
-        tasks = [(job, index) for job, hosts in self.cluster.items() for index in range(len(hosts))]
+        tasks = [(job, index) for job, count in self.tasks.items() for index in range(count)]
         tasks += [(EVALUATOR, 0)] * self.evaluator
         self._members = [_Member(*task, self.restarts) for task in tasks]
-        chief = CHIEF if CHIEF in self.cluster else WORKER
+        self._cluster: Cluster = {}
+        chief = CHIEF if CHIEF in self.tasks else WORKER
         self._chief = next(each for each in self._members if (each.job, each.index) == (chief, 0))
         self._width = max(len(str(each)) for each in self._members)
         self._writing = threading.Lock()
@@ -120,32 +115,34 @@ class Launch:
         """
         with self._signals_passed_on():
             try:
-                for member in self._members:
-                    self._start(member)
+                self._start_all()
                 code = self._wait()
             finally:
                 self._stop()
+                self.place.close()
         for reader in self._readers:
             reader.join()
         return code
 
     # -- processes
 
+    def _start_all(self) -> None:
+        evaluator = {EVALUATOR: 1} if self.evaluator else {}
+        opened = self.place.open({**self.tasks, **evaluator})
+        self._cluster = {job: hosts for job, hosts in opened.items() if job != EVALUATOR}
+        for member in self._members:
+            self._start(member)
+
     def _start(self, member: _Member) -> None:
         config = {
-            "cluster": {job: list(hosts) for job, hosts in self.cluster.items()},
+            "cluster": self._cluster,
             "task": {"type": member.job, "index": member.index},
         }
-        environment = {"PYTHONUNBUFFERED": "1", **os.environ, "TF_CONFIG": json.dumps(config)}
-        member.process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
-            self.command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+        member.code = None
+        member.process = self.place.start(
+            member.job, member.index, self.command, {"TF_CONFIG": json.dumps(config)}
         )
-        reader = threading.Thread(target=self._pass_on, args=(member, member.process.stdout))
+        reader = threading.Thread(target=self._pass_on, args=(member, member.process))
         reader.start()
         self._readers.append(reader)
 
@@ -162,11 +159,16 @@ class Launch:
             time.sleep(_POLL_SECS)
 
     def _ended(self, member: _Member, code: int) -> None:
-        code = code if code >= 0 else 128 - code
         if code >= _RETRYABLE and member.restarts and not self._signals:
             member.restarts -= 1
-            self._say(f"{member} ended with {code}; it is started again")
-            self._start(member)
+            if self.place.is_lost(member.job, member.index):
+                self._say(f"{member} is lost with its place; all are started again in new ones")
+                self._send(signal.SIGKILL)
+                self._left_after(_KILL_SECS)
+                self._start_all()
+            else:
+                self._say(f"{member} ended with {code}; it is started again")
+                self._start(member)
             return
         member.code = code
         if code:
@@ -176,7 +178,7 @@ class Launch:
         """Whether the others cannot, or need not, go on without this one."""
         if member is self._chief:
             return True
-        is_synchronous = self._chief.job == WORKER and PS not in self.cluster
+        is_synchronous = self._chief.job == WORKER and not self.tasks.get(PS)
         return bool(member.code) and (member.job == PS or (is_synchronous and member.job == WORKER))
 
     def _stop(self) -> None:
@@ -204,8 +206,7 @@ class Launch:
     def _send(self, number: int) -> None:
         for member in self._members:
             if member.process is not None and _runs(member):
-                with contextlib.suppress(ProcessLookupError):  # it has ended since
-                    os.killpg(member.process.pid, number)
+                member.process.send(number)
 
     @contextlib.contextmanager
     def _signals_passed_on(self) -> Any:
@@ -229,10 +230,9 @@ class Launch:
 
     # -- lines
 
-    def _pass_on(self, member: _Member, lines: IO[bytes]) -> None:
-        with lines:
-            for line in lines:
-                self._write(str(member), line.decode(errors="replace").rstrip("\r\n"))
+    def _pass_on(self, member: _Member, process: Process) -> None:
+        for line in process.lines():
+            self._write(str(member), line)
 
     def _say(self, line: str) -> None:
         self._write("launch", line)

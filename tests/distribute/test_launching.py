@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
-from estimatorkit.distribute.launching import Launch, local_cluster
+from estimatorkit.distribute.launching import Launch, local_cluster, tasks_of
 
-ASYNC = {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}
-SYNC = {"worker": ["a:1", "b:1"]}
+ASYNC = {"chief": 1, "ps": 1, "worker": 1}
+SYNC = {"worker": 2}
 
 ROLE = """
 import json, os, signal, sys, time
@@ -35,10 +35,10 @@ def program(tmp_path: Path, body: str) -> list[str]:
     return [sys.executable, "-S", str(path)]
 
 
-def launched(command: list[str], cluster: Any = ASYNC, **options: Any) -> tuple[int, list[str]]:
+def launched(command: list[str], tasks: Any = ASYNC, **options: Any) -> tuple[int, list[str]]:
     """The exit code and the lines."""
     out = io.StringIO()
-    code = Launch(command, cluster, out=out, **options).run()
+    code = Launch(command, tasks, out=out, **options).run()
     return code, out.getvalue().splitlines()
 
 
@@ -98,19 +98,19 @@ def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "dies", "code"),
+    ("tasks", "dies", "code"),
     [(ASYNC, "ps 0", 5), (SYNC, "worker 1", 5), (ASYNC, "worker 0", 0)],
     ids=["a parameter server", "one of equals", "a worker"],
 )
 def test_whom_the_others_cannot_do_without(
-    cluster: Any, dies: str, code: int, tmp_path: Path
+    tasks: Any, dies: str, code: int, tmp_path: Path
 ) -> None:
     body = f"""
         if name == {dies!r}:
             sys.exit(5)
         time.sleep({100 if code else 1})
         """
-    found, lines = launched(program(tmp_path, body), cluster, grace=0.2)
+    found, lines = launched(program(tmp_path, body), tasks, grace=0.2)
     assert found == code
     assert any(line.endswith(f"{dies} ended with 5") for line in lines)
 
@@ -197,9 +197,8 @@ def test_the_commands_options(tmp_path: Path) -> None:
 def test_tf_config_is_what_the_parser_reads(tmp_path: Path) -> None:
     from estimatorkit.distribute.cluster_task import ClusterTask
 
-    cluster = local_cluster(2, 3)
     command = program(tmp_path, "print(os.environ['TF_CONFIG'])")
-    _, lines = launched(command, cluster, evaluator=True)
+    _, lines = launched(command, tasks_of(2, 3), evaluator=True)
     found = [json.loads(line.split("]", 1)[1]) for line in lines]
     tasks = [ClusterTask.of_environment({"TF_CONFIG": json.dumps(each)}) for each in found]
     assert sum(each.is_chief for each in tasks) == 1
