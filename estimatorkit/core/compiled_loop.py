@@ -165,7 +165,7 @@ class CompiledLoop:
             The values fetched at each step, in the rows of the block, and those after the last.
         """
         with self._state.lock, self._context():
-            kept = self._state.take(self._kept)
+            kept = self._take(self._kept)
             run = self._run_singly if self._singly else self._run_at_once
             compilations = self._state.compilations[self._name]
             done = run(columns, start, count, two_shapes, kept)
@@ -183,7 +183,7 @@ class CompiledLoop:
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
         every, after, changed = self._many(
             *(columns, self._constants, np.int32(start), np.int32(count), kept),
-            *(self._state.take(self._changed), runs, shapes),
+            *(self._take(self._changed), runs, shapes),
         )
         self._state.values.update(zip(self._changed, changed, strict=True))
         return every, after
@@ -191,7 +191,7 @@ class CompiledLoop:
     def _run_singly(
         self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
     ) -> tuple[list[Any], list[Any]]:
-        changed = self._state.take(self._changed)
+        changed = self._take(self._changed)
         given = columns, self._constants, kept
         every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
         for index in range(start, start + count):
@@ -200,6 +200,14 @@ class CompiledLoop:
             # At every step: an interrupted loop leaves the variables as the last step made them.
             self._state.values.update(zip(self._changed, changed, strict=True))
         return every, self._last(self._with(kept, changed))
+
+    def _take(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables, as the executable takes them."""
+        return self._state.take(names)
+
+    def _step_function(self) -> Callable[..., Any]:
+        """The step's segment as a function (see `segment_function`)."""
+        return segment_function(self._step, {})
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
         """Zeros for what a block's steps fetch."""
@@ -235,7 +243,7 @@ class CompiledLoop:
             for tensor in self._step.inputs
         ]
         values = self._with(kept, current)
-        function = segment_function(self._step, {})
+        function = self._step_function()
         given, new = function(inputs, [values[name] for name in state_names(self._step)])
         by_tensor.update(zip(self._step.outputs, given, strict=True))
         return [self._value(tensor, by_tensor) for tensor in self._every], new

@@ -105,7 +105,7 @@ class StepLoop:
             self._get_next = shape.get_next
             if shape.get_next is not None:
                 elements = self._compiled.elements
-                self._prepare = _Preparation(graph, shape.get_next, elements, state, may_differ)
+                self._prepare = Preparation(graph, shape.get_next, elements, state, may_differ)
         else:
             self._runner = PlanRunner(self.plan, state)
             self._after_runner = PlanRunner(self._after_plan, state)
@@ -201,7 +201,7 @@ class StepLoop:
         return len(rows), every, after, ended
 
 
-class _Preparation:
+class Preparation:
     """The host work of steps, on a block of elements: columns of elements to those that steps take.
 
     Args:
@@ -210,6 +210,9 @@ class _Preparation:
         wanted: tensors of the element, or that host work makes of it.
         state: the session's state.
         two_shapes: whether the loop takes elements of two shapes in one block.
+
+    Attributes:
+        together: how many elements each step takes, one after the other.
     """
 
     def __init__(
@@ -221,6 +224,7 @@ class _Preparation:
         two_shapes: bool,
     ) -> None:
         self.two_shapes = two_shapes
+        self.together = 1
         self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
         made = [tensor for tensor in wanted if tensor.op is not get_next]
         plan = make_plan(graph, made, [], get_next.outputs, state.placer)

@@ -289,10 +289,10 @@ def get_variable(
         collections: see `Variable`.
         partitioner: makes a `PartitionedVariable`: a function of (shape, dtype) giving the number
             of slices for each axis.
-        validate_shape, constraint: see `Variable`.
+        validate_shape, constraint, aggregation: see `Variable`.
         custom_getter: see `variable_scope`; used instead of the scope's.
-        caching_device, use_resource, synchronization, aggregation: accepted for TensorFlow's
-            signature; without effect in one process.
+        caching_device, use_resource, synchronization: accepted for TensorFlow's signature; without
+            effect in one process.
 
     Returns:
         A `Variable`; with a partitioner a `PartitionedVariable`; with a custom getter what that
@@ -393,6 +393,7 @@ def _get(
         "collections": collections,
         "validate_shape": validate_shape,
         "constraint": constraint,
+        "aggregation": aggregation,
     }
     if partitioner is None or as_shape(shape).rank == 0:
         value = initializer if of_value else _maker(initializer, as_shape(shape).as_list(), wanted)

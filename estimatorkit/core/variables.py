@@ -21,6 +21,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
+from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Tensor
 
@@ -35,7 +36,9 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """How copies of a variable are put together; accepted, as there is one copy."""
+    """What a variable is assigned where several replicas assign it: the sum or the mean of what
+    they give. By default all must give the same.
+    """
 
     NONE = 0
     SUM = 1
@@ -59,13 +62,17 @@ class Variable(Operators):
         dtype: its dtype; that of `initial_value` by default.
         expected_shape: a shape that `initial_value` must have.
         constraint: a function that optimizers apply to the value after each update.
-        use_resource, synchronization, aggregation: accepted for TensorFlow's signature; every
-            variable is a resource variable.
+        use_resource, synchronization: accepted for TensorFlow's signature; every variable is a
+            resource variable.
+        aggregation: a `VariableAggregation`: what becomes of values that replicas assign.
         shape: the static shape, where it is to be less known than that of `initial_value`.
 
     Raises:
         ValueError: the initial value has another shape, or none is given.
     """
+
+    aggregation: VariableAggregation = VariableAggregation.NONE
+    """What becomes of values that replicas assign."""
 
     def __init__(
         self,
@@ -114,6 +121,8 @@ class Variable(Operators):
                 self._snapshot = self._read("read")
         self.trainable = trainable
         self.constraint = constraint
+        if aggregation is not None:
+            self.aggregation = aggregation
         self._shape = static
         names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
@@ -209,11 +218,6 @@ class Variable(Operators):
 
     @property
     def synchronization(self) -> None:
-        """None: there is one copy."""
-        return None
-
-    @property
-    def aggregation(self) -> None:
         """None: there is one copy."""
         return None
 
@@ -362,6 +366,8 @@ def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:
                     made_at=variable.op.source,
                 )
             )
+        if variable.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN):
+            tensor = over_replicas(tensor, variable.aggregation is VariableAggregation.MEAN)
         return make(op_type, {"ref": variable.handle, "value": tensor}, name=scope)
 
 

@@ -119,7 +119,8 @@ class Cursor:
 
         Args:
             prepare: what the loop needs done; later blocks are prepared when they are read. Where
-                its `two_shapes` is true, elements may be of two shapes (see `core.two_shapes`).
+                its `two_shapes` is true, elements may be of two shapes (see `core.two_shapes`);
+                blocks are a multiple of `together` elements long, where it has that.
 
         Raises:
             OutOfRangeError: there is no more.
@@ -199,6 +200,16 @@ class Cursor:
         block.offset += 1
         return [column[position] for column in block.columns]
 
+    def step_back(self) -> None:
+        """Lets the last element come once more.
+
+        Raises:
+            OutOfRangeError: there was none.
+        """
+        if self._block is None or not self._block.offset:
+            raise OutOfRangeError(None, None, "There is no element before the first.")
+        self._block.offset -= 1
+
     def get_state(self) -> dict[str, Any]:
         """The position of the next element, small and JSON-able."""
         if self._block is None:
@@ -263,7 +274,7 @@ class Cursor:
                 self._measure()
             block = self._read()
         fitting = int(block.count * READ_SECS / max(block.secs, 1e-9))
-        self._rows = max(1, min(self._most, 2 * block.count, fitting))
+        self._rows = self._whole(max(1, min(self._most, 2 * block.count, fitting)))
         if block.whole:  # otherwise the end is near: no thread for it
             self._next = Future()
             threading.Thread(
@@ -297,8 +308,13 @@ class Cursor:
         secs = (time.perf_counter() - started) / count
         self._iterator.unread(first, 0)
         size = sum(column.nbytes for column in self._columns(first)) // count
-        self._most = max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1)))
-        self._rows = max(1, min(self._most, int(READ_SECS / max(secs, 1e-9))))
+        self._most = self._whole(max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1))))
+        self._rows = self._whole(max(1, min(self._most, int(READ_SECS / max(secs, 1e-9)))))
+
+    def _whole(self, rows: int) -> int:
+        """So many elements, or a few more, that a step which takes several takes the last, too."""
+        together: int = getattr(self._prepare, "together", 1)
+        return -(-rows // together) * together
 
 
 def _read_into(future: Future[Block], read: Callable[[], Block]) -> None:

@@ -10,16 +10,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.replica_run import ReplicatedState
+from estimatorkit.core.replicas import Replicas
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
+from estimatorkit.distribute.strategies import Strategy
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.call_record import set_learning_phase
@@ -43,12 +47,26 @@ class Setting:
         open_target: gives a target for its session.
         session_config: its session's `ConfigProto`.
         is_chief: whether this process is the one that saves.
+        strategy: over which replicas it runs; None for this process's default device.
     """
 
     device: Any = None
     open_target: Callable[[], str] = str
     session_config: Any = None
     is_chief: bool = True
+    strategy: Strategy | None = None
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """The replicas that run it; None where there is one."""
+        return None if self.strategy is None else self.strategy.replicas
+
+    @contextmanager
+    def building(self, graph: Graph) -> Iterator[None]:
+        """Inside, the graph is built."""
+        scope = nullcontext() if self.strategy is None else self.strategy.building()
+        with graph.as_default(), graph.device(self.device), scope:
+            yield
 
 
 class BuiltModel:
@@ -82,6 +100,15 @@ class BuiltModel:
         self._setting = setting or Setting()
         self.reusable = given.dataset is not None
         self._iterator: GraphIterator | None = None
+        if given.dataset is None and self._setting.replicas is not None:
+            raise ValueError(
+                explain(
+                    "dataset_fn() must return a tf.data.Dataset when using a "
+                    "tf.distribute.Strategy",
+                    expected="an input_fn that returns a Dataset",
+                    received=repr(given.features)[:200],
+                )
+            )
         if given.dataset is None:
             self.graph, self.features, labels = given.graph, given.features, given.labels
         else:
@@ -92,7 +119,7 @@ class BuiltModel:
             self._iterator, self.features, labels = given.rebuilt(self.graph)
         # Layers that are not told know by the mode whether they train.
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
-        with self.graph.as_default(), self.graph.device(self._setting.device):
+        with self._setting.building(self.graph):
             self.spec = model_fn(self.features, labels)
             self.scaffold: Scaffold | None = self.spec.scaffold
             self.extra = finish(self.spec)
@@ -127,7 +154,10 @@ class BuiltModel:
                     self._local_init = Scaffold.default_local_init_op()
             self.graph.finalize()
             setting = self._setting
-            self._session = Session(setting.open_target(), self.graph, setting.session_config)
+            session = Session(setting.open_target(), self.graph, setting.session_config)
+            if setting.replicas is not None:
+                session.state = ReplicatedState(session.state, setting.replicas)
+            self._session = session
         return self._session
 
     def _has_local(self) -> bool:

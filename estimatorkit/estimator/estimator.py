@@ -6,7 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.session import Session
 from estimatorkit.distribute.cluster_task import CHIEF, MASTER, WORKER
+from estimatorkit.distribute.strategies import Strategy
 from estimatorkit.estimator.arguments import (
     arguments_of,
     as_list,
@@ -194,7 +195,8 @@ class Estimator:
 
         Args:
             input_fn: gives a `Dataset` of (features, labels) or the tensors of a batch. May take
-                `mode`, `params` and `config`.
+                `mode`, `params`, `config` and `input_context`. Under a strategy it gives batches
+                for single replicas, and is called once in each process.
             hooks: called around the steps.
             steps: how many more steps.
             max_steps: the global step to end at; nothing happens where it is reached already.
@@ -218,12 +220,15 @@ class Estimator:
                     f"given: {listener!r}"
                 )
         ensure_visible()
-        with nullcontext() if self._is_worker else DirectoryLock(self.model_dir):
+        with ExitStack() as stack:
+            if self._saves:
+                stack.enter_context(DirectoryLock(self.model_dir))
             start = self.latest_checkpoint()
             done = 0 if start is None else int(load_variable(start, "global_step"))
-            if max_steps is not None and done >= max_steps and not self._is_worker:
+            if max_steps is not None and done >= max_steps and (self._saves or not self.cluster):
                 logger.info("Skipping training since max_steps has already saved.")
                 return self
+            stack.enter_context(self._together(ModeKeys.TRAIN))
             given = self._input(input_fn, ModeKeys.TRAIN)
 
             def build() -> BuiltModel:
@@ -239,8 +244,9 @@ class Estimator:
 
     def _training(self, spec: EstimatorSpec) -> Training:
         anew = self.latest_checkpoint() is None
-        warm_start = self._warm_start if anew else None
-        return Training(spec, self._config, warm_start, self.cluster)
+        warm_start = self._warm_start if anew and self._saves else None
+        strategy = self._strategy(ModeKeys.TRAIN)
+        return Training(spec, self._config, warm_start, self.cluster, strategy)
 
     # -- evaluation
 
@@ -271,12 +277,14 @@ class Estimator:
         given_hooks = check_hooks(hooks)
         ensure_visible()
         path = self._checkpoint_or_error(checkpoint_path)
-        given = self._input(input_fn, ModeKeys.EVAL)
 
         def build() -> BuiltModel:
             return self._build(given, ModeKeys.EVAL, Evaluation)
 
-        with self._models.model(given, build, given_hooks) as model, ExitStack() as closing:
+        with ExitStack() as closing:
+            closing.enter_context(self._together(ModeKeys.EVAL))
+            given = self._input(input_fn, ModeKeys.EVAL)
+            model = closing.enter_context(self._models.model(given, build, given_hooks))
             all_hooks = [*given_hooks, *model.hooks]
             session = self._restored(model, given, path, all_hooks, closing)
             logger.info("Starting evaluation at %s", _timestamp("T"))
@@ -288,9 +296,12 @@ class Estimator:
         logger.info("Finished evaluation at %s", _timestamp("-"))
         step = int(values["global_step"])
         logger.info("Saving dict for global step %d: %s", step, described(values))
-        writer = MetricsWriter(self.eval_dir(name))
-        writer.write(step, {key: value for key, value in values.items() if key != "global_step"})
-        writer.close()
+        strategy = self._strategy(ModeKeys.EVAL)
+        if strategy is None or strategy.is_chief:
+            writer = MetricsWriter(self.eval_dir(name))
+            numbers = {key: value for key, value in values.items() if key != "global_step"}
+            writer.write(step, numbers)
+            writer.close()
         result: dict[str, Any] = values
         return result
 
@@ -496,7 +507,13 @@ class Estimator:
         config = self._config
         device = config.device_fn
         if self.cluster is None or mode != ModeKeys.TRAIN:
-            return Setting(device, session_config=config.session_config)
+            strategy = self._strategy(mode)
+            return Setting(
+                device,
+                session_config=config.session_config,
+                is_chief=strategy is None or strategy.is_chief,
+                strategy=strategy,
+            )
         return Setting(
             device or TrainingCluster.device_function(config.task),
             self.cluster.open_target,
@@ -504,10 +521,25 @@ class Estimator:
             config.is_chief,
         )
 
+    def _strategy(self, mode: str) -> Strategy | None:
+        """Over which replicas a model runs."""
+        strategies = {
+            ModeKeys.TRAIN: self._config.train_distribute,
+            ModeKeys.EVAL: self._config.eval_distribute,
+        }
+        return strategies.get(mode)
+
+    def _together(self, mode: str) -> AbstractContextManager[None]:
+        """Inside, a model runs, on others' replicas, too."""
+        strategy = self._strategy(mode)
+        seconds = self._config.session_creation_timeout_secs
+        return nullcontext() if strategy is None else strategy.together(seconds)
+
     @property
-    def _is_worker(self) -> bool:
-        """Whether another process saves what this one trains."""
-        return self.cluster is not None and not self.cluster.is_chief
+    def _saves(self) -> bool:
+        """Whether it is this process that saves what it trains."""
+        others = (self.cluster, self._strategy(ModeKeys.TRAIN))
+        return all(each is None or each.is_chief for each in others)
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):
@@ -519,8 +551,11 @@ class Estimator:
                     hint="wrap it: input_fn=lambda: dataset",
                 )
             )
+        names = arguments_of(input_fn)
         known = {"mode": mode, "params": self.params, "config": self.config}
-        return input_fn(**{name: known[name] for name in arguments_of(input_fn) if name in known})
+        if "input_context" in names:
+            known["input_context"] = (self._strategy(mode) or Strategy()).input_context
+        return input_fn(**{name: known[name] for name in names if name in known})
 
     def _call_model_fn(
         self, features: Any, labels: Any, mode: str, config: RunConfig

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.replicas import OthersStopped
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.spec import EstimatorSpec
@@ -79,10 +80,13 @@ class Evaluation:
                 if done == 0:
                     raise empty_input("evaluation") from error
                 break
+            except OthersStopped:
+                break
             done += part.count
             final = part.after
             if part.ended:
                 break
+        loop.leave()
         results = {
             name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
             for name, value in zip(self._names, final, strict=False)

@@ -36,6 +36,7 @@ from estimatorkit.layers.base import unbuilt
 from estimatorkit.layers.call_record import call_scope
 from estimatorkit.layers.sessions import values_of
 from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.optimizer import part_of_mean
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from estimatorkit.train.scaffold import Scaffold
 
@@ -288,7 +289,7 @@ def _update(optimizer: Any, loss: Tensor, called: Called) -> Any:
     step = get_or_create_global_step()
     graph = get_default_graph()
     with graph.control_dependencies(called.updates):
-        made = optimizer.minimize(loss, var_list=called.trainable)
+        made = optimizer.minimize(part_of_mean(loss, optimizer), var_list=called.trainable)
     with graph.control_dependencies([made]):
         return array.group(made, step.assign_add(1))
 

@@ -9,6 +9,7 @@ from typing import Any
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.strategies import Strategy
 
 
 class _Unset:
@@ -66,8 +67,11 @@ class RunConfig:
         keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
         log_step_count_steps: steps between log lines; None for none.
-        train_distribute, device_fn, protocol, eval_distribute, experimental_distribute,
-            experimental_max_worker_delay_secs, session_creation_timeout_secs: for clusters.
+        train_distribute, eval_distribute: a `distribute.Strategy`: over which replicas to train,
+            to evaluate.
+        session_creation_timeout_secs: how long processes of a cluster wait for each other.
+        device_fn, protocol, experimental_distribute, experimental_max_worker_delay_secs: for
+            clusters.
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
         max_steps_ahead: how many steps a worker of an asynchronous training may be ahead of the
             slowest one, where it then waits; None for any number, 0 for none. Not in TensorFlow.
@@ -139,6 +143,16 @@ class RunConfig:
         seed = self._tf_random_seed
         if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
             raise ValueError(explain("tf_random_seed must be integer", received=repr(seed)))
+        for name in ("train_distribute", "eval_distribute"):
+            strategy = getattr(self, "_" + name)
+            if strategy is not None and not isinstance(strategy, Strategy):
+                raise ValueError(
+                    explain(
+                        f"{name} must be a strategy",
+                        expected="distribute.MirroredStrategy() or MultiWorkerMirroredStrategy()",
+                        received=repr(strategy)[:200],
+                    )
+                )
 
     @property
     def model_dir(self) -> str | None:
@@ -186,9 +200,10 @@ class RunConfig:
         return self._log_step_count_steps
 
     @property
-    def train_distribute(self) -> Any:
-        """As given."""
-        return self._train_distribute
+    def train_distribute(self) -> Strategy | None:
+        """Over which replicas to train."""
+        strategy: Strategy | None = self._train_distribute
+        return strategy
 
     @property
     def device_fn(self) -> Any:
@@ -201,9 +216,10 @@ class RunConfig:
         return self._protocol
 
     @property
-    def eval_distribute(self) -> Any:
-        """As given."""
-        return self._eval_distribute
+    def eval_distribute(self) -> Strategy | None:
+        """Over which replicas to evaluate."""
+        strategy: Strategy | None = self._eval_distribute
+        return strategy
 
     @property
     def experimental_max_worker_delay_secs(self) -> int | None:

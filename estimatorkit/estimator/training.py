@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger, terminal
+from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.session import Session
+from estimatorkit.distribute.exit_codes import RETRY
+from estimatorkit.distribute.strategies import Strategy, reported_loss
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.run_config import RunConfig
@@ -42,7 +45,8 @@ class Training:
         spec: what the `model_fn` returned.
         config: the estimator's, with its `model_dir`.
         warm_start: where the variables' first values come from, where they are not the usual ones.
-        cluster: the processes that train together; None where this one is alone.
+        cluster: the parameter servers and workers that train together; None where there are none.
+        strategy: over which replicas it is trained, where there is one.
     """
 
     def __init__(
@@ -51,10 +55,13 @@ class Training:
         config: RunConfig,
         warm_start: WarmStartSettings | None,
         cluster: TrainingCluster | None = None,
+        strategy: Strategy | None = None,
     ) -> None:
         self._cluster = cluster
-        self._is_chief = cluster is None or cluster.is_chief
+        self._replicas = None if strategy is None else strategy.replicas
+        self._is_chief = all(each is None or each.is_chief for each in (cluster, strategy))
         self._spec = spec
+        self._loss = reported_loss(spec.loss)
         self._config = config
         self._model_dir = str(config.model_dir)
         self._loop: CheckedLoop | None = None
@@ -107,9 +114,9 @@ class Training:
                     "There should be a CheckpointSaverHook to use saving_listeners. Please set one "
                     "of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
                 )
-            watch = NanTensorHook(spec.loss, names=model.input_names, checkpoint=newest)
+            watch = NanTensorHook(self._loss, names=model.input_names, checkpoint=newest)
             all_hooks: list[SessionRunHook] = [watch]
-            all_hooks += [hook for hook in all_given if hook not in saving]
+            all_hooks += [hook for hook in all_given if not isinstance(hook, CheckpointSaverHook)]
             if steps is not None or max_steps is not None:
                 all_hooks.append(StopAtStepHook(steps, max_steps))
             all_hooks += self._reports(steps, max_steps)
@@ -125,7 +132,7 @@ class Training:
             for hook in all_hooks:
                 hook.after_create_session(session, None)
             if self._loop is None:
-                self._loop = training_loop(session, spec.train_op, spec.loss)
+                self._loop = training_loop(session, spec.train_op, self._loss)
             model.now_holds(None)
             loss = self._run(model, all_hooks, saving, newest)
             if self._cluster is not None and self._is_chief:
@@ -134,6 +141,8 @@ class Training:
                 hook.end(session)
             if self._cluster is not None:
                 self._cluster.leave()
+            if self._loop.is_interrupted:
+                raise SystemExit(RETRY)
             # What was saved last is what the session holds, where it was saved at the last step.
             latest = newest()
             if latest is not None and saving and saving[0].saved_step == _step(session):
@@ -152,7 +161,7 @@ class Training:
         cluster = self._cluster
         while True:
             try:
-                return run_training(model.session, spec.train_op, spec.loss, hooks, self._loop)
+                return run_training(model.session, spec.train_op, self._loss, hooks, self._loop)
             except LOST as error:
                 if cluster is None:
                     raise
@@ -186,7 +195,11 @@ class Training:
         has ended meanwhile.
         """
         cluster = self._cluster
-        if cluster is None:
+        if self._replicas is not None:
+            self._initialize(model, start if self._is_chief else None, saving)
+            if isinstance(model.session.state, ReplicatedState):
+                model.session.state.take_over()
+        elif cluster is None:
             self._initialize(model, start, saving)
         elif not cluster.is_chief:
             if not cluster.wait_until_ready(model.graph):
@@ -211,7 +224,7 @@ class Training:
         if start is None:
             session.state.restart_random()
             session.run(scaffold.init_op, scaffold.init_feed_dict)
-            if scaffold.init_fn is not None:
+            if scaffold.init_fn is not None and self._is_chief:
                 scaffold.init_fn(session)
         else:
             items = getattr(scaffold.saver, "saved_items", None) or saved_items()

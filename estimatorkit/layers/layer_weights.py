@@ -58,9 +58,9 @@ class LayerWeights(Tracker):
             trainable: True by default.
             constraint: a function that optimizers apply to a new value.
             experimental_autocast: whether a mixed policy casts it where it is read.
-            collections: see `Variable`.
+            collections, aggregation: see `Variable`.
             partitioner: for layers of `tf.layers` only.
-            use_resource, synchronization, aggregation, kwargs: accepted for TensorFlow's signature.
+            use_resource, synchronization, kwargs: accepted for TensorFlow's signature.
 
         Raises:
             ValueError: the shape is not known.
@@ -89,6 +89,8 @@ class LayerWeights(Tracker):
             collections=collections,
             partitioner=partitioner,
         )
+        if aggregation is not None:
+            variable.aggregation = aggregation
         self._weights.append(variable)
         if trainable is not None and not trainable:
             self._frozen.append(variable)

@@ -14,6 +14,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, indexing, joining, nn
 from estimatorkit.core.ops.normalization import weighted_moments
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import VariableAggregation
 from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 from estimatorkit.layers.noise import known_training
@@ -93,11 +94,11 @@ class BatchNormalization(_ScaleAndShift):
     """Normalizes each channel to mean 0 and variance 1, then scales and shifts it (Ioffe & Szegedy
     2015; `tf.keras.layers.BatchNormalization`).
 
-    In training with the batch's mean and variance, and operations move `moving_mean` and
-    `moving_variance` towards them; otherwise with the moving averages. As TensorFlow's fused
-    kernel, inputs of 4 or 5 dimensions move `moving_variance` by the unbiased variance
-    (n / (n - 1)), unless `fused` is False. Where `trainable` is False the layer does as if this
-    were not training; layers of `tf.layers` do not.
+    In training with the batch's mean and variance (under a strategy, those of each replica's own
+    batch), and operations move `moving_mean` and `moving_variance` towards them; otherwise with the
+    moving averages. As TensorFlow's fused kernel, inputs of 4 or 5 dimensions move
+    `moving_variance` by the unbiased variance (n / (n - 1)), unless `fused` is False. Where
+    `trainable` is False the layer does as if this were not training; layers of `tf.layers` do not.
 
     Variables: `gamma`, `beta`, `moving_mean`, `moving_variance`, all `(channels,)`.
 
@@ -179,6 +180,7 @@ class BatchNormalization(_ScaleAndShift):
         kept: dict[str, Any] = {"dtype": wide, "experimental_autocast": False}
         self.add_scale_and_shift(shape, **kept)
         add, kept["trainable"] = self.add_configured_weight, False
+        kept["aggregation"] = VariableAggregation.MEAN
         self.moving_mean = add("moving_mean", shape, **kept)
         self.moving_variance = add("moving_variance", shape, **kept)
         super().build(input_shape)

@@ -22,7 +22,7 @@ from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizer import Optimizer, part_of_mean
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 Metrics = dict[str, Metric]
@@ -236,7 +236,9 @@ def _train_op(
             )
         )
     operation: Operation = optimizer.minimize(
-        loss, global_step=get_or_create_global_step(), var_list=trainable_variables
+        part_of_mean(loss, optimizer),
+        global_step=get_or_create_global_step(),
+        var_list=trainable_variables,
     )
     return operation
 

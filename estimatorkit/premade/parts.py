@@ -25,7 +25,7 @@ from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.premade.head import Head
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizer import Optimizer, part_of_mean
 
 OptimizerLike = str | Optimizer | Callable[[], Optimizer]
 Version = Literal[1, 2]
@@ -125,12 +125,14 @@ def _minimize(
     graph = get_default_graph()
     (first, own), *others = trained
     with graph.name_scope(scope):
-        updates = [first.minimize(loss, global_step=get_or_create_global_step(), var_list=own)]
+        own_loss = part_of_mean(loss, first)
+        counter = get_or_create_global_step()
+        updates = [first.minimize(own_loss, global_step=counter, var_list=own)]
     for optimizer, own in others:
         # Where it counts the global step, a Keras optimizer names its variables so itself.
         below = "training/" if isinstance(optimizer, KerasOptimizer) else scope
         with graph.name_scope(below):
-            updates.append(optimizer.minimize(loss, var_list=own))
+            updates.append(optimizer.minimize(part_of_mean(loss, optimizer), var_list=own))
     operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
     return operation
 

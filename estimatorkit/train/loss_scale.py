@@ -20,6 +20,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, elementwise, indexing, joining, reduce
+from estimatorkit.core.replica_context import replica_context, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.clip import scale_gradient
@@ -232,13 +233,18 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         given = [gradient for gradient, _ in pairs if gradient is not None]
         if not given:
             return super().apply_gradients(pairs, global_step, name)
+        summed = skip_gradients_aggregation or replica_context() is not None
+        if not skip_gradients_aggregation:  # whether all are finite is the same for all replicas
+            given = summed_gradients(given)
+            sums = iter(given)
+            pairs = [(each if each is None else next(sums), var) for each, var in pairs]
         update, should_apply = self._loss_scale.update(given)
         if should_apply is True:
             with get_default_graph().control_dependencies([update]):
-                return super().apply_gradients(pairs, global_step, name)
+                return super().apply_gradients(pairs, global_step, name, summed)
 
         def apply() -> Tensor:
-            step = WrappingOptimizer.apply_gradients(self, pairs, global_step, name)
+            step = WrappingOptimizer.apply_gradients(self, pairs, global_step, name, summed)
             with get_default_graph().control_dependencies([step]):
                 return constant(True)
 

@@ -17,6 +17,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import group
 from estimatorkit.core.ops.elementwise import cast, minimum
 from estimatorkit.core.ops.filling import zeros, zeros_like
+from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variable_scope import get_variable_scope
 from estimatorkit.core.variables import (
@@ -171,6 +172,8 @@ def assign_moving_average(
         kept = convert_to_tensor(decay, name="decay")
         rate = cast(1.0 - kept, variable.dtype)
         fresh = convert_to_tensor(value, variable.dtype, "value")
+        if not isinstance(value, Variable):
+            fresh = over_replicas(fresh, mean=True)
         if not zero_debias:
             return variable.assign_sub((variable.read_value() - fresh) * rate, name=scope)
         with graph.init_scope(), graph.name_scope(None), graph.colocate_with(variable):

@@ -21,6 +21,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, filling
+from estimatorkit.core.replica_context import divided_loss, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variable_scope import get_variable_scope
 from estimatorkit.core.variables import Variable, trainable_variables
@@ -62,6 +63,13 @@ class Optimizer:
     def get_name(self) -> str:
         """The name given to the constructor."""
         return self._name
+
+    @property
+    def divides_loss(self) -> bool:
+        """Whether the loss of each of several replicas counts as its part of the mean over all,
+        unless it is a sum over its batch. Not in TensorFlow, where it depends on the class, too.
+        """
+        return True
 
     # -- the three steps
 
@@ -147,6 +155,8 @@ class Optimizer:
                 )
             )
         target = convert_to_tensor(loss() if callable(loss) else loss, name="loss")
+        if self.divides_loss:
+            target = divided_loss(target)
         self._assert_valid_dtypes([target])
         if grad_loss is not None:
             grad_loss = convert_to_tensor(grad_loss, name="grad_loss")
@@ -190,7 +200,8 @@ class Optimizer:
                 a tensor, an `IndexedSlices`, or None (the variable stays as it is).
             global_step: a variable that the operation counts up, after the updates.
             name: the operation's name; the optimizer's by default.
-            skip_gradients_aggregation: accepted for TensorFlow's signature.
+            skip_gradients_aggregation: whether replicas do not sum their gradients first: they are
+                the same for all already.
 
         Returns:
             The operation; it is also put into the collection TRAIN_OP.
@@ -221,6 +232,9 @@ class Optimizer:
             self._create_slots([each for _, each in updated])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
+            if not skip_gradients_aggregation:
+                sums = summed_gradients([gradient for gradient, _ in updated])
+                updated = [(each, var) for each, (_, var) in zip(sums, updated, strict=True)]
             updates = self._updates(updated)
             if global_step is None:
                 done = self._finish(updates, scope)
@@ -440,6 +454,13 @@ def _filled_like(variable: Variable, value: float) -> Tensor:
     return filling.zeros_like(variable.initial_value) + value
 
 
+def part_of_mean(loss: Tensor, optimizer: Optimizer) -> Tensor:
+    """The loss of one of several replicas as its part of the mean over all, where the optimizer
+    leaves that to its caller (see `Optimizer.divides_loss`).
+    """
+    return loss if optimizer.divides_loss else divided_loss(loss)
+
+
 def checked_pair(pair: Any) -> GradientAndVariable:
     """A pair, its gradient a tensor, an `IndexedSlices` or None, that fits the variable."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -496,4 +517,4 @@ def _source_of(value: Any) -> Any:
     return operation.source if isinstance(operation, Operation) else None
 
 
-__all__ = ["Optimizer", "checked_pair", "takes_repeated_rows"]
+__all__ = ["Optimizer", "checked_pair", "part_of_mean", "takes_repeated_rows"]

@@ -18,6 +18,9 @@ from estimatorkit.core.cluster_loop import ClusterLoop
 from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
 from estimatorkit.core.loop import StepLoop, Steps
+from estimatorkit.core.replica_loop import ENDED, INTERRUPTED, ReplicaLoop
+from estimatorkit.core.replica_run import ReplicatedState
+from estimatorkit.core.replicas import OthersStopped
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.iterator_ops import cursor_of
@@ -34,6 +37,9 @@ from estimatorkit.train.hooks import (
 CALL_SECS = 0.2
 """Seconds aimed at for a call of the loop: progress, time-based hooks and Ctrl-C wait so long."""
 
+
+SIGTERM_CAME = "SIGTERM came"
+"""The reason to stop of a process that is to end, and to be started again."""
 
 IDLE_STEPS = 100
 """Steps that may leave the global step as it is: gradients may be gathered over a few."""
@@ -70,12 +76,16 @@ class CheckedLoop:
         def source(op: Operation) -> Any:
             return cursor_of(state, op.attrs["iterator"])
 
-        self.loop: StepLoop | ClusterLoop
+        self.loop: StepLoop | ClusterLoop | ReplicaLoop
         if isinstance(state, ClusterState):
             self.loop = ClusterLoop(state, self._watched, targets, after)
+        elif isinstance(state, ReplicatedState):
+            self.loop = ReplicaLoop(state, self._watched, targets, after, source, name)
         else:
             self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
         self._most = 1
+        self.is_interrupted = False
+        """Whether another process has ended the steps before their time: SIGTERM came to it."""
 
     def run(
         self, steps: int, hooks: Sequence[SessionRunHook] = (), stop: list[str] | None = None
@@ -90,6 +100,7 @@ class CheckedLoop:
         Raises:
             OutOfRangeError: the input has ended before the first of them.
             InvalidArgumentError: a step check refuses a value.
+            OthersStopped: another process that runs the same steps takes no further one.
         """
         asked = _ask(hooks, self._session, [*self._targets, *self._every])
         if any(question.args is not None for question in asked):
@@ -113,6 +124,15 @@ class CheckedLoop:
         (watched, _), results = _run_asked(session, [self._watched, self._targets], asked)
         after = [np.asarray(value) for value in session.run(self._after)]
         return Steps(1, [np.asarray(value)[None] for value in watched], after, False), results
+
+    def leave(self, stop: Sequence[str] = ()) -> None:
+        """Says that no further step will be run, where other processes run the same steps.
+
+        Args:
+            stop: the reasons.
+        """
+        if isinstance(self.loop, ReplicaLoop):
+            self.loop.leave(INTERRUPTED if SIGTERM_CAME in stop else ENDED)
 
     @property
     def has_input(self) -> bool:
@@ -182,6 +202,9 @@ def run_training(
             if last is None and loop.has_input:
                 raise empty_input("training") from error
             break
+        except OthersStopped as stopped:
+            loop.is_interrupted = stopped.reason == INTERRUPTED
+            break
         except Exception:
             if loop.loop.input_failed:
                 for hook in hooks:
@@ -203,6 +226,7 @@ def run_training(
             pending = []
         elif sum(map(len, pending)) >= IDLE_STEPS:
             raise _standing_still(target, sum(map(len, pending)))
+    loop.leave(stop)
     return last
 
 

@@ -32,6 +32,11 @@ class WrappingOptimizer(Optimizer):
         super().__init__(use_locking=False, name=name or opt.get_name())
         self._optimizer = opt
 
+    @property
+    def divides_loss(self) -> bool:
+        """As the optimizer inside."""
+        return self._optimizer.divides_loss
+
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[GradientAndVariable]:
         """Those of the optimizer inside; see `Optimizer.compute_gradients`."""
         return self._optimizer.compute_gradients(*args, **kwargs)
@@ -44,7 +49,11 @@ class WrappingOptimizer(Optimizer):
         skip_gradients_aggregation: bool = False,
     ) -> Operation:
         """One step of the optimizer inside; see `Optimizer.apply_gradients`."""
-        return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+        # Optimizers of the user's own may not know the last argument.
+        rest = {"skip_gradients_aggregation": True} if skip_gradients_aggregation else {}
+        return self._optimizer.apply_gradients(
+            grads_and_vars, global_step=global_step, name=name, **rest
+        )
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         self._optimizer._create_slots(var_list)

@@ -78,7 +78,7 @@ ELSEWHERE = {
 
 
 # Rows whose shape is not known even where all inputs' are: it depends on values, or is said so.
-UNKNOWN_SHAPES = {"PlaceholderWithDefault", "Where", "EditDistance"} | {
+UNKNOWN_SHAPES = {"AllGather", "PlaceholderWithDefault", "Where", "EditDistance"} | {
     type_ for type_ in registry.registered_types() if "Sparse" in type_ and "Cross" not in type_
 }
 

@@ -23,6 +23,7 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
 from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.replica_context import summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers.hyperparameters import Hyperparameters, is_number
@@ -104,6 +105,11 @@ class Optimizer(Hyperparameters):
         self._initial_decay = kwargs.get("decay") or 0.0
         self._weights: dict[Graph, list[Variable]] = {}
         self._undecayed: tuple[str, ...] = ()
+
+    @property
+    def divides_loss(self) -> bool:
+        """False: as in Keras, a `model_fn` divides its loss by the number of replicas itself."""
+        return False
 
     def _decayed_lr(self, var_dtype: Any) -> Tensor:
         """The learning rate of this step."""
@@ -230,8 +236,8 @@ class Optimizer(Hyperparameters):
             grads_and_vars: pairs of a gradient and a variable; a pair without gradient is left out,
                 with a warning.
             name: the operation's name; the optimizer's by default.
-            experimental_aggregate_gradients, skip_gradients_aggregation: accepted for Keras'
-                signature.
+            experimental_aggregate_gradients, skip_gradients_aggregation: whether several replicas
+                sum their gradients first, or do not: these are the same for all already.
             global_step: a variable that counts the steps in place of an own one.
 
         Raises:
@@ -258,6 +264,9 @@ class Optimizer(Hyperparameters):
                 nothing: Operation = array.no_op()
                 return nothing
             apply_state = self._prepare(variables)
+            if experimental_aggregate_gradients and not skip_gradients_aggregation:
+                sums = summed_gradients([gradient for gradient, _ in pairs])
+                pairs = list(zip(sums, variables, strict=True))
             pairs = self._transform_gradients(pairs)
         with graph.name_scope(name or self._name) as scope:
             self._apply_state = apply_state

@@ -17,6 +17,7 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.replica_context import note_loss_reduction
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.weighting import aligned, broadcast
 
@@ -117,6 +118,7 @@ def compute_weighted_loss(
         ValueError: the weights do not fit, or the reduction is none.
     """
     chosen = as_reduction(reduction)
+    note_loss_reduction(chosen)
     with get_default_graph().name_scope(scope or "weighted_loss"):
         values = convert_to_tensor(losses, name="losses")
         # Of 16 bits neither the sum nor the number of losses would be exact.

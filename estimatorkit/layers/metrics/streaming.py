@@ -23,7 +23,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable
+from estimatorkit.core.variables import Variable, VariableAggregation
 from estimatorkit.layers.weighting import broadcast
 
 Metric = tuple[Tensor, Tensor]
@@ -48,6 +48,7 @@ def metric_variable(shape: Any, dtype: DType, name: str, initial_value: Any = No
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         name=name,
         dtype=dtype,
+        aggregation=VariableAggregation.SUM,
     )
 
 

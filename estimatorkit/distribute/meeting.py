@@ -1,0 +1,165 @@
+"""Where processes that compute together meet: `jax.distributed`, and how they part.
+
+They come together once in the life of a process. What happens to one of them then happens to all,
+since each waits for the others in every step: where one is lost, the exchange fails in the others,
+and they end with exit code 138, to be started again (134 where JAX itself is the first to notice
+that the process at the meeting place is gone). A process that an error of its own program ends does
+so at once, without waiting for others that wait for it. Those that have done all their work wait
+for each other, and end together.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import jax
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.log import logger
+from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.exit_codes import RETRY
+
+_FLAG = "--xla_cpu_collective_timeout_seconds"
+"""How long gloo waits for another process; XLA's own default is half an hour."""
+
+_LOST = re.compile(
+    r"gloo|nccl|connection|socket|coordination|heartbeat|unavailable|deadline", re.IGNORECASE
+)
+"""What errors of JAX say where another process is the reason."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A meeting, and the part of this process in it.
+
+    Attributes:
+        address: `host:port`, where process 0 is.
+        count: how many processes come.
+        number: which of them this is.
+    """
+
+    address: str
+    count: int
+    number: int
+
+    @staticmethod
+    def of(task: ClusterTask) -> Place:
+        """Where the processes of a task's cluster meet: at the chief's own address, unless the
+        environment names another.
+        """
+        if task.coordinator is not None:
+            return Place(task.coordinator, task.processes, task.index)
+        tasks = [(job, at) for job in task.cluster.jobs for at in task.cluster.task_indices(job)]
+        tasks.sort(key=lambda each: (each != task.chief, each))
+        address = task.cluster.task_address(*task.chief)
+        return Place(address, len(tasks), tasks.index((task.type, task.index)))
+
+
+_exit_code = 0
+
+
+def join(place: Place, seconds: float) -> None:
+    """Meets the others; nothing where they have met.
+
+    Args:
+        place: where.
+        seconds: how long to wait for them, now and in every exchange.
+
+    Raises:
+        SystemExit: 138: they did not come, or the address is taken.
+        RuntimeError: JAX has computed something before.
+    """
+    if jax.distributed.is_initialized():
+        return
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}={int(seconds)}".strip()
+    # SIGTERM is the program's own business, not JAX's.
+    jax.config.update("jax_enable_preemption_service", False)  # type: ignore[no-untyped-call]
+    logger.info(
+        "Process %d of %d meets the others at %s.", place.number, place.count, place.address
+    )
+    try:
+        jax.distributed.initialize(
+            place.address,
+            place.count,
+            place.number,
+            cluster_detection_method="deactivate",
+            initialization_timeout=int(seconds),
+            shutdown_timeout_seconds=int(seconds),
+            coordinator_bind_address=place.address if place.number == 0 else None,
+        )
+    except jax.errors.JaxRuntimeError as error:
+        _say_lost(
+            f"the processes did not meet at {place.address} within {seconds:g} seconds", error
+        )
+        leave_at_once(RETRY)
+        raise SystemExit(RETRY) from error
+    except RuntimeError as error:
+        if "must be called before" not in str(error):
+            raise
+        raise RuntimeError(
+            explain(
+                "JAX has computed something before this process has met the others",
+                expected="the strategy's connect() before anything else",
+                hint="call strategy.connect() at the beginning of the program",
+            )
+        ) from error
+    atexit.register(_end)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Inside, what this process computes others compute, too: an error ends them all.
+
+    Raises:
+        SystemExit: 138, where another process is lost.
+    """
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if not _LOST.search(str(error)):
+            leave_at_once(1)
+            raise
+        _say_lost("another process is lost", error)
+        leave_at_once(RETRY)
+        raise SystemExit(RETRY) from error
+    except SystemExit as error:
+        leave_at_once(error.code if isinstance(error.code, int) else 1)
+        raise
+    except BaseException:
+        leave_at_once(1)
+        raise
+
+
+def leave_at_once(code: int) -> None:
+    """Lets this process end without waiting for the others, which notice that it is gone.
+
+    Args:
+        code: the exit code that it then has.
+    """
+    global _exit_code
+    _exit_code = code
+
+
+def _say_lost(what: str, error: Exception) -> None:
+    logger.error("%s: %s", what.capitalize(), str(error).splitlines()[0])
+
+
+def _end() -> None:
+    """Called at the end of the program, before JAX waits for the others."""
+    if _exit_code and jax.distributed.is_initialized():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_exit_code)
+
+
+__all__ = ["Place", "join", "leave_at_once", "together"]

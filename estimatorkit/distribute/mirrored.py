@@ -1,0 +1,84 @@
+"""`MirroredStrategy`: a replica on each of several devices of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import jax
+
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.errors import explain
+from estimatorkit.core.placement import available
+from estimatorkit.core.replicas import Replicas
+from estimatorkit.distribute.strategies import Strategy
+
+
+class MirroredStrategy(Strategy):
+    """Replicas on devices of this process (`tf.distribute.MirroredStrategy`).
+
+    On a machine without accelerators, `JAX_NUM_CPU_DEVICES=2` in the environment makes two devices
+    of its processors.
+
+    Args:
+        devices: their names, such as '/gpu:0'; all of this process by default: its accelerators,
+            or else its CPU devices.
+        cross_device_ops: accepted for TensorFlow's signature: XLA chooses.
+        num_gpus, num_gpus_per_worker: how many GPUs, in place of `devices` (`tf.contrib`).
+        auto_shard_dataset, cross_tower_ops: accepted for the signature of `tf.contrib`.
+
+    Raises:
+        ValueError: a device is not there, or comes twice.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        cross_device_ops: Any = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: Any = None,
+    ) -> None:
+        count = num_gpus if num_gpus_per_worker is None else num_gpus_per_worker
+        if devices is not None and count is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus`.")
+        if count:
+            devices = [f"/device:GPU:{number}" for number in range(count)]
+        self._names = None if devices is None else [_full_name(name) for name in devices]
+        if self._names is not None and len(set(self._names)) < len(self._names):
+            raise ValueError(
+                explain(
+                    "No duplicates allowed in the devices of a MirroredStrategy",
+                    received=", ".join(self._names),
+                )
+            )
+
+    @cached_property
+    def replicas(self) -> Replicas | None:
+        """The replicas; None where there is one device."""
+        found = jax.local_devices() if self._names is None else list(map(_device, self._names))
+        return Replicas(found) if len(found) > 1 else None
+
+
+def _full_name(name: str) -> str:
+    spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
+    return f"/device:{spec.device_type}:{spec.device_index or 0}"
+
+
+def _device(name: str) -> Any:
+    names = available()
+    if name not in names:
+        raise ValueError(
+            explain(
+                f"MirroredStrategy: there is no device {name}",
+                expected=", ".join(names),
+                received=name,
+                hint="JAX_NUM_CPU_DEVICES=2 makes two CPU devices",
+            )
+        )
+    return names[name]
+
+
+__all__ = ["MirroredStrategy"]
