@@ -25,3 +25,4 @@ from estimatorkit.train import keras_rules as keras_rules
 from estimatorkit.train import optimizer_rules as optimizer_rules
 from estimatorkit.train import repeated_rows as repeated_rows
 from estimatorkit.train import sparse_batches as sparse_batches
+from estimatorkit.train import sync_replicas_optimizer as sync_replicas_optimizer

@@ -73,7 +73,7 @@ SENTENCES: dict[str, str] = {
     "distribute": _CLUSTERS,
     **_later(
         "train",
-        "ServerDef SyncReplicasOptimizer",
+        "ServerDef",
         _CLUSTERS,
     ),
     "tpu": _TPU,

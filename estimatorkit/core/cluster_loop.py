@@ -105,7 +105,7 @@ class ClusterLoop:
         self._input_error: Exception | None = None
         self.one_round_trip = self._shape is not None
         if self._shape is None:
-            self._runner = ClusterRunner(parts, state)
+            self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
             return
         self._header = {"worker": state.cluster.worker, "bound": state.cluster.bound}
         self._own = _OwnParts(self._shape.own, parts, state)

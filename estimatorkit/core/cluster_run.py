@@ -240,10 +240,18 @@ class ClusterRunner:
         plan: the cut run.
         state: the session's.
         optimize: whether this process's parts fold constants and share equal operations.
+        worker: whose training step it is, for the tasks, if it is one.
     """
 
-    def __init__(self, plan: TaskParts, state: ClusterState, optimize: bool = True) -> None:
+    def __init__(
+        self,
+        plan: TaskParts,
+        state: ClusterState,
+        optimize: bool = True,
+        worker: str | None = None,
+    ) -> None:
         self._state = state
+        self._header = {} if worker is None else {"worker": worker}
         self.plan = plan
         constants = [t for t in plan.fetches if t.op.type == "Const" and t not in plan.feeds]
         self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
@@ -285,7 +293,7 @@ class ClusterRunner:
             if part.task == HERE:
                 continue
             remote, to = self._remote[part], channel(part.task)
-            remote.ask(to, values)
+            remote.ask(to, values, self._header)
             asked.append((remote, to))
         for part in level:
             if part.task == HERE:
@@ -379,10 +387,10 @@ class RemotePart:
             self._known = generation
         return self._name
 
-    def ask(self, channel: Channel, values: dict[Any, Any]) -> None:
-        """Asks for a run."""
+    def ask(self, channel: Channel, values: dict[Any, Any], header: Mapping[str, Any]) -> None:
+        """Asks for a run; the header says more about it."""
         arrays = [np.asarray(values[tensor]) for tensor in self.takes]
-        channel.ask("run", {"programs": [self.named(channel)]}, arrays)
+        channel.ask("run", {**header, "programs": [self.named(channel)]}, arrays)
 
     def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
         """Waits for what it gives."""

@@ -44,6 +44,7 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.shared_area import SharedArea
+from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.distribute.updates import Updates
 
 _logger = logging.getLogger("estimatorkit")
@@ -104,6 +105,11 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         incarnation = self._about["incarnation"]
         send(writer, {**self._about, "is_known": is_known})
 
+        lost = {**_as_header(_forgotten(self._about["task"])), "is_lost": True}
+
+        def is_lost() -> bool:
+            return bool(incarnation != self._about["incarnation"])
+
         def over() -> None:
             if context.is_cancelled() or self.stopping.is_set():
                 raise CancelledError(None, None, "Step was cancelled: the session was closed.")
@@ -122,9 +128,11 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 workers.update(filter(None, [header.get("worker")]))
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
-                    if incarnation != self._about["incarnation"] and header["ask"] != "status":
-                        return {**_as_header(_forgotten(self._about["task"])), "is_lost": True}, []
-                    return self._answer(header, arrays, answers.kept, over)
+                    if is_lost() and header["ask"] != "status":
+                        return lost, []
+                    answer, found = self._answer(header, arrays, answers.kept, over)
+                    # It may have waited for something that was forgotten meanwhile.
+                    return (lost if "error" in answer and is_lost() else answer), found
 
                 try:
                     given = answers.answer(header["number"], work)
@@ -202,15 +210,21 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         """Runs programs one after the other; each takes the next of the arrays.
 
         Of a worker's step ('worker'), the first 'updates' of them change what it has read, and the
-        others read for the next.
+        others read for the next. What a step waits for ends with the training.
         """
         given, found = iter(arrays), []
         worker, updates = header.get("worker"), header.get("updates", 0)
+
+        def ended() -> None:
+            over()
+            if worker is not None and self.told.get("is_ending"):
+                raise AbortedError(None, None, f"{self._about['task']}: {ENDED}.")
+
         for number, name in enumerate(header["programs"]):
             if worker is not None and number == updates:
                 self._wait_to_read(worker, header.get("bound"), over)
             program = self._programs[name]
-            found += program(list(itertools.islice(given, program.takes)), kept, over)
+            found += program(list(itertools.islice(given, program.takes)), kept, ended)
             if number == updates - 1:
                 with self._updated:
                     self._updates.updated(worker)
@@ -276,8 +290,9 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Arrays:
         """Forgets all that is held; whoever worked with it must begin anew."""
         with self._held.lock:
-            self._held.clear()
             self._about["incarnation"] = uuid.uuid4().hex
+            self.told.pop("ready", None)
+            self._held.clear()
         return []
 
     def _status(

@@ -16,6 +16,7 @@ from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.session import Session
 from estimatorkit.distribute.exit_codes import RETRY
 from estimatorkit.distribute.strategies import Strategy, reported_loss
+from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.run_config import RunConfig
@@ -134,7 +135,7 @@ class Training:
             if self._loop is None:
                 self._loop = training_loop(session, spec.train_op, self._loss)
             model.now_holds(None)
-            loss = self._run(model, all_hooks, saving, newest)
+            loss = self._run(model, all_given, all_hooks, saving, newest)
             if self._cluster is not None and self._is_chief:
                 self._cluster.drain()  # what workers still send is in the last checkpoint
             for hook in all_hooks:
@@ -152,11 +153,15 @@ class Training:
     def _run(
         self,
         model: BuiltModel,
+        given: Sequence[SessionRunHook],
         hooks: Sequence[SessionRunHook],
         saving: Sequence[CheckpointSaverHook],
         newest: Callable[[], str | None],
     ) -> NDArray[Any] | None:
-        """Runs the steps; begins anew at the last checkpoint where a parameter server was lost."""
+        """Runs the steps; begins anew at the last checkpoint where a parameter server was lost.
+
+        As in TensorFlow, hooks that were given hear then that a session begins.
+        """
         spec = self._spec
         cluster = self._cluster
         while True:
@@ -165,14 +170,16 @@ class Training:
             except LOST as error:
                 if cluster is None:
                     raise
-                logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
-                if not self._recover(cluster, model, saving, newest):
+                if ENDED not in str(error):
+                    logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
+                if not self._recover(cluster, model, given, saving, newest):
                     return None
 
     def _recover(
         self,
         cluster: TrainingCluster,
         model: BuiltModel,
+        given: Sequence[SessionRunHook],
         saving: Sequence[CheckpointSaverHook],
         newest: Callable[[], str | None],
     ) -> bool:
@@ -181,7 +188,12 @@ class Training:
                 cluster.renew()
                 if self._is_chief:
                     cluster.forget()
-                return self._prepare(model, newest(), saving)
+                if not self._prepare(model, newest(), saving):
+                    return False
+                for hook in given:
+                    if hook not in saving:
+                        hook.after_create_session(model.session, None)
+                return True
             except LOST as error:
                 logger.warning("Still not there: %s", str(error).splitlines()[0])
 

@@ -41,6 +41,7 @@ _PLACES = {
     **names("estimatorkit.train.scaffold", "Scaffold"),
     **names("estimatorkit.train.session_manager", "SessionManager"),
     **names("estimatorkit.train.supervisor", "Supervisor"),
+    **names("estimatorkit.train.sync_replicas_optimizer", "SyncReplicasOptimizer"),
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
     **names("estimatorkit.distribute.device_setter", "replica_device_setter"),
     **names("estimatorkit.distribute.server", "Server"),
