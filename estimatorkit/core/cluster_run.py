@@ -382,7 +382,8 @@ class RemotePart:
         if self._known != generation:
             begun = self._state.begun
             fresh = [name for name in self._random if name not in begun]
-            self._name = channel.program(self._graph, fresh)
+            watch = self._state.raise_if_cancelled
+            self._name = channel.program(self._graph, fresh, watch)
             begun.update(fresh)
             self._known = generation
         return self._name

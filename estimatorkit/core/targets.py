@@ -76,12 +76,18 @@ class Channel(Protocol):
                 `UnavailableError` where it cannot be reached.
         """
 
-    def program(self, graph: PartGraph, fresh: Sequence[str] = ()) -> str:
+    def program(
+        self,
+        graph: PartGraph,
+        fresh: Sequence[str] = (),
+        raise_if_over: Callable[[], None] | None = None,
+    ) -> str:
         """Gives the task a graph; what it calls that.
 
         Args:
             graph: the graph.
             fresh: the names of its random operations that are to begin anew.
+            raise_if_over: see `answer`.
         """
 
     def close(self) -> None:

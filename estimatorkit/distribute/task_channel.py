@@ -69,6 +69,7 @@ class TaskChannel:
         self._name = uuid.uuid4().bytes
         self._numbers = itertools.count(1)
         self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
+        self._broken: Exception | None = None
         self._is_closed = False
         self._may_share = True
         self._open()
@@ -99,7 +100,7 @@ class TaskChannel:
         try:
             send(self._writer, *self._asked, area=self._outbox if borrowed else None)
         except _BROKEN as error:
-            self._take_up(error)
+            self._broken = error  # `answer` takes it up
 
     def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
         """Makes room for messages like these in memory that both processes share, if they can."""
@@ -120,18 +121,16 @@ class TaskChannel:
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer (see `core.targets.Channel`)."""
-        broken: Exception | None = None
+        was_broken: Exception | None = None
         while True:
+            if self._broken is not None:
+                was_broken, self._broken = self._broken, None
+                self._take_up(was_broken, raise_if_over)
             try:
                 header, arrays = receive(self._reader.read_chunk, self._inbox)
                 break
             except _BROKEN as error:
-                if raise_if_over is not None:
-                    raise_if_over()
-                if self._is_closed:
-                    raise CancelledError(None, None, "Step was cancelled.") from None
-                broken = error
-                self._take_up(error)
+                self._broken = error
         asked, self._asked = self._asked, ({}, ())
         if "error" not in header:
             if self._may_share and asked[0].get("borrowed") and asked[1]:
@@ -140,44 +139,59 @@ class TaskChannel:
         code, message, name = header["error"]
         if header.get("is_lost"):
             self.connection.drop()
-        if code == CANCELLED and broken is not None:  # what was waited for ended with the stream
-            raise self.connection.unavailable(broken) from broken
+        if code == CANCELLED and was_broken is not None:  # the wait has ended with the stream
+            raise self.connection.unavailable(was_broken) from was_broken
         raise exception_type_from_error_code(code)(None, name, message)
 
-    def program(self, graph: PartGraph, fresh: Sequence[str] = ()) -> str:
+    def program(
+        self,
+        graph: PartGraph,
+        fresh: Sequence[str] = (),
+        raise_if_over: Callable[[], None] | None = None,
+    ) -> str:
         """Gives the task a graph (see `core.targets.Channel`)."""
         name = program_name(graph)
         header = {"program": name, "part": part_header(graph), "fresh": list(fresh)}
         self.ask("program", header, [np.frombuffer(graph.graph_def, np.uint8)])
-        self.answer()
+        self.answer(raise_if_over)
         return name
 
-    def _take_up(self, error: Exception) -> None:
+    def _take_up(self, error: Exception, raise_if_over: Callable[[], None] | None) -> None:
         """Connects anew and asks again, if it is the same process that answers.
 
         Raises:
             AbortedError: it is another: what the task held is lost.
+            CancelledError: the channel is closed.
             UnavailableError: it is not there, or has given this channel up.
         """
         before = self.about["incarnation"]
-        with contextlib.suppress(*_BROKEN):
-            self._writer.close()
         deadline = time.monotonic() + RECONNECT_SECS
         while True:
             try:
+                self._raise_if_over(raise_if_over)
+                with contextlib.suppress(*_BROKEN):
+                    self._writer.close()
                 self._open()
-                break
+                self._raise_if_over(raise_if_over)  # whoever closed it may have closed the old one
+                if self.about["incarnation"] != before:
+                    raise self.connection.lost() from error
+                if not self.about["is_known"]:
+                    break
+                send(self._writer, *self._asked)
+                return
             except _BROKEN:
                 if time.monotonic() > deadline:
-                    self.connection.drop()
-                    raise self.connection.unavailable(error) from error
-                time.sleep(0.1)
-        if self.about["incarnation"] != before:
-            raise self.connection.lost() from error
-        if not self.about["is_known"]:
-            self.connection.drop()
-            raise self.connection.unavailable(error) from error
-        send(self._writer, *self._asked)
+                    break
+            time.sleep(0.1)
+        self.connection.drop()
+        raise self.connection.unavailable(error) from error
+
+    def _raise_if_over(self, raise_if_over: Callable[[], None] | None) -> None:
+        if raise_if_over is not None:
+            raise_if_over()
+        if self._is_closed:
+            self._reader.cancel()
+            raise CancelledError(None, None, "Step was cancelled.")
 
     def close(self) -> None:
         """Ends the channel, and a question that is being worked on."""

@@ -119,7 +119,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 try:
                     header, arrays = receive(reader.read_chunk, inbox)
                 except StopIteration:
-                    in_order = True
+                    in_order = not context.is_cancelled()  # it is where the connection was cut
                     return
                 if header["ask"] == "share":
                     inbox, outbox = (SharedArea.open(*each) for each in header["areas"])

@@ -272,7 +272,9 @@ class LocalChannel:
         self._task = task
         self._asked: tuple[str, Mapping[str, Any], Sequence[Any]] = ("", {}, ())
 
-    def program(self, graph: PartGraph, fresh: Sequence[str] = ()) -> str:
+    def program(
+        self, graph: PartGraph, fresh: Sequence[str] = (), raise_if_over: Any = None
+    ) -> str:
         return self._task.add(graph)
 
     def ask(self, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()) -> None:

@@ -28,6 +28,8 @@ from tests.distribute.processes import (
     until,
 )
 
+pytestmark = pytest.mark.multiprocess
+
 PS = ("/job:ps/task:0", "/job:ps/task:1")
 WORKERS = ("/job:worker/task:0", "/job:worker/task:7")
 

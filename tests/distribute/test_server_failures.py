@@ -1,0 +1,343 @@
+"""Sessions of clusters whose processes are killed, stopped, or cut off."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core.targets import Held, Target
+from estimatorkit.core.task_placement import HERE
+from estimatorkit.distribute import task_service
+from estimatorkit.distribute.task_cluster import TaskCluster, serve_target
+from tests.distribute.processes import (
+    Process,
+    Processes,
+    free_cluster,
+    known_token,
+    target,
+    until,
+)
+
+pytestmark = pytest.mark.multiprocess
+
+MONITORED = """
+    import json
+    import logging
+    import sys
+    import time
+    import numpy as np
+    import estimatorkit as tf
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("jax").setLevel(logging.ERROR)
+    cluster = {
+        job: {int(index): address for index, address in tasks.items()}
+        for job, tasks in json.loads(sys.argv[1]).items()
+    }
+    job, index, folder, last = sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+    server = tf.train.Server(cluster, job, index)
+    if job == "ps":
+        print("serving", flush=True)
+        server.join()
+    data = np.random.default_rng(3).normal(size=(64, 4)).astype(np.float32)
+    goal = (data @ [1.0, -2.0, 3.0, 0.5]).astype(np.float32) + 1
+    own = f"/job:worker/task:{index}"
+    with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster)):
+        weights = tf.get_variable("weights", [4], initializer=tf.zeros_initializer())
+        bias = tf.get_variable("bias", [], initializer=tf.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(data * weights, 1) + bias - goal))
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer(0.05).minimize(loss, step)
+    with tf.device(own):
+        seen = tf.get_local_variable("seen", [], tf.int32, tf.zeros_initializer())
+        count = tf.assign_add(seen, 1)
+    with tf.train.MonitoredTrainingSession(
+        server.target,
+        is_chief=index == 0,
+        checkpoint_dir=folder,
+        hooks=[tf.train.StopAtStepHook(last)],
+        save_checkpoint_secs=None,
+        save_checkpoint_steps=20,
+        max_wait_secs=60,
+    ) as session:
+        while not session.should_stop():
+            _, at, times, value = session.run([train, step, count, loss])
+            print(json.dumps({"step": int(at), "times": int(times), "loss": float(value)}))
+            time.sleep(0.005)
+    print("ended", bias.device, seen.device)
+    """
+
+
+def steps(process: Process) -> list[dict[str, Any]]:
+    """What a worker tells of its steps."""
+    return [json.loads(line) for line in process.lines if line.startswith('{"step"')]
+
+
+def reaches(process: Process, step: int) -> None:
+    """Waits until a worker is so far."""
+
+    def there() -> bool:
+        assert process.runs, process.join()
+        return any(each["step"] >= step for each in steps(process))
+
+    until(there, f"{process.name} did not reach step {step}")
+
+
+def test_monitored_sessions_go_on_after_processes_were_killed(
+    processes: Processes, tmp_path: Path
+) -> None:
+    cluster = free_cluster(ps=2, worker=2)
+    folder = tmp_path / "model"
+
+    def start(job: str, index: int) -> Process:
+        arguments = json.dumps(cluster), job, index, folder, 300
+        return processes.program(f"{job} {index}", MONITORED, *arguments)
+
+    servers = [start("ps", index) for index in range(2)]
+    chief, worker = (start("worker", index) for index in range(2))
+    reaches(worker, 20)
+    worker.kill()
+    before = len(steps(chief))
+    worker = start("worker", 1)  # takes the model as it is
+    reaches(worker, 80)
+    assert len(steps(chief)) > before
+    assert min(each["step"] for each in steps(worker)) > 0
+    servers[1].kill()
+    lost_at = max(each["step"] for each in steps(chief))
+    servers[1] = start("ps", 1)
+    for process in (chief, worker):
+        lines = process.join()
+        assert lines[-1] == f"ended /job:ps/task:1 /job:worker/task:{int(process is worker)}"
+        assert sum("session will be created" in line for line in lines) == 1
+        found = steps(process)
+        times = [each["times"] for each in found]
+        anew = times.index(1, 1)  # the worker's own variable begins anew with the session
+        assert times == [*range(1, anew + 1), *range(1, len(times) - anew + 1)]
+        assert found[-1]["loss"] < found[0]["loss"]
+    (restored,) = [line for line in chief.lines if "Restoring parameters from" in line]
+    assert 60 <= int(restored.rpartition("-")[2]) <= lost_at + 20
+    assert not any("Restoring" in line for line in worker.lines)
+    assert all(server.runs for server in servers)
+    newest = tf.train.latest_checkpoint(folder)
+    assert newest is not None
+    assert 300 <= tf.train.load_variable(newest, "global_step") < 320
+    with tf.device("/job:ps/task:0"):
+        weights = tf.get_variable("weights", [4])
+    with tf.Session(target(cluster, "ps", 0)) as session:
+        saved = tf.train.load_variable(newest, "weights")
+        np.testing.assert_allclose(session.run(weights), saved, atol=0.1)
+
+
+def test_a_server_that_is_stopped_for_a_while_is_waited_for(processes: Processes) -> None:
+    cluster = free_cluster(ps=1)
+    task = processes.tasks(cluster)["ps", 0]
+    count, more = counter()
+    with tf.Session(target(cluster, "ps", 0)) as session:
+        session.run(count.initializer)
+        task.signal(signal.SIGSTOP)
+        again = threading.Timer(1, task.signal, (signal.SIGCONT,))
+        again.start()
+        assert [session.run(more) for _ in range(3)] == [1, 2, 3]
+        again.join()
+
+
+def test_a_plain_session_is_told_what_became_of_its_server(processes: Processes) -> None:
+    cluster = free_cluster(ps=1)
+    task = processes.tasks(cluster)["ps", 0]
+    count, more = counter()
+    with tf.Session(target(cluster, "ps", 0)) as session:
+        session.run(count.initializer)
+        assert session.run(more) == 1
+        task.kill()
+        task = processes.task(cluster, "ps", 0)
+        task.wait_for("serving")
+        with pytest.raises(tf.errors.AbortedError, match="was started again"):
+            session.run(more)
+        with pytest.raises(tf.errors.OpError, match="values were lost"):
+            session.run(more)
+        session.run(count.initializer)
+        assert session.run(more) == 1
+        task.kill()
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(more, options=tf.RunOptions(timeout_in_ms=300))
+
+
+def counter() -> tuple[tf.Variable, tf.Tensor]:
+    """A variable on the parameter server, and what counts it."""
+    with tf.device("/job:ps/task:0"):
+        count = tf.get_variable("count", [], tf.int64, tf.zeros_initializer())
+        return count, tf.assign_add(count, 1)
+
+
+# -- a server of this process, to look into it
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
+    """The only task of a cluster; broken channels are forgotten soon."""
+    monkeypatch.setattr(task_service, "RECONNECT_SECS", 0.3)
+    with known_token():
+        made = tf.train.Server(free_cluster(ps=1), "ps", 0)
+        yield made
+        made.stop()
+
+
+def channels(server: tf.train.Server) -> int:
+    """How many channels it serves, or keeps."""
+    return len(server._service.channels)
+
+
+WAITER = """
+    import sys
+    import estimatorkit as tf
+
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(10, tf.int32, [[]], shared_name="numbers")
+        count = tf.get_variable("count", [], tf.int64, tf.zeros_initializer())
+    with tf.Session(sys.argv[1]) as session:
+        print("waits", flush=True)
+        session.run([tf.assign_add(count, 1), queue.dequeue()])
+    """
+
+
+def test_a_client_that_is_killed_leaves_the_server_in_order(
+    server: tf.train.Server, processes: Processes
+) -> None:
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(10, tf.int32, [[]], shared_name="numbers")
+    count, more = counter()
+    enter, leave, size = queue.enqueue(7), queue.dequeue(), queue.size()
+    with tf.Session(server.target) as session:
+        session.run(count.initializer)
+        threads = psutil.Process().num_threads()
+        clients = [processes.program(f"client {at}", WAITER, server.target) for at in range(3)]
+        for client in clients:
+            client.wait_for("waits")
+        until(lambda: channels(server) == 3, "the clients did not come")
+        for client in clients:
+            client.kill()
+        until(lambda: channels(server) == 0, "channels were kept")
+        until(lambda: psutil.Process().num_threads() <= threads + 2, "threads were left behind")
+        session.run(enter)
+        assert session.run(size) == 1  # nobody who has gone takes it
+        assert session.run(leave) == 7
+        assert session.run(more) <= 4
+
+
+def test_sessions_that_close_leave_no_channels(server: tf.train.Server) -> None:
+    count, more = counter()
+    address = server.target.removeprefix("grpc://")
+    with tf.Session(server.target) as own:
+        own.run(count.initializer)
+    for number in range(1, 4):
+        with session_by(address) as session:
+            assert session.run(more) == number
+            assert channels(server) == 1
+    until(lambda: channels(server) == 0, "channels were kept")
+
+
+@contextmanager
+def session_by(address: str) -> Iterator[tf.Session]:
+    """A session of this process that reaches the server by an address, as others would."""
+    cluster = TaskCluster({"/job:ps/task:0": address}, HERE, None)
+    with tf.Session(serve_target(f"by-{address}", Target(Held(), cluster, shared=False))) as made:
+        yield made
+
+
+class Proxy:
+    """Passes connections on to an address, and cuts them.
+
+    Args:
+        address: `host:port`.
+    """
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._to = host, int(port)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        self.cuts = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection(self._to)
+                self._open += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _pass(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+        for each in (one, other):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def cut(self) -> None:
+        """Ends all connections."""
+        cut, self._open = self._open, []
+        self.cuts += bool(cut)
+        for each in cut:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def close(self) -> None:
+        """Ends the proxy."""
+        self._listening.close()
+        self.cut()
+
+
+def test_nothing_is_done_twice_however_often_the_connection_is_cut(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_service, "RECONNECT_SECS", 30.0)
+    count, more = counter()
+    with tf.device("/job:ps/task:0"):
+        sums = tf.get_variable("sums", [50_000], initializer=tf.zeros_initializer())
+        given = tf.placeholder(tf.float32, [50_000])
+        added = tf.assign_add(sums, given)
+    with tf.Session(server.target) as session:
+        session.run(tf.global_variables_initializer())
+    proxy, over = Proxy(server.target.removeprefix("grpc://")), threading.Event()
+    random_pause = random.Random(0)
+
+    def cut_now_and_then() -> None:
+        while not over.wait(random_pause.uniform(0.005, 0.1)):
+            proxy.cut()
+
+    cutter = threading.Thread(target=cut_now_and_then)
+    try:
+        with session_by(proxy.address) as session:
+            session.run([more, added], {given: np.zeros(50_000)})
+            cutter.start()
+            runs = 1
+            while proxy.cuts < 20:
+                found, _ = session.run([more, added], {given: np.ones(50_000)})
+                runs += 1
+                assert found == runs
+            over.set()
+            cutter.join()
+    finally:
+        over.set()
+        proxy.close()
+    with tf.Session(server.target) as session:
+        assert session.run(count) == runs
+        np.testing.assert_array_equal(session.run(sums), np.full(50_000, runs - 1))
