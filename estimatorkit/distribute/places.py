@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
+
+from estimatorkit.distribute import tether
 
 Cluster = dict[str, list[str]]
 
@@ -88,19 +90,26 @@ class LocalProcess:
         command: the program and its arguments.
         environment: all of it.
         folder: where it runs; here by default.
+        tethered: whether it is killed where this process ends, however that does.
 
     Raises:
         OSError: the program cannot be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: str | None = None
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str | None = None,
+        tethered: bool = False,
     ) -> None:
+        if tethered:
+            command = [sys.executable, "-S", tether.__file__, *command]
         self._process = subprocess.Popen(  # noqa: S603 (the user's own program is what is asked)
             command,
             env=environment,
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if tethered else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -114,7 +123,7 @@ class LocalProcess:
     def send(self, number: int) -> None:
         """Sends a signal."""
         with contextlib.suppress(ProcessLookupError):  # it has ended since
-            os.killpg(self._process.pid, signal.Signals(number))
+            os.killpg(self._process.pid, number)
 
     def lines(self) -> Iterator[str]:
         """What it prints."""

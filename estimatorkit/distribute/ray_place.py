@@ -26,6 +26,9 @@ from estimatorkit.distribute.token import VARIABLE, cluster_token
 _STORE_BYTES = 80 << 20
 """Of Ray's object store, close to the least it takes: arrays do not go by Ray."""
 
+_ONLY_HERE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""With 0 Ray's servers listen at 127.0.0.1 alone, on every system; else at every address."""
+
 _READ_SECS = 0.5
 _TELL_SECS = 30.0
 _LOST = 137
@@ -49,7 +52,9 @@ class TaskHolder:
         """An address on this node with a free port."""
         import ray
 
-        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        own = ray.get_runtime_context().get_node_id()
+        nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+        host: str = next(node["NodeManagerAddress"] for node in nodes if node["NodeID"] == own)
         with socket.socket() as found:
             found.bind((host, 0))
             return f"{host}:{found.getsockname()[1]}"
@@ -58,7 +63,7 @@ class TaskHolder:
         """Starts the program."""
         environment = {**os.environ, **self._variables, "PYTHONUNBUFFERED": "1", **variables}
         self._lines = queue.Queue()
-        self._process = LocalProcess(command, environment, self._folder)
+        self._process = LocalProcess(command, environment, self._folder, tethered=True)
         threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
 
     @staticmethod
@@ -112,6 +117,7 @@ class RayPlace:
         if not given:
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", token)
+            os.environ.setdefault(_ONLY_HERE, "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         import ray
 
@@ -124,7 +130,6 @@ class RayPlace:
                     "include_dashboard": False,
                     "object_store_memory": _STORE_BYTES,
                     "num_cpus": max(1, int(self._processors * tasks + 0.5)),
-                    "_node_ip_address": "127.0.0.1",
                 }
             )
             ray.init(namespace=self._namespace, log_to_driver=False, **options)

@@ -1,0 +1,170 @@
+"""Processes that Ray places: a local Ray is started by the launch itself."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from estimatorkit.core.errors import DeadlineExceededError
+from estimatorkit.distribute.launching import Launch
+from estimatorkit.distribute.ray_place import RayPlace
+
+# Not imported here: Ray reads how it is to authenticate when it is.
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _ray_leaves_processes_unread() -> Iterator[None]:
+    """Ray does not wait for the processes that it has ended; that is its own affair."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+PROGRAM = """
+import json, os, pathlib, signal, sys, time
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+name = f"{task['type']} {task['index']}"
+folder = pathlib.Path(sys.argv[1])
+"""
+
+
+def command(tmp_path: Path, body: str) -> list[str]:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM + textwrap.dedent(body))
+    return [sys.executable, "-S", str(path), str(tmp_path)]
+
+
+def launched(tmp_path: Path, body: str, place: RayPlace, **options: Any) -> tuple[int, list[str]]:
+    out = io.StringIO()
+    tasks = {"chief": 1, "ps": 1, "worker": 1}
+    launch = Launch(command(tmp_path, body), tasks, out=out, place=place, **options)
+    code = launch.run()
+    return code, out.getvalue().splitlines()
+
+
+def ray_ports() -> list[str]:
+    """The addresses at which processes of Ray listen."""
+    processes = subprocess.run(
+        ["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True
+    ).stdout
+    pids = {
+        line.split()[0]
+        for line in processes.splitlines()
+        if re.search(r"gcs_server|raylet|ray::", line)
+    }
+    inodes = set()
+    for pid in pids:
+        try:
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
+                if found:
+                    inodes.add(found[1])
+        except OSError:  # it has ended, or is another user's
+            continue
+    addresses = []
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:  # listening
+                addresses.append(fields[1].rpartition(":")[0])
+    return addresses
+
+
+def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> None:
+    body = """
+        print(json.dumps(config["cluster"]), flush=True)
+        if name == "worker 0" and not (folder / "died").exists():
+            (folder / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if name == "chief 0":
+            while not (folder / "back").exists():
+                time.sleep(0.05)
+            sys.exit(7)
+        if name == "worker 0":
+            (folder / "back").touch()
+            print("token", bool(os.environ["ESTIMATORKIT_TOKEN"]), flush=True)
+        time.sleep(100)
+        """
+    seen: list[str] = []
+    watch = threading.Thread(target=_watch_ports, args=(tmp_path, seen))
+    watch.start()
+    code, lines = launched(tmp_path, body, RayPlace(0.5), restarts=1)
+    watch.join()
+    assert code == 7
+    assert any("worker 0 ended with 137; it is started again" in line for line in lines)
+    assert "[worker 0] token True" in lines
+    found = [json.loads(line.split("]", 1)[1]) for line in lines if "{" in line]
+    clusters = {json.dumps(each, sort_keys=True) for each in found}
+    assert len(clusters) == 1  # the places are the same
+    assert all(address.startswith("127.0.0.1:") for each in found for address in each["ps"])
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert seen
+    assert set(seen) <= loopback
+
+
+def _watch_ports(tmp_path: Path, seen: list[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "died").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    seen.extend(ray_ports())
+
+
+def test_all_get_new_places_where_one_is_lost(tmp_path: Path) -> None:
+    body = """
+        (folder / f"{name} started {time.time_ns()}").touch()
+        if name == "worker 0" and len(list(folder.glob("worker*"))) == 1:
+            (folder / "pid").write_text(str(os.getpid()))
+            time.sleep(0.5)
+            actor = pathlib.Path(f"/proc/{os.getppid()}/stat").read_text().split()[3]
+            os.kill(int(actor), signal.SIGKILL)
+            time.sleep(100)
+        started = lambda job: len(list(folder.glob(f"{job}*")))
+        while name == "chief 0" and started("chief") == 2:
+            if min(map(started, ("ps", "worker"))) == 2:
+                sys.exit(0)
+            time.sleep(0.05)
+        time.sleep(100)
+        """
+    code, lines = launched(tmp_path, body, RayPlace(0.5), restarts=1, grace=0.2)
+    assert code == 0
+    assert any("worker 0 is lost with its place; all are started again" in line for line in lines)
+    for job in ("chief", "ps", "worker"):
+        assert len(list(tmp_path.glob(f"{job}*"))) == 2
+    orphan = Path(f"/proc/{(tmp_path / 'pid').read_text()}")
+    assert not orphan.exists()  # it has not outlived its actor
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr("estimatorkit.distribute.ray_place._TELL_SECS", 0.5)
+    first = RayPlace(1)
+    first.open({"chief": 1})
+    try:
+        monkeypatch.setenv("RAY_ADDRESS", ray.get_runtime_context().gcs_address)
+        second = RayPlace(1, wait_secs=1)
+        second._is_connected = True
+        with pytest.raises(DeadlineExceededError) as caught:
+            second.open({"chief": 1, "ps": 1})
+        assert "Ray has no place for chief 0, ps 0" in str(caught.value)
+        assert "add nodes" in str(caught.value)
+    finally:
+        first.close()
