@@ -15,7 +15,13 @@ from estimatorkit.core.targets import Held, Target, open_target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.processors import share_processors
-from estimatorkit.distribute.task_cluster import WAIT_SECS, TaskCluster, names_of, serve_target
+from estimatorkit.distribute.task_cluster import (
+    WAIT_SECS,
+    TaskCluster,
+    names_of,
+    serve_target,
+    stop_serving,
+)
 from estimatorkit.distribute.token import cluster_token
 
 _logger = logging.getLogger("estimatorkit")
@@ -116,6 +122,7 @@ class Server:
         """Stops serving. Not in TensorFlow, whose servers end with their process."""
         if self._service is not None:
             self._service.stop()
+            stop_serving(self._target)
 
 
 def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any]) -> Any:

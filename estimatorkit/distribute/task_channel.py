@@ -234,7 +234,7 @@ class TaskConnection:
         self._incarnation: str | None = None
         self._free: list[TaskChannel] = []
         self._lock = threading.Lock()
-        atexit.register(_close, weakref.ref(self))
+        _connections.add(self)
 
     def exchange(self, descriptor: Any) -> Any:
         """Opens a stream."""
@@ -304,7 +304,10 @@ class TaskConnection:
             self._free.clear()
 
 
-def _close(connection: weakref.ref[TaskConnection]) -> None:
-    found = connection()
-    if found is not None:
-        found.close()
+_connections: weakref.WeakSet[TaskConnection] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for connection in list(_connections):
+        connection.close()

@@ -176,6 +176,11 @@ def serve_target(address: str, target: Target) -> str:
     return f"grpc://{address}"
 
 
+def stop_serving(target: str) -> None:
+    """Forgets a target of `serve_target`."""
+    _served.pop(target.removeprefix("grpc://"), None)
+
+
 def _open(name: str, wait_secs: float) -> Target:
     """The target of a server: of this process, or of another."""
     address = name.removeprefix("grpc://")

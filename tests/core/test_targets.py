@@ -44,7 +44,7 @@ def test_variables_are_those_of_the_target() -> None:
 
 
 def test_reset() -> None:
-    target = tf.train.Server({"worker": ["localhost:2222"]}, "worker", 0).target
+    target = tf.train.Server.create_local_server().target
     graph, more, initial = _counting()
     with tf.Session(target, graph) as session:
         session.run(initial)

@@ -93,6 +93,23 @@ def test_random_strategy_is_the_same_in_all_processes() -> None:
     assert set(dealt) == set(range(5))
 
 
+def test_an_estimators_device_function() -> None:
+    devices = []
+
+    def model_fn(features: object, labels: object, mode: str) -> tf.estimator.EstimatorSpec:
+        made = [tf.get_variable(name, [], initializer=tf.ones_initializer()) for name in "ab"]
+        devices.extend(each.device for each in [*made, made[0] * 2.0])
+        train = tf.assign_add(tf.train.get_global_step(), 1)
+        return tf.estimator.EstimatorSpec(mode, loss=made[0] + made[1], train_op=train)
+
+    setter = tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker/task:0")
+    config = tf.estimator.RunConfig(device_fn=setter)
+    data = tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0]))
+    tf.estimator.Estimator(model_fn, config=config).train(lambda: data, steps=1)
+    # The global step was the first.
+    assert devices == ["/job:ps/task:1", "/job:ps/task:0", "/job:worker/task:0"]
+
+
 def test_initial_values_are_made_by_the_server() -> None:
     with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(ps_tasks=1)):
         table = tf.get_variable("table", [6, 2], initializer=tf.random_normal_initializer(seed=1))

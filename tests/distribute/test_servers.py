@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -377,6 +378,45 @@ def test_values_are_loaded_and_read_where_they_are(running: Running) -> None:
         assert session.run(tf.is_variable_initialized(w))
 
 
+def test_sparse_values_travel(running: Running) -> None:
+    with tf.device(PS[0]):
+        sparse = tf.sparse_placeholder(tf.float32, [3, 4])
+        dense = tf.sparse_tensor_to_dense(sparse)
+    with tf.device(PS[1]):
+        double = tf.SparseTensor(sparse.indices, sparse.values * 2.0, sparse.dense_shape)
+    given = tf.SparseTensorValue([[0, 1], [2, 3]], [1.0, 2.0], [3, 4])
+    with tf.Session(running.master) as session:
+        found, doubled = session.run([dense, double], {sparse: given})
+    assert found[[0, 2], [1, 3]].tolist() == [1, 2]
+    assert found.sum() == 3
+    assert doubled.values.tolist() == [2, 4]
+
+
+def test_checkpoints_of_clusters_and_of_one_process_are_the_same(
+    running: Running, tmp_path: Path
+) -> None:
+    with tf.device(tf.train.replica_device_setter(cluster=running.cluster)):
+        variables = [
+            *tf.get_variable(
+                *("table", [10, 3]),
+                initializer=tf.random_uniform_initializer(),
+                partitioner=tf.fixed_size_partitioner(2),
+            ),
+            tf.get_variable("scale", [3], initializer=tf.random_uniform_initializer()),
+        ]
+    saver = tf.train.Saver()
+    initial = tf.global_variables_initializer()
+    with tf.Session(running.master) as several, tf.Session() as one:
+        several.run(initial)
+        values = several.run(variables)
+        path = saver.save(several, tmp_path / "model.ckpt", global_step=1)
+        saver.restore(one, path)
+        one.run([variable.assign(variable * 2.0) for variable in variables])
+        saver.restore(several, saver.save(one, tmp_path / "model.ckpt", global_step=2))
+        for value, double in zip(values, several.run(variables), strict=True):
+            np.testing.assert_array_equal(2 * value, double)
+
+
 # -- the session's other ways to run
 
 
@@ -498,6 +538,22 @@ def test_waits_end_with_the_session_and_with_time_and_take_nothing(running: Runn
         assert other.run(size) == 1
         np.testing.assert_array_equal(other.run(element), [1, 2])
         until(lambda: running.threads("ps", 0) <= before + 3, "threads were left behind")
+
+
+def test_queue_runners_fill_queues_of_other_tasks(running: Running) -> None:
+    with tf.device(WORKERS[0]):
+        number = tf.train.range_input_producer(7, num_epochs=1, shuffle=False).dequeue()
+    with tf.device(PS[1]):
+        batch = tf.train.batch([number], 3, allow_smaller_final_batch=True)
+    with tf.Session(running.master) as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        assert [session.run(batch).tolist() for _ in range(3)] == [[0, 1, 2], [3, 4, 5], [6]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(batch)
+        coord.request_stop()
+        coord.join(threads)
 
 
 def test_a_part_that_fails_ends_the_wait_of_another(running: Running) -> None:
