@@ -38,6 +38,7 @@ _FIELDS = (
     "session_creation_timeout_secs",
     "checkpoint_save_graph_def",
     "max_steps_ahead",
+    "stuck_secs",
 )
 
 
@@ -50,6 +51,7 @@ _BOUNDS = {
     "log_step_count_steps": "> 0",
     "session_creation_timeout_secs": "> 0",
     "max_steps_ahead": ">= 0",
+    "stuck_secs": "> 0",
 }
 
 
@@ -75,6 +77,9 @@ class RunConfig:
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
         max_steps_ahead: how many steps a worker of an asynchronous training may be ahead of the
             slowest one, where it then waits; None for any number, 0 for none. Not in TensorFlow.
+        stuck_secs: after so many seconds without a step, and 20 times the longest wait so far, a
+            process of a cluster ends with exit code 138: another is there and stuck. Not in
+            TensorFlow.
 
     The cluster comes from the environment (see `distribute.cluster_task`).
 
@@ -104,6 +109,7 @@ class RunConfig:
         checkpoint_save_graph_def: bool = True,
         *,
         max_steps_ahead: int | None = None,
+        stuck_secs: float = 600.0,
     ) -> None:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
         if steps is not _UNSET and secs is not _UNSET and steps is not None and secs is not None:
@@ -131,6 +137,7 @@ class RunConfig:
         self._session_creation_timeout_secs = session_creation_timeout_secs
         self._checkpoint_save_graph_def = checkpoint_save_graph_def
         self._max_steps_ahead = max_steps_ahead
+        self._stuck_secs = stuck_secs
         self._validate()
 
     def _validate(self) -> None:
@@ -240,6 +247,11 @@ class RunConfig:
     def max_steps_ahead(self) -> int | None:
         """How many steps a worker may be ahead of the slowest one. Not in TensorFlow."""
         return self._max_steps_ahead
+
+    @property
+    def stuck_secs(self) -> float:
+        """Seconds without a step after which a process of a cluster ends. Not in TensorFlow."""
+        return self._stuck_secs
 
     @property
     def task(self) -> ClusterTask:

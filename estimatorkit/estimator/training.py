@@ -17,6 +17,7 @@ from estimatorkit.core.session import Session
 from estimatorkit.distribute.exit_codes import RETRY
 from estimatorkit.distribute.strategies import Strategy, reported_loss
 from estimatorkit.distribute.task_cluster import ENDED
+from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.run_config import RunConfig
@@ -172,6 +173,9 @@ class Training:
                     raise
                 if ENDED not in str(error):
                     logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
+                for hook in hooks:
+                    if isinstance(hook, _ClusterHook):
+                        hook.rest()
                 if not self._recover(cluster, model, given, saving, newest):
                     return None
 
@@ -260,7 +264,7 @@ class Training:
         elif self._config.log_step_count_steps:
             reports.append(LossLogHook(self._config.log_step_count_steps))
         if self._cluster is not None:
-            reports.append(_EndHook(self._cluster))
+            reports.append(_ClusterHook(self._cluster, self._config.stuck_secs))
         if self._config.save_summary_steps and self._is_chief:
             reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
         return reports
@@ -282,16 +286,38 @@ class Training:
         return savers
 
 
-class _EndHook(SessionRunHook):
-    """Ends the training of a worker when the chief has ended it."""
+class _ClusterHook(SessionRunHook):
+    """Ends the training of a worker when the chief has ended it, and where it is stuck."""
 
-    def __init__(self, cluster: TrainingCluster) -> None:
+    def __init__(self, cluster: TrainingCluster, stuck_secs: float) -> None:
         self._cluster = cluster
+        self._stuck_secs = stuck_secs
+        self._watchdog: Watchdog | None = None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Begins to watch, from the first steps on."""
+        self._watchdog = Watchdog(self._stuck_secs, "this process")
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Asks a parameter server, after each call of the loop."""
+        if self._watchdog is not None:
+            self._watchdog.beat()
         if not self._cluster.is_chief and self._cluster.is_ending:
             steps.request_stop("the chief has ended the training")
+
+    def rest(self) -> None:
+        """Watches no more until the next steps: parameters are lost, and waited for."""
+        if self._watchdog is not None:
+            self._watchdog.rest()
+
+    def end(self, session: Any) -> None:
+        """Watches no more: what comes now are no steps."""
+        self.close()
+
+    def close(self) -> None:
+        """Watches no more."""
+        if self._watchdog is not None:
+            self._watchdog.stop()
 
 
 def _step(session: Session) -> int:

@@ -1,0 +1,78 @@
+"""`Watchdog`: ends a process whose steps do not go on, because another is there and stuck.
+
+A process that is gone is noticed by its connections; one that is stopped, swaps or waits for ever
+is not, and all others would wait with it. After the limit the tracebacks of all threads go to
+stderr and the process ends with the exit code that wants another start.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import sys
+import threading
+import time
+
+from estimatorkit.distribute.exit_codes import RETRY
+
+_logger = logging.getLogger("estimatorkit")
+
+TIMES = 20
+"""How many times the longest wait so far a wait may be: slow steps are not stuck ones."""
+
+_LOOK_SECS = 0.5
+
+
+class Watchdog:
+    """Watches one loop of steps, from its first beat on.
+
+    Args:
+        limit_secs: how long a wait may be at least.
+        what: what is waited for, for the log.
+    """
+
+    def __init__(self, limit_secs: float, what: str) -> None:
+        self._limit_secs = limit_secs
+        self._what = what
+        self._beat_at: float | None = None
+        self._longest = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def beat(self) -> None:
+        """Called when steps have been done."""
+        now = time.monotonic()
+        if self._beat_at is not None:
+            self._longest = max(self._longest, now - self._beat_at)
+        self._beat_at = now
+
+    def rest(self) -> None:
+        """Watches no more until the next beat."""
+        self._beat_at = None
+
+    def stop(self) -> None:
+        """Watches no more."""
+        self._ended.set()
+
+    @property
+    def limit(self) -> float:
+        """How many seconds a wait may last now."""
+        return max(self._limit_secs, TIMES * self._longest)
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_SECS):
+            beat_at = self._beat_at
+            if beat_at is not None and time.monotonic() - beat_at > self.limit:
+                self._give_up(time.monotonic() - beat_at)
+
+    def _give_up(self, seconds: float) -> None:
+        _logger.error(
+            "No step of %s for %.0f seconds: another process may be stuck. This one ends with %d, "
+            "to be started again; RunConfig(stuck_secs=...) says how long to wait.",
+            *(self._what, seconds, RETRY),
+        )
+        faulthandler.dump_traceback(sys.stderr, all_threads=True)
+        sys.stderr.flush()
+        os._exit(RETRY)
