@@ -109,18 +109,32 @@ class TaskCluster:
             self._ask(task, "forget", {})
         self.renew()
 
-    def tell(self, **news: Any) -> dict[str, dict[str, Any]]:
-        """Tells the other tasks something of the training; what each knows of it."""
+    def tell(
+        self, raise_if_over: Callable[[], None] | None = None, **news: Any
+    ) -> dict[str, dict[str, Any]]:
+        """Tells the other tasks something of the training; what each knows of it.
+
+        Args:
+            raise_if_over: see `channel`.
+            news: what is told.
+        """
         header = {"tell": news}
         return {
-            task: json.loads(bytes(self._ask(task, "status", header)[0])) for task in self._others()
+            task: json.loads(bytes(self._ask(task, "status", header, raise_if_over)[0]))
+            for task in self._others()
         }
 
     def _others(self) -> list[str]:
         return [task for task in self._addresses if task != self._own]
 
-    def _ask(self, task: str, question: str, header: dict[str, Any]) -> list[Any]:
-        channel = self.channel(task)
+    def _ask(
+        self,
+        task: str,
+        question: str,
+        header: dict[str, Any],
+        raise_if_over: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        channel = self.channel(task, raise_if_over)
         channel.ask(question, header)
         found: list[Any] = channel.answer()
         self.give_back(task, channel)

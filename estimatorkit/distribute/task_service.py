@@ -324,10 +324,17 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             self._held.clear()
         return []
 
-    def stop(self) -> None:
-        """Ends what is being worked on and stops serving."""
+    def stop(self, seconds: float = 60.0) -> bool:
+        """Ends what is being worked on and stops serving; returns whether all have gone in time.
+
+        Args:
+            seconds: how long others have to end their channels; one who was stopped never does.
+        """
         self.stopping.set()
-        self.shutdown()
+        stopping = threading.Thread(target=self.shutdown, daemon=True)
+        stopping.start()
+        stopping.join(seconds)
+        return not stopping.is_alive()
 
 
 _QUESTIONS: dict[str, Callable[..., Arrays]] = {

@@ -8,6 +8,7 @@ the last one. Whoever is started again after the end finds that the work is done
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -38,6 +39,7 @@ NO_CHECKPOINT_SECS = 600.0
 """After so long without a checkpoint an evaluator says so, again and again."""
 
 _LOOK_SECS = 1.0
+_STOP_SECS = 5.0
 _DELAY_SECS = 5
 
 
@@ -180,9 +182,12 @@ class _ParameterServer(_Role):
             written = completion_time(self._estimator.model_dir)
             if done is not None and (done.max_steps is not None or written > started):
                 break
-        service.stop()
-        if not self.terminated.is_set():
-            raise SystemExit(0)
+        code = TERMINATED if self.terminated.is_set() else 0
+        if not service.stop(_STOP_SECS):
+            # A channel that a stopped process holds open would keep this one.
+            logging.shutdown()
+            os._exit(code)
+        raise SystemExit(code)
 
 
 class _Evaluator(_Role):

@@ -30,6 +30,7 @@ from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import TaskCluster, names_of, serve_target
+from estimatorkit.estimator.completion import completion_time, read_completion
 
 LOST = (AbortedError, UnavailableError)
 """What a step raises when a parameter server was lost or put back."""
@@ -68,6 +69,7 @@ class TrainingCluster:
         servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
+        self._completion: float | None = None  # when it was written, where it is known
 
     @staticmethod
     def device_function(task: ClusterTask) -> Callable[[Any], str] | None:
@@ -152,14 +154,15 @@ class TrainingCluster:
         """
         mine = self._fingerprint(graph)
         started = told_at = time.monotonic()
-        while True:
+        while not self._has_ended():
             try:
-                told = list(self._tasks.tell().values())
+                told = list(self._tasks.tell(self._raise_if_ended).values())
             except LOST:
                 told = []
             if any(each.get("is_ending") or each.get("is_done") for each in told):
                 return False
             if told and all(each.get("ready") == mine for each in told):
+                self._completion = completion_time(self._model_dir)
                 return True
             others = [each["ready"] for each in told if each.get("ready", mine) != mine]
             if others:
@@ -179,9 +182,24 @@ class TrainingCluster:
                 told_at = now
                 logger.info("Waiting for the chief to make the model ready.")
             time.sleep(_LOOK_SECS)
+        return False
+
+    def _has_ended(self) -> bool:
+        """Whether the training that this process takes part in is done: then the parameter servers
+        are gone for good.
+        """
+        if self._completion in (None, completion_time(self._model_dir)):
+            return False
+        found = read_completion(self._model_dir)
+        return found is not None and found.reason is not None
+
+    def _raise_if_ended(self) -> None:
+        if self._has_ended():
+            raise UnavailableError(None, None, "The training has ended.")
 
     def leave(self) -> None:
         """Lets go of the parameter servers: nobody waits for this process any more."""
+        self._completion = None
         self._tasks.renew()
 
     def renew(self) -> None:
