@@ -33,14 +33,15 @@ class Updates:
             worker: its name.
             bound: how many steps it may be ahead of the slowest worker; None for any number.
         """
-        others = [steps for name, steps in self._steps.items() if name != worker]
-        own = self._steps.get(worker, min(others, default=0))
-        return bound is None or not others or own - min(others) <= bound
+        if bound is None or worker not in self._steps:
+            return True
+        return self._steps[worker] - min(self._steps.values()) <= bound
 
     def read(self, worker: str) -> None:
         """A worker reads, and takes part from now on: one that is new is level with the slowest."""
         self._read_at[worker] = self.count
-        self._steps.setdefault(worker, min(self._steps.values(), default=0))
+        if worker not in self._steps:
+            self._steps[worker] = min(self._steps.values(), default=0)
 
     def updated(self, worker: str) -> int:
         """A worker has changed what it had read; returns by how many others it was stale."""
