@@ -124,7 +124,8 @@ def write_contents(
         for name, value in tensors.items()
         if not isinstance(value, Elsewhere)
     }
-    shards = _split({name: stored.nbytes for name, (_, stored) in encoded.items()}, shard_bytes)
+    sizes = {name: stored.nbytes for name, (_, stored) in encoded.items()}
+    shards = _split(sizes, shard_bytes) if sizes or not others else []
     count = len(shards) + len(others)
     entries: dict[str, Any] = {}
     for index, names in enumerate(shards):

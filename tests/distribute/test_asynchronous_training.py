@@ -1,0 +1,137 @@
+"""Models that parameter servers train are as good as those of one process, and may be larger."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.multiprocess
+
+MNIST = """
+    import json, os, sys
+    import numpy as np
+    import estimatorkit as tf
+
+    model_dir, steps = sys.argv[1], int(sys.argv[2])
+    (train_x, train_y), (test_x, test_y) = tf.datasets.mnist.load_data()
+
+    def input_of(images, labels, epochs, shuffle):
+        def batches():
+            data = tf.data.Dataset.from_tensor_slices(
+                ({"image": images.astype(np.float32) / 255}, labels.astype(np.int32))
+            )
+            if shuffle:
+                data = data.shuffle(len(images), seed=int(os.getpid()))
+            return data.repeat(epochs).batch(128)
+        return batches
+
+    classifier = tf.estimator.DNNClassifier(
+        [256, 128],
+        [tf.feature_column.numeric_column("image", [28, 28])],
+        n_classes=10,
+        optimizer=lambda: tf.train.AdamOptimizer(0.001),
+        config=tf.estimator.RunConfig(model_dir, tf_random_seed=1, save_checkpoints_steps=steps),
+    )
+    metrics, _ = tf.estimator.train_and_evaluate(
+        classifier,
+        tf.estimator.TrainSpec(input_of(train_x, train_y, None, True), max_steps=steps),
+        tf.estimator.EvalSpec(
+            input_of(test_x, test_y, 1, False), steps=None, start_delay_secs=0, throttle_secs=600
+        ),
+    )
+    if metrics is not None:
+        print("METRICS", json.dumps({key: float(each) for key, each in metrics.items()}))
+    """
+
+TABLE = """
+    import resource, sys
+    import numpy as np
+    import estimatorkit as tf
+
+    model_dir, steps = sys.argv[1], int(sys.argv[2])
+    rows, width = 10_000_000, 16
+
+    def input_fn():
+        random = np.random.RandomState(0)
+        ids = random.zipf(1.3, (20_000, 8)).astype(np.int64) % rows
+        labels = (ids.sum(1) % 2).astype(np.int32)
+        return tf.data.Dataset.from_tensor_slices(({"ids": ids}, labels)).repeat().batch(256)
+
+    def model_fn(features, labels, mode):
+        table = tf.get_variable(
+            "table",
+            [rows, width],
+            initializer=tf.random_uniform_initializer(-0.05, 0.05),
+            partitioner=tf.fixed_size_partitioner(2),
+        )
+        mean = tf.reduce_mean(tf.nn.embedding_lookup(table, features["ids"]), 1)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.layers.dense(mean, 2))
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    config = tf.estimator.RunConfig(model_dir, save_checkpoints_steps=10**6)
+    try:
+        tf.estimator.train_and_evaluate(
+            tf.estimator.Estimator(model_fn, config=config),
+            tf.estimator.TrainSpec(input_fn, max_steps=steps),
+            tf.estimator.EvalSpec(input_fn, steps=1),
+        )
+    finally:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print("PEAK", config.task_type, config.task_id, peak, flush=True)
+    """
+
+
+def run(tmp_path: Path, program: str, steps: int, *launch: str) -> str:
+    """What a program prints, by itself or launched as a cluster."""
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    words = [sys.executable, str(path), str(tmp_path / "model"), str(steps)]
+    if launch:
+        words = [sys.executable, "-m", "estimatorkit", "launch", *launch, "--", *words]
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def accuracy(printed: str) -> float:
+    line = next(line for line in printed.splitlines() if "METRICS" in line)
+    return float(json.loads(line.partition("METRICS ")[2])["accuracy"])
+
+
+def test_mnist_reaches_the_accuracy_of_one_process(tmp_path: Path) -> None:
+    data = os.environ.get("ESTIMATORKIT_DATA_DIR")
+    if not data or not (Path(data) / "mnist").is_dir():
+        pytest.skip("no MNIST: set ESTIMATORKIT_DATA_DIR")
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    alone.mkdir()
+    together.mkdir()
+    one = accuracy(run(alone, MNIST, 2000))
+    printed = run(together, MNIST, 2000, "--ps", "1", "--workers", "2", "--evaluator")
+    assert one > 0.97
+    assert accuracy(printed) > one - 0.005
+    assert "updates, stale by" in printed
+
+
+def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
+    printed = run(tmp_path, TABLE, 60, "--ps", "2", "--workers", "2")
+    peaks = {
+        tuple(line.partition("PEAK ")[2].split()[:2]): int(line.split()[-1])
+        for line in printed.splitlines()
+        if "PEAK" in line
+    }
+    table = 10_000_000 * 16 * 4 >> 20  # 610 MB, and as much for Adagrad
+    assert set(peaks) == {("chief", "0"), ("worker", "0"), ("ps", "0"), ("ps", "1")}
+    assert all(peak < 1000 for (job, _), peak in peaks.items() if job != "ps")
+    assert all(peak > table for (job, _), peak in peaks.items() if job == "ps")
+    checkpoints = sorted((tmp_path / "model").glob("model.ckpt-*/variables-*"))
+    assert {each.name.split("-of-")[1] for each in checkpoints} == {"00002.safetensors"}
+    assert sum(each.stat().st_size for each in checkpoints) > 4 * (table << 20)
