@@ -23,6 +23,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.checkpoint_format import Elsewhere
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import (
     AbortedError,
     CancelledError,
@@ -31,13 +32,14 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy
+from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import Plan, make_plan
 from estimatorkit.core.targets import Channel, Cluster, Held
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
-from estimatorkit.core.task_placement import HERE, named_operation, operations_within
+from estimatorkit.core.task_placement import HERE, holders, named_operation, operations_within
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 
@@ -112,7 +114,7 @@ class ClusterState(State):
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
         """Those of the variables that have no value, wherever they are."""
-        missing = set(super().uninitialized(self._own_of(names)))
+        missing = set(super().uninitialized(self.own(names)))
         questions = {task: {"names": own} for task, own in self._by_task(names).items()}
         for task, (found,) in self._ask_all("initialized", questions).items():
             own = questions[task]["names"]
@@ -122,7 +124,7 @@ class ClusterState(State):
     def take(self, names: Sequence[str]) -> list[Any]:
         """The values of these names, wherever they are."""
         by_task = self._by_task(names)
-        own = self._own_of(names)
+        own = self.own(names)
         values = dict(zip(own, super().take(own), strict=True))
         questions = {task: {"names": wanted} for task, wanted in by_task.items()}
         for task, found in self._ask_all("read", questions).items():
@@ -163,7 +165,27 @@ class ClusterState(State):
             self.placer,
             optimize,
             elsewhere=every.difference(part.ops),
+            on_host={op for op in part.ops if self.cluster.placer.is_spread(op)},
         )
+
+    def body_of(self, function: GraphFunction) -> ClusterFunction | None:
+        """What runs a function's body with the tasks that hold what it works on; None where it
+        works on nothing of theirs.
+        """
+        placer = self.cluster.placer
+        held = (each for op in function.graph.get_operations() for each in holders(op))
+        if all(placer(each) == HERE for each in held):
+            return None
+        return ClusterFunction(function, self._within(function.graph))
+
+    def _within(self, graph: Graph) -> ClusterState:
+        """The state of a function's body: the same variables, in the same run."""
+        held = Held(self.values, self.resources, self.lock, self._making)
+        inner = ClusterState(graph, self.placer, held, self.cluster)
+        inner.compilations, inner.begun = self.compilations, self.begun
+        inner.cancelled, inner._in_use, inner._run = self.cancelled, self._in_use, self._run
+        inner._began_with = self._began_with
+        return inner
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
         """What a checkpoint takes for these variables: their values, or who writes them."""
@@ -201,7 +223,8 @@ class ClusterState(State):
         is_variable = op is not None and op.type == "VarHandleOp"
         return self.cluster.placer(op) if op is not None and is_variable else HERE
 
-    def _own_of(self, names: Iterable[str]) -> list[str]:
+    def own(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that this process holds."""
         return [name for name in names if self._task_of(name) == HERE]
 
     def _by_task(self, names: Iterable[str]) -> dict[str, list[str]]:
@@ -397,6 +420,33 @@ class RemotePart:
         """Waits for what it gives."""
         found = channel.answer(state.raise_if_cancelled)
         values.update(zip(self.gives, found, strict=True))
+
+
+class ClusterFunction:
+    """A function's body as a run of its own, of which each task does its part.
+
+    Args:
+        function: the function.
+        state: the body's.
+    """
+
+    def __init__(self, function: GraphFunction, state: ClusterState) -> None:
+        self._tensors = [each.dtype is not resource for each in function.inputs]
+        self._dtypes = [tensor.dtype.numpy_dtype for tensor in function.inputs]
+        self._state = state
+        self._updated = [function.inputs[at].op.name for at in function.updated]
+        feeds = [tensor for tensor in function.inputs if tensor.dtype is not resource]
+        outputs = list(dict.fromkeys(function.outputs))
+        self._order = [outputs.index(tensor) for tensor in function.outputs]
+        self._runner = state.runner(outputs, [], feeds)
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Runs the body (see `HostFunction`); what others hold is changed there."""
+        given = zip(inputs, self._dtypes, self._tensors, strict=True)
+        feeds = [np.asarray(value, dtype) for value, dtype, is_tensor in given if is_tensor]
+        results = self._runner.run(feeds)
+        changed = [self._state.values.get(name) for name in self._updated]
+        return changed, [results[at] for at in self._order]
 
 
 def attributed(error: OpError, graph: Graph) -> OpError:

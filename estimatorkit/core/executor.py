@@ -62,6 +62,7 @@ class State:
         placer: gives operations their devices.
         several_devices: whether values may be on another device than the default one.
         cancelled: set when the session closes; what blocks looks at it.
+        functions: what runs the bodies of functions on the host, by function.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class State:
         self.values = held.values
         self.resources = held.resources
         self.compilations: Counter[str] = Counter()
+        self.functions: dict[Any, Callable[[Sequence[Any]], tuple[list[Any], list[Any]]]] = {}
         self.lock = held.lock
         self._making = held.making
 
@@ -88,6 +90,16 @@ class State:
         inner.cancelled = self.cancelled
         inner._run = self._run
         return inner
+
+    def body_of(
+        self, function: Any
+    ) -> Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] | None:
+        """What runs the body of a function that works on what others hold; None for any other."""
+        return None
+
+    def own(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that this process holds."""
+        return list(names)
 
     def cancel(self) -> None:
         """Ends what waits in runs: the session closes."""
@@ -383,8 +395,9 @@ class HostSegment:
         """Runs the segment: takes its inputs from `values`, puts its outputs there."""
         local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
         state = self._state
-        names = self._segment.reads
-        variables = dict(zip(names, state.take(names), strict=True))  # of strings
+        names = state.own(self._segment.reads)
+        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
+        variables.update(zip(names, state.take(names), strict=True))
         interpret(
             self._segment.ops,
             local,
@@ -394,7 +407,8 @@ class HostSegment:
             last_use=self._last_use,
             rewriting=self._segment.rewriting,
         )
-        state.values.update((name, variables[name]) for name in self._segment.writes)
+        written = state.own(self._segment.writes)
+        state.values.update((name, variables[name]) for name in written)
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
 

@@ -90,7 +90,9 @@ class FunctionGraph(Graph):
         with self.as_default(), self.control_dependencies(None), self.name_scope(None):
             if like.dtype is resource:
                 attrs = {name: like.op.attrs[name] for name in ("dtype", "shape")}
-                return registry.output("VarHandleOp", (), attrs, like.op.name)
+                handle = registry.output("VarHandleOp", (), attrs, like.op.name)
+                handle.op.device = like.op.device
+                return handle
             return placeholder(like.dtype, like.shape, f"{like.op.name}_{like.value_index}")
 
     def get_operation_by_name(self, name: str) -> Operation:

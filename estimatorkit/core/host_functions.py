@@ -73,7 +73,10 @@ def host_function(
     """
 
     def run(function: GraphFunction, inputs: Sequence[Any], key: Any) -> Any:
-        held = context.resource(function, lambda: HostFunction(function, context))
-        return held(inputs)
+        body = context.functions.get(function)
+        if body is None:
+            made = context.body_of(function) or HostFunction(function, context)
+            body = context.functions.setdefault(function, made)
+        return body(inputs)
 
     return run

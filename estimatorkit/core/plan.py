@@ -150,6 +150,7 @@ def make_plan(
     placer: Callable[[Operation], str] = lambda op: "",
     optimize: bool = True,
     elsewhere: Collection[Operation] = frozenset(),
+    on_host: Collection[Operation] = frozenset(),
 ) -> Plan:
     """Plans a run.
 
@@ -161,6 +162,7 @@ def make_plan(
         placer: gives the name of each operation's device, '' for the default one.
         optimize: fold operations of constants, and run equal ones once.
         elsewhere: operations that others run: what is needed of them is fed.
+        on_host: operations that run on the host, although a device could.
 
     Raises:
         InvalidArgumentError: a placeholder that is needed is not fed.
@@ -171,7 +173,7 @@ def make_plan(
     ops = needed
     if optimize:
         ops = needed_operations(fetches, targets, fed, rewriting, elsewhere)
-    places = {op: _location(op, placer) for op in ops}
+    places = {op: _location(op, placer, op in on_host) for op in ops}
     static = _StaticValues(fed, places, rewriting)
     edges = _edges(ops, fed, static, rewriting)
     levels = _levels(ops, places, edges)
@@ -232,9 +234,9 @@ def needed_operations(
     return sorted(needed, key=lambda op: op.index)
 
 
-def _location(op: Operation, placer: Callable[[Operation], str]) -> Location:
-    row = registry.lookup(op.type)
-    if row.place(op.attrs) == "host" or any(t.dtype.on_host for t in (*op.inputs, *op.outputs)):
+def _location(op: Operation, placer: Callable[[Operation], str], on_host: bool) -> Location:
+    on_host = on_host or registry.lookup(op.type).place(op.attrs) == "host"
+    if on_host or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs)):
         return "host", ""
     return "device", placer(op)
 

@@ -4,7 +4,8 @@ A task is called as in TensorFlow, '/job:ps/task:1'; `HERE` is the process of th
 operation asks for counts, but for three: one that works on a variable, a queue or a table runs
 where that is; one that takes a few rows of a variable, too; one that works with objects of this
 process (datasets, Python functions) runs here. An operation that holds functions (cond, while_loop,
-map_fn) is one with what is in them.
+map_fn) is one with what is in them; where that is in several places, it is *spread*: it runs here,
+and what is in its functions by the same rules, a part at a time.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 
 from estimatorkit.core import attr_values, registry
 from estimatorkit.core.devices import DeviceSpec
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
 HERE = ""
@@ -44,17 +46,6 @@ class TaskPlacer:
         self._tasks = list(tasks)
         self._default = default
         self._own = own
-        self._known: dict[Operation, str] = {}
-
-    def __call__(self, op: Operation) -> str:
-        """The task's name, or `HERE`.
-
-        Raises:
-            InvalidArgumentError: the cluster has no such task.
-        """
-        if op not in self._known:
-            self._known[op] = self._placed(op)
-        return self._known[op]
 
     def described(self, op: Operation) -> str:
         """Where an operation runs, as TensorFlow writes it, but for the processor."""
@@ -62,17 +53,23 @@ class TaskPlacer:
         name = (self._own or task_name("localhost", 0)) if task == HERE else task
         return name.replace("/task:", "/replica:0/task:")
 
-    def _placed(self, op: Operation) -> str:
+    def __call__(self, op: Operation) -> str:
+        """The task's name, or `HERE`.
+
+        Raises:
+            InvalidArgumentError: the cluster has no such task, or the operation holds no functions
+                and works on what is in several places.
+        """
         row = registry.lookup(op.type)
         if row.beside and op.inputs[0].op.type == "ReadVariableOp":
             return self(op.inputs[0].op)
-        places = {self._asked(each): each for each in holders(op)}
-        if is_of_this_process(op):
-            places.setdefault(HERE, op)
+        places = self._places(op)
         if not places:
             return self._asked(op)
         if len(places) == 1:
             return next(iter(places))
+        if any(True for _ in functions_held(op.attrs)):
+            return HERE
         where = [f"{each.name} on {at or 'this process'}" for at, each in places.items()]
         raise InvalidArgumentError(
             None,
@@ -81,10 +78,20 @@ class TaskPlacer:
                 f"{op.name} works on what is in several places at once",
                 received=", ".join(where),
                 made_at=op.source,
-                hint="read variables before, outside of cond, while_loop and map_fn; py_func and "
-                "iterators are of this process",
+                hint="put it on one task with tf.device; py_func and iterators are of this process",
             ),
         )
+
+    def is_spread(self, op: Operation) -> bool:
+        """Whether an operation works on what is in several places."""
+        return len(self._places(op)) > 1
+
+    def _places(self, op: Operation) -> dict[str, Operation]:
+        """Where what an operation works on is, with one example each."""
+        places = {self._asked(each): each for each in holders(op)}
+        if is_of_this_process(op):
+            places.setdefault(HERE, op)
+        return places
 
     def _asked(self, op: Operation) -> str:
         if not op.device:
@@ -160,13 +167,17 @@ def is_of_this_process(op: Operation) -> bool:
 
 
 def _is_in_memory(value: Any) -> bool:
-    if isinstance(value, (str, int, float, np.ndarray, GraphFunction)):
+    if isinstance(value, _PLAIN) or value is None:
         return False
     if isinstance(value, dict):
         return any(map(_is_in_memory, value.values()))
     if isinstance(value, (tuple, list)):
         return any(map(_is_in_memory, value))
     return not attr_values.is_plain(value)
+
+
+_PLAIN = (str, bytes, int, float, np.ndarray, DType, TensorShape, GraphFunction)
+"""Those that need no closer look."""
 
 
 def readable_tensors(tensors: Collection[Tensor]) -> list[Tensor]:

@@ -113,11 +113,21 @@ def test_functions_run_where_what_they_work_on_is() -> None:
     assert of(changes) == of(waits) == TASKS[0]
     assert of(nested) == TASKS[1]
     assert of(called) == HERE
-    for wrong, others in ((both, TASKS[1]), (mixed, "this process")):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="several places") as caught:
-            of(wrong)
-        assert f"w on {TASKS[0]}" in str(caught.value)
-        assert others in str(caught.value)
+    placer = TaskPlacer(TASKS, HERE, None)
+    for each, is_spread in ((changes, False), (called, False), (both, True), (mixed, True)):
+        assert placer.is_spread(each.op.inputs[0].op) == is_spread
+    assert of(both) == of(mixed) == HERE
+
+
+def test_what_holds_no_functions_cannot_be_in_several_places() -> None:
+    queues = []
+    for task in TASKS[:2]:
+        with tf.device(task):
+            queues.append(tf.FIFOQueue(2, tf.float32, [[]]))
+    chosen = tf.QueueBase.from_list(tf.placeholder(tf.int32, []), queues).dequeue()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="several places") as caught:
+        placed(chosen.op)
+    assert all(f"on {task}" in str(caught.value) for task in TASKS[:2])
 
 
 def test_what_cannot_travel_runs_here() -> None:
@@ -424,6 +434,85 @@ def test_functions_and_their_lines_travel() -> None:
             session.run([wrong])
         assert told in str(caught.value)
         assert "test_task_parts.py" in str(caught.value)
+
+
+def several_variables() -> list[tf.Variable]:
+    """One on each task, and one that asks for none."""
+    made = []
+    for number, task in enumerate((*TASKS, "")):
+        with tf.device(task):
+            made.append(tf.get_variable(f"v{number}", [], initializer=tf.ones_initializer()))
+    return made
+
+
+def conditional() -> list[Any]:
+    a, b, c, d = several_variables()
+
+    def change() -> tf.Tensor:
+        with tf.control_dependencies([a.assign_add(b), d.assign_add(1.0)]):
+            return c.assign_add(a.read_value())
+
+    under = tf.cond(tf.less(a, 4.0), change, lambda: tf.cond(b < 9, lambda: b.assign(9), b.value))
+    return [under]
+
+
+def loop() -> list[Any]:
+    a, b, *_ = several_variables()
+
+    def body(number: Any, total: Any) -> Any:
+        with tf.control_dependencies([a.assign_add(2.0), b.assign_sub(total)]):
+            return number + 1, total + a.read_value()
+
+    return list(tf.while_loop(lambda number, _: number < 3, body, [0, 1.0]))
+
+
+def elements() -> list[Any]:
+    a, b, *_ = several_variables()
+    return [tf.map_fn(lambda x: a.assign_add(x) * b.assign_sub(x), tf.constant([1.0, 2.0, 4.0]))]
+
+
+def python() -> list[Any]:
+    a, _, c, _ = several_variables()
+    added = lambda: tf.py_func(lambda x: x + np.float32(5), [c], tf.float32)  # noqa: E731
+    return [tf.cond(a > 0, lambda: a.assign(tf.reshape(added(), [])), lambda: a.value())]
+
+
+def accumulation() -> list[Any]:
+    """Gradients that are applied every other step."""
+    variables = several_variables()
+    count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer())
+    pairs = tf.train.AdamOptimizer(0.1).compute_gradients(
+        tf.add_n([tf.square(each - 3.0) for each in variables])
+    )
+    optimizer = tf.train.AdamOptimizer(0.1)
+    with tf.control_dependencies([count.assign_add(1)]):
+        now = tf.equal(count.read_value() % 2, 0)
+
+    def apply() -> tf.Tensor:
+        with tf.control_dependencies([optimizer.apply_gradients(pairs)]):
+            return tf.constant(1)
+
+    return [tf.cond(now, apply, lambda: tf.constant(0))]
+
+
+@pytest.mark.parametrize("default", ["", TASKS[2]], ids=["here", "there"])
+@pytest.mark.parametrize("build", [conditional, loop, elements, python, accumulation])
+def test_functions_on_what_is_in_several_places(
+    build: Callable[[], list[Any]], default: str
+) -> None:
+    fetches = build()
+    graph = tf.get_default_graph()
+    variables = tf.global_variables()
+    initial = tf.global_variables_initializer()
+    several = ClusterSession(graph, default)
+    several.run([], [initial])
+    with tf.Session() as one:
+        one.run(initial)
+        for _ in range(4):
+            for expected, found in zip(one.run(fetches), several.run(fetches), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-6)
+            names = [variable.op.name for variable in variables]
+            np.testing.assert_allclose(several.state.take(names), one.run(variables), rtol=1e-6)
 
 
 def test_equal_names_do_not_meet() -> None:

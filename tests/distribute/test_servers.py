@@ -236,6 +236,20 @@ def test_control_flow_with_variables_on_a_server(running: Running) -> None:
         assert session.run(w) == 2
 
 
+def test_branches_change_variables_of_several_servers(running: Running) -> None:
+    w, v = variable("w", PS[0], value=1.0), variable("v", PS[1], value=2.0)
+    yes = tf.placeholder(tf.bool, [])
+    changes = tf.cond(
+        yes, lambda: tf.group(w.assign_add(v), v.assign_add(10.0)), lambda: tf.group(w.assign(0.0))
+    )
+    with tf.Session(running.master) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(changes, {yes: True})
+        assert session.run([w, v]) == [3, 12]
+        session.run(changes, {yes: False})
+        assert session.run([w, v]) == [0, 12]
+
+
 def losses(session: Any, fetches: Any, feeds: Any = None, steps: int = 4) -> list[float]:
     """The first of the fetches in each of some steps."""
     session.run(tf.global_variables_initializer())
