@@ -135,3 +135,20 @@ def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
     checkpoints = sorted((tmp_path / "model").glob("model.ckpt-*/variables-*"))
     assert {each.name.split("-of-")[1] for each in checkpoints} == {"00002.safetensors"}
     assert sum(each.stat().st_size for each in checkpoints) > 4 * (table << 20)
+
+
+def test_word2vec_on_two_parameter_servers(tmp_path: Path) -> None:
+    data = os.environ.get("ESTIMATORKIT_DATA_DIR")
+    if not data or not (Path(data) / "text").is_dir():
+        pytest.skip("no text8: set ESTIMATORKIT_DATA_DIR")
+    example = Path(__file__).parents[2] / "examples" / "word2vec_cluster.py"
+    words = [
+        *(sys.executable, "-m", "estimatorkit", "launch", "--ps", "2", "--workers", "2", "--"),
+        *(sys.executable, str(example), "--model_dir", str(tmp_path / "model")),
+        *("--steps", "1500", "--words", "200000", "--seed", "1"),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    near = next(line for line in done.stdout.splitlines() if "three: " in line)
+    numbers = {"zero", "one", "two", "four", "five", "six", "seven", "eight", "nine"}
+    assert len(numbers.intersection(near.split("three: ")[1].split(", "))) >= 3
