@@ -78,7 +78,7 @@ class State:
         self.values = held.values
         self.resources = held.resources
         self.compilations: Counter[str] = Counter()
-        self.functions: dict[Any, Callable[[Sequence[Any]], tuple[list[Any], list[Any]]]] = {}
+        self.functions: dict[Any, Any] = {}
         self.lock = held.lock
         self._making = held.making
 
@@ -91,9 +91,7 @@ class State:
         inner._run = self._run
         return inner
 
-    def body_of(
-        self, function: Any
-    ) -> Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] | None:
+    def body_of(self, function: Any) -> Any:
         """What runs the body of a function that works on what others hold; None for any other."""
         return None
 
