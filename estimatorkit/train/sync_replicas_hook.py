@@ -57,6 +57,10 @@ class SynchronizingRunner(QueueRunner):
             coordinator has stopped.
     """
 
+    def cancel_by(self, op: Any) -> None:
+        """Runs another operation once the coordinator has stopped."""
+        self._cancel_op = op
+
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
@@ -112,7 +116,8 @@ class SyncReplicasHook(SessionRunHook):
         self._num_tokens = num_tokens
         self._made: Any = None
         self._init_ops: list[Any] = []
-        self._closes = False
+        self._is_monitored = False
+        self._runner: SynchronizingRunner | None = None
         self._rounds = Coordinator()
         self._threads: list[threading.Thread] = []
 
@@ -122,8 +127,10 @@ class SyncReplicasHook(SessionRunHook):
         Raises:
             ValueError: it has made nothing yet.
         """
-        optimizer = self._optimizer
-        self._made = optimizer._synchronized("The hook")
+        optimizer, self._runner = self._optimizer, None
+        self._made = optimizer._synchronized(
+            "SyncReplicasOptimizer.apply_gradient should be called before using the hook"
+        )
         self._init_ops = [optimizer.local_step_init_op]
         if self._is_chief:
             tokens = optimizer.get_init_tokens_op(self._num_tokens)
@@ -145,14 +152,14 @@ class SyncReplicasHook(SessionRunHook):
             )
         for op in self._init_ops:
             session.run(op)
-        # An estimator's training tells the others by itself that it ends.
-        self._closes = coord is not None
+        self._is_monitored = coord is not None
         if self._is_chief:
             # Whoever waits is woken where the thread ends: its next step finds out why.
             made = self._made
             runner = SynchronizingRunner(made.tokens, [made.sync_op], made.close, made.wake)
             self._rounds = Coordinator()
             self._threads = runner.create_threads(session, self._rounds, daemon=True, start=True)
+            self._runner = runner
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Raises what has ended the chief's thread. A call of the loop is one step, so that no
@@ -163,11 +170,11 @@ class SyncReplicasHook(SessionRunHook):
 
     def end(self, session: Any) -> None:
         """Lets the others end, or go on without this replica."""
-        self._end_rounds()
-        if not self._is_chief:
+        if self._runner is None:
             _tell(session, self._made.give_back)
-        elif self._closes:
-            _tell(session, self._made.close)
+        elif self._is_monitored:  # the training of an estimator ends the others by itself
+            self._runner.cancel_by(self._made.close)
+        self._end_rounds()
 
     def close(self) -> None:
         """Ends the chief's thread."""

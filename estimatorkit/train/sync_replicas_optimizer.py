@@ -57,7 +57,7 @@ class _Synchronization:
 
     step: Variable
     tokens: FIFOQueue
-    sync_op: Any
+    sync_op: Operation
     wake: Operation
     give_back: Operation
     close: Operation
@@ -85,7 +85,8 @@ class SyncReplicasOptimizer(Optimizer):
         opt: applies the gradients.
         replicas_to_aggregate: how many gradients make an update.
         total_num_replicas: how many replicas there are; `replicas_to_aggregate` by default.
-        variable_averages: an `ExponentialMovingAverage`, moved after each update.
+        variable_averages: an `ExponentialMovingAverage`, moved after each update; differs from
+            TensorFlow in that tokens come after it: whoever has one finds the averages moved.
         variables_to_average: the variables that it is applied to.
         use_locking: accepted for TensorFlow's signature.
         name: the name of the operations.
@@ -165,8 +166,9 @@ class SyncReplicasOptimizer(Optimizer):
                 name="sync_rep_local_step",
                 dtype=global_step.dtype,
             )
-        self.local_step_init_op = local_step.assign(global_step.read_value())
-        self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
+        with graph.control_dependencies(None):  # for what is no part of a step
+            self.local_step_init_op = local_step.assign(global_step.read_value())
+            self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
         with graph.name_scope(self._name):
             given, means, to_begin = self._accumulated(pairs, local_step, global_step)
             with graph.colocate_with(global_step), graph.name_scope(None):
@@ -177,7 +179,8 @@ class SyncReplicasOptimizer(Optimizer):
                     token = tokens.dequeue()
                 self._made = self._synchronization(means, global_step, tokens, local_step)
             train_op = local_step.assign(token)
-            self.chief_init_op = group(self.local_step_init_op, *to_begin)
+            with graph.control_dependencies(None):
+                self.chief_init_op = group(self.local_step_init_op, *to_begin)
         return train_op
 
     def _accumulated(
@@ -195,7 +198,7 @@ class SyncReplicasOptimizer(Optimizer):
             with graph.colocate_with(variable):
                 accumulator = _accumulator(gradient, variable)
                 given.append(accumulator.apply(gradient, local_step.read_value()))
-                with graph.control_dependencies(None):  # others run these
+                with graph.control_dependencies(None):
                     means.append((accumulator.take(self._required), variable))
                     now = global_step.read_value()
                     to_begin.append(accumulator.set_global_step(now, name="SetGlobalStep"))
@@ -210,13 +213,13 @@ class SyncReplicasOptimizer(Optimizer):
     ) -> _Synchronization:
         graph = get_default_graph()
         count = max(self._total, self._required)
-        with graph.control_dependencies(None):  # a step of a replica's is none of the chief's
-            update = self._opt.apply_gradients(means, global_step)
-            with graph.control_dependencies([update]):
-                sync_op: Any = tokens.enqueue_many(_tokens(global_step, count))
+        with graph.control_dependencies(None):
+            done = self._opt.apply_gradients(means, global_step)
             if self._averages is not None:
-                with graph.control_dependencies([sync_op]):
-                    sync_op = self._averages.apply(self._averaged)
+                with graph.control_dependencies([done]):
+                    done = self._averages.apply(self._averaged)
+            with graph.control_dependencies([done]):
+                sync_op = tokens.enqueue_many(_tokens(global_step, count))
             return _Synchronization(
                 global_step,
                 tokens,
@@ -235,7 +238,7 @@ class SyncReplicasOptimizer(Optimizer):
         Raises:
             ValueError: `apply_gradients` was not called before.
         """
-        made = self._synchronized("get_chief_queue_runner()")
+        made = self._synchronized("Should be called after apply_gradients()")
         return SynchronizingRunner(made.tokens, [made.sync_op], made.close, made.close)
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
@@ -248,7 +251,7 @@ class SyncReplicasOptimizer(Optimizer):
         Raises:
             ValueError: there are too few, or `apply_gradients` was not called before.
         """
-        made = self._synchronized("get_init_tokens_op()")
+        made = self._synchronized("get_init_tokens_op() should be called after apply_gradients()")
         needed = self._required - self._total
         if num_tokens == -1:
             num_tokens = self._required
@@ -276,14 +279,9 @@ class SyncReplicasOptimizer(Optimizer):
         """
         return SyncReplicasHook(self, is_chief, num_tokens)
 
-    def _synchronized(self, what: str) -> _Synchronization:
+    def _synchronized(self, problem: str) -> _Synchronization:
         if self._made is None:
-            raise ValueError(
-                explain(
-                    f"{what} should be called after apply_gradients()",
-                    hint="minimize() or apply_gradients() makes what it works with",
-                )
-            )
+            raise ValueError(explain(problem, hint="minimize() does it"))
         return self._made
 
     # -- of the inner optimizer

@@ -84,7 +84,6 @@ ABSENT = {
             *("contrib.distribute.CollectiveAllReduceStrategy", "distribute.MirroredStrategy"),
             "distribute.cluster_resolver.TPUClusterResolver",
             "distribute.experimental.MultiWorkerMirroredStrategy",
-            "train.SyncReplicasOptimizer",
         ),
         "later release",
     ),

@@ -74,6 +74,7 @@ ELSEWHERE = {
     },
     "DatasetToTFRecord": "../data/test_tfrecords.py",
     **{type_: "test_queues.py" for type_ in registry.registered_types() if "Queue" in type_},
+    "QueueReopen": "../train/test_sync_replicas.py",
 }
 
 
