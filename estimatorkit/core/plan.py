@@ -234,11 +234,14 @@ def needed_operations(
     return sorted(needed, key=lambda op: op.index)
 
 
+def is_on_host(op: Operation) -> bool:
+    """Whether no device can run an operation: its row says so, or it is on strings."""
+    by_row = registry.lookup(op.type).place(op.attrs) == "host"
+    return by_row or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
+
+
 def _location(op: Operation, placer: Callable[[Operation], str], on_host: bool) -> Location:
-    on_host = on_host or registry.lookup(op.type).place(op.attrs) == "host"
-    if on_host or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs)):
-        return "host", ""
-    return "device", placer(op)
+    return ("host", "") if on_host or is_on_host(op) else ("device", placer(op))
 
 
 class _StaticValues:

@@ -4,7 +4,8 @@ Every operation gets a level such that an edge between tasks always leads to a h
 operations of one task and level are a *part*; a part is planned and compiled by the task that runs
 it, as a run of a graph of its own: what comes from elsewhere is fed, what others need is fetched.
 Parts of one level run at the same time. Operations of this process are put off as long as they may,
-so that its work between two answers of others is one part.
+so that its work between two answers of others is one part; but what the host does at first, above
+all reading the input, is done while others begin.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.plan import NEVER_RUN, needed_operations, order_of
+from estimatorkit.core.plan import NEVER_RUN, is_on_host, needed_operations, order_of
 from estimatorkit.core.task_placement import HERE, readable_tensors
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -137,7 +138,7 @@ def _levels(
     works = [op for op in ops if tasks[op] == HERE and op.type != "NoOp"]
     last = max((levels[op] for op in works), default=0)
     for op in reversed(ops):
-        if tasks[op] == HERE:  # as late as possible
+        if tasks[op] == HERE and not (levels[op] == 0 and is_on_host(op)):  # as late as possible
             levels[op] = min(
                 (levels[later] - int(tasks[later] != HERE) for later in after[op]),
                 default=max(levels[op], last),
