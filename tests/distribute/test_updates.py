@@ -1,0 +1,86 @@
+"""Who has read and changed parameters, and how stale updates were: the pure state, turned over."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.scaling import Setting, simulate, synchronous_rate
+from estimatorkit.distribute.updates import Updates
+
+
+@given(
+    turns=st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=200),
+    bound=st.one_of(st.none(), st.integers(0, 3)),
+)
+def test_steps_of_workers_in_any_order(turns: list[tuple[str, bool]], bound: int | None) -> None:
+    """Each reads, where it may, and updates, or leaves: what others did between is stale."""
+    updates = Updates()
+    history: list[str] = []  # who has updated
+    read_at: dict[str, int] = {}
+    steps: dict[str, int] = {}
+    for worker, leaves in turns:
+        if leaves:
+            updates.left(worker)
+            read_at.pop(worker, None)
+            steps.pop(worker, None)
+        elif worker in read_at:
+            expected = len(history) - read_at.pop(worker)
+            assert updates.updated(worker) == expected
+            history.append(worker)
+            steps[worker] += 1
+        else:
+            ahead = steps.get(worker, 0) - min(steps.values(), default=0)
+            may = bound is None or worker not in steps or ahead <= bound
+            assert updates.may_read(worker, bound) == may
+            if may:
+                updates.read(worker)
+                read_at[worker] = len(history)
+                steps.setdefault(worker, min(steps.values(), default=0))
+        assert updates.workers == steps
+    assert updates.count == len(history) == updates.staleness.total()
+
+
+def test_the_slowest_may_always_go_on() -> None:
+    updates = Updates()
+    for worker in "abc":
+        updates.read(worker)
+    for _ in range(3):
+        updates.updated("a")
+        updates.read("a")
+    assert not updates.may_read("a", 2)
+    assert updates.may_read("b", 0)
+    updates.left("b")
+    updates.left("c")  # nobody waits for those who have gone
+    assert updates.may_read("a", 0)
+
+
+def test_one_who_comes_late_is_level_with_the_slowest() -> None:
+    updates = Updates()
+    updates.read("a")
+    for _ in range(5):
+        updates.updated("a")
+        updates.read("a")
+    updates.read("late")
+    assert updates.workers == {"a": 5, "late": 5}
+    assert updates.report() == "5 updates, stale by 0.00 on average, 0 at most"
+
+
+def test_the_simulation_agrees_with_what_can_be_computed() -> None:
+    alone = Setting(1, 1, spread=0.0)
+    service = alone.message + alone.megabytes * alone.per_megabyte
+    transfers = 2 * (alone.latency + alone.megabytes / alone.bandwidth)
+    found = simulate(alone)
+    assert found.rate == pytest.approx(1 / (alone.compute + service + transfers), rel=0.02)
+    assert found.stale_most == 0
+    crowded = simulate(Setting(64, 1, spread=0.0))  # a server that never rests
+    assert crowded.rate == pytest.approx(1 / service, rel=0.02)
+    assert crowded.busy == pytest.approx(1.0, abs=0.02)
+    assert crowded.stale_mean == pytest.approx(63, rel=0.1)
+    bounded = simulate(Setting(16, 1, spread=1.0, bound=0))
+    assert bounded.stale_most <= 2 * 16
+    assert bounded.rate < simulate(Setting(16, 1, spread=1.0)).rate
+    two = simulate(Setting(1, 1, spread=0.0, round_trips=2))
+    assert two.rate < found.rate
+    assert synchronous_rate(Setting(1, 1, spread=0.0)) == pytest.approx(1 / alone.compute)
