@@ -110,6 +110,7 @@ class Cursor:
         self._prepare: Prepare | None = None
         self._ended = False
         self._rows = 0  # to be read next time; 0 where nothing is known yet
+        self._secs_per_row = 0.0  # of a row that is read already
         self._most = 1
         self._capacities: dict[Any, int] = {}
         self._next: Future[Block] | None = None
@@ -240,11 +241,13 @@ class Cursor:
         self._block = self._rest = None
         iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
+        started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed
             iterator.unread(iterator.next_block(1), 0)
         except OutOfRangeError:
             iterator.set_state(beginning)
             return False
+        self._secs_per_row = time.perf_counter() - started
         return True
 
     def close(self) -> None:
@@ -305,7 +308,7 @@ class Cursor:
         started = time.perf_counter()
         first = self._iterator.next_block(self._first)
         count = len(first[0])
-        secs = (time.perf_counter() - started) / count
+        secs = max((time.perf_counter() - started) / count, self._secs_per_row)
         self._iterator.unread(first, 0)
         size = sum(column.nbytes for column in self._columns(first)) // count
         self._most = self._whole(max(1, min(MAX_BLOCK, BLOCK_BYTES // max(size, 1))))

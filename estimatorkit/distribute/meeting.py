@@ -14,8 +14,10 @@ import atexit
 import logging
 import os
 import re
+import socket
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -30,9 +32,15 @@ _FLAG = "--xla_cpu_collective_timeout_seconds"
 """How long gloo waits for another process; XLA's own default is half an hour."""
 
 _LOST = re.compile(
-    r"gloo|nccl|connection|socket|coordination|heartbeat|unavailable|deadline", re.IGNORECASE
+    r"\bgloo\b|\bnccl\b|coordination service|connection (closed|reset)", re.IGNORECASE
 )
-"""What errors of JAX say where another process is the reason."""
+"""What JAX's errors say where another process is the reason; some of them are `ValueError`s."""
+
+_BIND_SECS = 10.0
+"""How long to try an address that is taken: a process that has just ended may still hold it."""
+
+_LOOK_SECS = 0.2
+_TELL_SECS = 30.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,11 @@ def join(place: Place, seconds: float) -> None:
     logger.info(
         "Process %d of %d meets the others at %s.", place.number, place.count, place.address
     )
+    # JAX itself ends the process by SIGABRT where these two do not hold.
+    if place.number == 0:
+        _try("process 0 cannot have its address", _bind, place.address, _BIND_SECS)
+    else:
+        _try("process 0 cannot be reached", _reach, place.address, seconds)
     try:
         jax.distributed.initialize(
             place.address,
@@ -96,12 +109,6 @@ def join(place: Place, seconds: float) -> None:
             shutdown_timeout_seconds=int(seconds),
             coordinator_bind_address=place.address if place.number == 0 else None,
         )
-    except jax.errors.JaxRuntimeError as error:
-        _say_lost(
-            f"the processes did not meet at {place.address} within {seconds:g} seconds", error
-        )
-        leave_at_once(RETRY)
-        raise SystemExit(RETRY) from error
     except RuntimeError as error:
         if "must be called before" not in str(error):
             raise
@@ -124,11 +131,11 @@ def together() -> Iterator[None]:
     """
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
         if not _LOST.search(str(error)):
             leave_at_once(1)
             raise
-        _say_lost("another process is lost", error)
+        logger.error("Another process is lost: %s", str(error).splitlines()[0])
         leave_at_once(RETRY)
         raise SystemExit(RETRY) from error
     except SystemExit as error:
@@ -149,8 +156,39 @@ def leave_at_once(code: int) -> None:
     _exit_code = code
 
 
-def _say_lost(what: str, error: Exception) -> None:
-    logger.error("%s: %s", what.capitalize(), str(error).splitlines()[0])
+def _try(
+    problem: str, act: Callable[[tuple[str, int]], None], address: str, seconds: float
+) -> None:
+    """Tries something with an address until it works.
+
+    Raises:
+        SystemExit: 138: it did not in time.
+    """
+    host, _, port = address.rpartition(":")
+    started = told = time.monotonic()
+    while True:
+        try:
+            act((host.strip("[]"), int(port)))
+            return
+        except OSError as error:
+            now = time.monotonic()
+            if now - started > seconds:
+                logger.error("Within %g s, %s, %s: %s", seconds, problem, address, error)
+                raise SystemExit(RETRY) from error
+            if now - told > _TELL_SECS:
+                told = now
+                logger.info("Still waiting: %s, %s: %s", problem, address, error)
+        time.sleep(_LOOK_SECS)
+
+
+def _bind(address: tuple[str, int]) -> None:
+    with socket.create_server(address):
+        pass
+
+
+def _reach(address: tuple[str, int]) -> None:
+    with socket.create_connection(address, timeout=_TELL_SECS):
+        pass
 
 
 def _end() -> None:

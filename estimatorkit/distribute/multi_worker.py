@@ -19,6 +19,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.replicas import Replicas
 from estimatorkit.distribute import meeting
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, ClusterTask
+from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.strategies import InputContext, Strategy
 
 WAIT_SECS = 7200.0
@@ -84,8 +85,13 @@ class MultiWorkerMirroredStrategy(Strategy):
             RuntimeError: JAX has computed something in this process before.
         """
         if self.has_others:
+            share_processors(self._task.cluster, self._task.address)
             place = meeting.Place.of(self._task)
             meeting.join(place, WAIT_SECS if seconds is None else seconds)
+
+    def leave_at_once(self, code: int) -> None:
+        """Lets this process end without waiting for those of the other replicas."""
+        meeting.leave_at_once(code)
 
     @contextmanager
     def together(self, seconds: float) -> Iterator[None]:

@@ -1,9 +1,10 @@
-"""`train_and_evaluate` in a cluster with parameter servers: what each process does.
+"""`train_and_evaluate` in a cluster: what each process does.
 
 The chief trains and saves; when it is done it writes so into `model_dir` (`Completion`), and lets
-the parameter servers end. Workers train until the step that is asked for, or until the chief ends
-the training. An evaluator evaluates the checkpoints that it finds until the training is done, then
-the last one. Whoever is started again after the end finds that the work is done, and ends, too.
+the parameter servers end, where there are any. Workers train until the step that is asked for, or
+until the chief ends the training. An evaluator evaluates the checkpoints that it finds until the
+training is done, then the last one. Whoever is started again after the end finds that the work is
+done, and ends, too.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, tol
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.evaluated_training import EvaluatedRun, RecordHook, Results, step_of
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
+from estimatorkit.estimator.training_cluster import LOST
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.training import SIGTERM_CAME
 
 STOP_FILE = "stop_training"
 """What an evaluator writes into `model_dir` where a hook has a reason to stop, for the chief."""
@@ -57,7 +59,9 @@ def run_role(
         ValueError: the cluster has several processes that train, and no parameter server.
     """
     task = estimator.config.task
-    if task.type != EVALUATOR and not task.num_ps_replicas:
+    strategy = estimator.config.train_distribute
+    synchronous = strategy is not None and strategy.has_others
+    if task.type != EVALUATOR and not task.num_ps_replicas and not synchronous:
         raise ValueError(
             explain(
                 "the processes of this cluster have nothing in common: no job holds parameters",
@@ -77,6 +81,8 @@ def run_role(
         logger.error("%s %d cannot go on: %s", task.type, task.index, error)
         raise SystemExit(RETRY) from error
     if role.terminated.is_set():
+        if strategy is not None:
+            strategy.leave_at_once(TERMINATED)
         raise SystemExit(TERMINATED)
     return results
 
@@ -114,13 +120,6 @@ class _Role:
         is_done = found is not None and found.is_of(self._train_spec.max_steps, latest)
         return found if is_done else None
 
-    @property
-    def _cluster(self) -> TrainingCluster:
-        cluster = self._estimator.cluster
-        if cluster is None:
-            raise AssertionError("a process that trains has a cluster")
-        return cluster
-
 
 class _Chief(_Role):
     def run(self) -> None:
@@ -131,7 +130,8 @@ class _Chief(_Role):
                 return
             done.write(self._estimator.model_dir)
         logger.info("The training has ended at step %d: %s.", done.step, done.reason)
-        self._cluster.say_done()
+        if self._estimator.cluster is not None:
+            self._estimator.cluster.say_done()
 
     def _trained(self, start: int, max_steps: int | None) -> Completion | None:
         stop_file = Path(self._estimator.model_dir) / STOP_FILE
@@ -243,7 +243,7 @@ class _StopHook(SessionRunHook):
     def after_steps(self, steps: FinishedSteps) -> None:
         """Looks, at the file once a second."""
         if self._terminated.is_set():
-            steps.request_stop("SIGTERM came")
+            steps.request_stop(SIGTERM_CAME)
         elif self._stop_file is not None and time.monotonic() - self._looked > _LOOK_SECS:
             self._looked = time.monotonic()
             if self._stop_file.exists():

@@ -73,7 +73,7 @@ def train_and_evaluate(
     ensure_visible()
     task = estimator.config.task
     results: Results | None
-    if estimator.config.train_distribute is None and not (task.is_alone and task.type != EVALUATOR):
+    if not task.is_alone or task.type == EVALUATOR:
         from estimatorkit.estimator.cluster_roles import run_role
 
         results = run_role(estimator, train_spec, specs)

@@ -61,6 +61,7 @@ class Training:
     ) -> None:
         self._cluster = cluster
         self._replicas = None if strategy is None else strategy.replicas
+        self._has_others = cluster is not None or (strategy is not None and strategy.has_others)
         self._is_chief = all(each is None or each.is_chief for each in (cluster, strategy))
         self._spec = spec
         self._loss = reported_loss(spec.loss)
@@ -263,7 +264,7 @@ class Training:
             reports.append(ProgressHook(steps, max_steps))
         elif self._config.log_step_count_steps:
             reports.append(LossLogHook(self._config.log_step_count_steps))
-        if self._cluster is not None:
+        if self._has_others:
             reports.append(_ClusterHook(self._cluster, self._config.stuck_secs))
         if self._config.save_summary_steps and self._is_chief:
             reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
@@ -289,7 +290,7 @@ class Training:
 class _ClusterHook(SessionRunHook):
     """Ends the training of a worker when the chief has ended it, and where it is stuck."""
 
-    def __init__(self, cluster: TrainingCluster, stuck_secs: float) -> None:
+    def __init__(self, cluster: TrainingCluster | None, stuck_secs: float) -> None:
         self._cluster = cluster
         self._stuck_secs = stuck_secs
         self._watchdog: Watchdog | None = None
@@ -302,7 +303,8 @@ class _ClusterHook(SessionRunHook):
         """Asks a parameter server, after each call of the loop."""
         if self._watchdog is not None:
             self._watchdog.beat()
-        if not self._cluster.is_chief and self._cluster.is_ending:
+        cluster = self._cluster
+        if cluster is not None and not cluster.is_chief and cluster.is_ending:
             steps.request_stop("the chief has ended the training")
 
     def rest(self) -> None:
