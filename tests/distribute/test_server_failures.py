@@ -35,6 +35,7 @@ pytestmark = pytest.mark.multiprocess
 MONITORED = """
     import json
     import logging
+    import os
     import sys
     import time
     import numpy as np
@@ -76,6 +77,8 @@ MONITORED = """
             _, at, times, value = session.run([train, step, count, loss])
             print(json.dumps({"step": int(at), "times": int(times), "loss": float(value)}))
             time.sleep(0.005)
+            while at > last - 50 and not os.path.exists(f"{folder}.may-end"):
+                time.sleep(0.01)
     print("ended", bias.device, seen.device)
     """
 
@@ -116,6 +119,7 @@ def test_monitored_sessions_go_on_after_processes_were_killed(
     assert min(each["step"] for each in steps(worker)) > 0
     servers[1].kill()
     lost_at = max(each["step"] for each in steps(chief))
+    (tmp_path / "model.may-end").touch()
     servers[1] = start("ps", 1)
     for process in (chief, worker):
         lines = process.join()
