@@ -10,6 +10,7 @@ another do. Any other shape runs a step at a time, by the session (see `cluster_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,7 +84,7 @@ class ClusterLoop:
         every: tensors fetched at every step.
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
-            only.
+            only. The first of them counts the steps of all.
     """
 
     def __init__(
@@ -110,18 +111,28 @@ class ClusterLoop:
         self._header = {"worker": state.cluster.worker, "bound": state.cluster.bound}
         self._own = _OwnParts(self._shape.own, parts, state)
         self._before = _OwnParts(self._shape.before, parts, state)
+        self._counter = after[0]
+        # Not with the step: in its order the counter is read where it is changed, at the end.
+        counting = cut_by_task(state.graph, [self._counter], [], [], placer)
+        reading = [part for level in counting.levels for part in level if part.task != HERE]
+        # The heads come last: their task keeps for the tails what it has made for the last part.
+        heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
+        tails = _remote(self._shape.tails, parts, state)
         self._tasks = {
-            part.task: _TaskStep(
-                [each for each in self._shape.tails if each.task == part.task],
-                [each for each in self._shape.heads if each.task == part.task],
-                parts,
-                state,
+            task: _TaskStep(
+                [each for each in tails if each.task == task],
+                [each for each in heads if each.task == task],
             )
-            for part in (*self._shape.heads, *self._shape.tails)
+            for task in dict.fromkeys(each.task for each in (*heads, *tails))
         }
 
-    def run(self, steps: int) -> Steps:
+    def run(self, steps: int, until: float = math.inf) -> Steps:
         """Runs up to `steps` steps, fewer where the input ends (see `StepLoop.run`).
+
+        Args:
+            steps: how many at most.
+            until: the value of the counter at which there is enough: others count, too. What they
+                do in the time of a step may come on top.
 
         Raises:
             OutOfRangeError: the input has ended before the first of them.
@@ -129,13 +140,11 @@ class ClusterLoop:
         """
         if self._input_error is not None:
             self._raise_input_error()
-        rows, ended = self._run_piped(steps) if self.one_round_trip else self._run_singly(steps)
+        run = self._run_piped if self.one_round_trip else self._run_singly
+        rows, ended = run(_Stretch(steps, until))
         if not rows:
             self._raise_input_error()
-        every = [
-            np.stack([np.asarray(row[position]) for row in rows])
-            for position in range(len(self._every))
-        ]
+        every = [np.stack([np.asarray(row[tensor]) for row in rows]) for tensor in self._every]
         after = [np.asarray(value) for value in self._after.run([])]
         return Steps(len(rows), every, after, ended)
 
@@ -144,13 +153,13 @@ class ClusterLoop:
         self.input_failed = True
         raise error or RuntimeError("no step was run")
 
-    def _run_singly(self, steps: int) -> tuple[list[list[Any]], bool]:
-        rows: list[list[Any]] = []
-        while len(rows) < steps:
+    def _run_singly(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+        rows: list[dict[Any, Any]] = []
+        while len(rows) < stretch.steps:
             values = self._guarded(lambda: self._runner.run([]), not rows)
             if values is None:
                 return rows, self._input_error is None
-            rows.append(values)
+            rows.append(dict(zip(self._runner.plan.fetches, values, strict=True)))
         return rows, False
 
     def _guarded(self, call: Callable[[], Any], is_first: bool) -> Any:
@@ -166,24 +175,23 @@ class ClusterLoop:
             self._input_error = error
         return None
 
-    def _run_piped(self, steps: int) -> tuple[list[list[Any]], bool]:
-        rows: list[list[Any]] = []
+    def _run_piped(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+        rows: list[dict[Any, Any]] = []
+        is_last = False
         values = self._guarded(lambda: self._before({}), True)
         if values is None:
             return rows, False
         with self._state.channels() as channel:
             self._exchange(channel, {}, values)
             while values is not None:
-                known = values
-                if self._guarded(partial(self._own, known), not rows) is None:
+                if self._guarded(partial(self._own, values), not rows) is None:
                     break
-                following = None
-                if len(rows) + 1 < steps:
-                    following = self._guarded(lambda: self._before({}), False)
+                is_last = stretch.ends_with(len(rows) + 1, values.get(self._counter))
+                following = None if is_last else self._guarded(lambda: self._before({}), False)
                 self._exchange(channel, values, following)
-                rows.append([values[tensor] for tensor in self._every])
+                rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
-        return rows, len(rows) < steps and self._input_error is None
+        return rows, not is_last and self._input_error is None
 
     def _exchange(
         self,
@@ -209,6 +217,35 @@ class ClusterLoop:
             raise attributed(failed[0], self._state.graph)
 
 
+class _Stretch:
+    """How far the steps of a call go.
+
+    Args:
+        steps: how many at most.
+        until: the counter's value that ends them.
+    """
+
+    def __init__(self, steps: int, until: float) -> None:
+        self.steps = steps
+        self._until = until
+        self._before: int | None = None
+
+    def ends_with(self, step: int, counted: Any) -> bool:
+        """Whether a step is the last one: also where the next would be too late, if the others
+        stay as quick as they are.
+
+        Args:
+            step: how many steps it makes.
+            counted: the counter's value that it has read; None where that is not known.
+        """
+        if counted is None:
+            return step >= self.steps
+        now = int(counted)
+        moved = 1 if self._before is None else max(1, now - self._before)
+        self._before = now
+        return step >= self.steps or now + moved >= self._until
+
+
 class _OwnParts:
     """Parts of this process, one after the other."""
 
@@ -222,19 +259,17 @@ class _OwnParts:
         return values
 
 
+def _remote(parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> list[RemotePart]:
+    return [RemotePart(part, whole, state) for part in parts]
+
+
 class _TaskStep:
     """What one task does between two steps of this process: tails of one, heads of the next."""
 
-    def __init__(
-        self,
-        tails: Sequence[TaskPart],
-        heads: Sequence[TaskPart],
-        whole: TaskParts,
-        state: ClusterState,
-    ) -> None:
-        self._tails = [RemotePart(part, whole, state) for part in tails]
-        self._heads = [RemotePart(part, whole, state) for part in heads]
-        self.received = [tensor for part in heads for tensor in whole.sent[part]]
+    def __init__(self, tails: Sequence[RemotePart], heads: Sequence[RemotePart]) -> None:
+        self._tails = tails
+        self._heads = heads
+        self.received = [tensor for each in heads for tensor in each.gives]
 
     def ask(
         self,

@@ -378,7 +378,9 @@ class RemotePart:
         takes: the tensors that are sent to the task, in order.
         gives: those that it sends back.
         waits: whether it may wait for what others do (queues).
-        place, last, label: the task, the last operation, and all in short, for traces.
+        task: the task.
+        place, last, label: the task as people read it, the last operation, and all in short: for
+            traces.
     """
 
     def __init__(
@@ -386,6 +388,7 @@ class RemotePart:
     ) -> None:
         self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
         self.gives = list(whole.sent[part])
+        self.task = part.task
         every = [each for op in part.ops for each in (op, *operations_within(op))]
         rows = [registry.lookup(op.type) for op in every]
         self.waits = any(row.holder for row in rows)

@@ -88,7 +88,11 @@ class CheckedLoop:
         """Whether another process has ended the steps before their time: SIGTERM came to it."""
 
     def run(
-        self, steps: int, hooks: Sequence[SessionRunHook] = (), stop: list[str] | None = None
+        self,
+        steps: int,
+        hooks: Sequence[SessionRunHook] = (),
+        stop: list[str] | None = None,
+        until: float = math.inf,
     ) -> Steps:
         """Runs up to `steps` steps, fewer where the input ends or where they would take long.
 
@@ -96,6 +100,8 @@ class CheckedLoop:
             steps: how many at most; one, where hooks are given.
             hooks: those that are asked around this step.
             stop: where the reasons to stop are put.
+            until: the value of the first of `after` at which there is enough, where others move it,
+                too.
 
         Raises:
             OutOfRangeError: the input has ended before the first of them.
@@ -107,7 +113,9 @@ class CheckedLoop:
             done, results = self._run_one(asked)
         else:
             started = time.perf_counter()
-            done = self.loop.run(1 if asked else min(steps, self._most))
+            count = 1 if asked else min(steps, self._most)
+            others = (until,) if isinstance(self.loop, ClusterLoop) else ()
+            done = self.loop.run(count, *others)
             results = [SessionRunValues(None)] * len(asked)
             self._pace((time.perf_counter() - started) / done.count)
         position = len(self._every)
@@ -197,7 +205,7 @@ def run_training(
     while not stop:
         until, due = next_stretch(hooks, step)
         try:
-            done = loop.run(math.ceil((until - step) / rate), due, stop)
+            done = loop.run(math.ceil((until - step) / rate), due, stop, until)
         except OutOfRangeError as error:
             if last is None and loop.has_input:
                 raise empty_input("training") from error
