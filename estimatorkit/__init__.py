@@ -25,6 +25,7 @@ _PLACES: dict[str, str] = {
     "data": "estimatorkit.data",
     "datasets": "estimatorkit.data.datasets",
     "debugging": "estimatorkit.debugging",
+    "distribute": "estimatorkit.distribute",
     "errors": f"{_CORE}.errors",
     "estimator": "estimatorkit.estimator",
     "function": "estimatorkit.function",

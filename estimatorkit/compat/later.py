@@ -13,6 +13,11 @@ _GRAPHS = "programs here are graphs with sessions, as in TensorFlow 1"
 _CLUSTERS = (
     "clusters and replicas come with a later release; one process uses its devices by tf.device"
 )
+_STRATEGIES = (
+    "use distribute.MirroredStrategy or MultiWorkerMirroredStrategy; without a strategy, a cluster "
+    "in TF_CONFIG trains on its parameter servers"
+)
+_RESOLVERS = "strategies and estimators read TF_CONFIG by themselves; JAX finds a TPU by itself"
 _CANNED = "use estimator, data and metrics: contrib.learn ended with TensorFlow 1"
 _TPU = "estimator.tpu.TPUEstimator runs on what there is: JAX finds a TPU by itself"
 _TREES = (
@@ -53,8 +58,8 @@ _CONTRIB = {
     "eager": _GRAPHS,
     "learn": _CANNED,
     "tpu": _TPU,
-    "distribute": _CLUSTERS,
-    "cluster_resolver": _CLUSTERS,
+    "distribute": _STRATEGIES,
+    "cluster_resolver": _RESOLVERS,
     "seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and seq2seq.sequence_loss",
     "slim.nets": "build the network of contrib.layers",
     "slim.python": "build the network of contrib.layers",
@@ -70,7 +75,8 @@ SENTENCES: dict[str, str] = {
     "enable_v2_behavior": _GRAPHS,
     "config": "a session takes a ConfigProto; python.client.device_lib lists devices",
     "raw_ops": "use the public function",
-    "distribute": _CLUSTERS,
+    "distribute": _STRATEGIES,
+    "distribute.cluster_resolver": _RESOLVERS,
     **_later(
         "train",
         "ServerDef",
@@ -96,9 +102,8 @@ MODULES: dict[str, Table] = {
     **{
         name: Table()
         for name in (
-            *("contrib.cluster_resolver", "contrib.distribute"),
-            "contrib.legacy_seq2seq",
-            *("distribute.cluster_resolver", "distribute.experimental", "tpu.experimental"),
+            *("contrib.cluster_resolver", "contrib.legacy_seq2seq"),
+            *("distribute.cluster_resolver", "tpu.experimental"),
         )
     },
 }

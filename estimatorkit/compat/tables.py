@@ -204,6 +204,20 @@ MODULES: dict[str, Table] = {
     "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
+    "distribute": Table(behind=("estimatorkit.distribute",)),
+    "distribute.experimental": Table(behind=("estimatorkit.distribute.experimental",)),
+    "contrib.distribute": Table(
+        names={
+            "MirroredStrategy": "estimatorkit.distribute.mirrored:MirroredStrategy",
+            "CollectiveAllReduceStrategy": (
+                "estimatorkit.distribute.multi_worker:MultiWorkerMirroredStrategy"
+            ),
+            **names(
+                "estimatorkit.distribute.strategies",
+                *("get_loss_reduction", "get_replica_context", "get_strategy", "has_strategy"),
+            ),
+        }
+    ),
     "contrib.framework": Table(
         behind=("estimatorkit.train",),
         names={

@@ -17,12 +17,13 @@ _PLACES = {
     **names("estimatorkit.distribute.cluster_task", "ClusterTask"),
     **names("estimatorkit.distribute.server", "Server"),
     **names("estimatorkit.distribute.launching", "Launch", "local_cluster"),
+    "experimental": "estimatorkit.distribute.experimental",
     **names("estimatorkit.distribute.mirrored", "MirroredStrategy"),
     **names("estimatorkit.distribute.multi_worker", "MultiWorkerMirroredStrategy"),
     **names(
         "estimatorkit.distribute.strategies",
         *("InputContext", "ReduceOp", "ReplicaContext", "Strategy", "get_replica_context"),
-        *("get_strategy", "has_strategy", "in_cross_replica_context"),
+        *("get_loss_reduction", "get_strategy", "has_strategy", "in_cross_replica_context"),
     ),
 }
 

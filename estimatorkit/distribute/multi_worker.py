@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,14 @@ WAIT_SECS = 7200.0
 """How long processes wait for each other, where nobody says otherwise."""
 
 
+class CommunicationImplementation(Enum):
+    """How values travel between processes; accepted: it is what the devices have."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
 class MultiWorkerMirroredStrategy(Strategy):
     """Replicas in all processes of a cluster
     (`tf.distribute.experimental.MultiWorkerMirroredStrategy`,
@@ -39,7 +48,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         cluster_resolver: accepted for TensorFlow's signature: the environment says who takes part.
         communication_options, communication: accepted for TensorFlow's signatures: gloo on CPUs,
             NCCL on GPUs.
-        num_gpus_per_worker: accepted for the signature of `tf.contrib`.
+        num_gpus_per_worker: how many GPUs of each process compute; all by default.
 
     Raises:
         ValueError: the environment cannot be right, or the cluster has parameter servers.
@@ -52,6 +61,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         communication: Any = None,
         num_gpus_per_worker: int | None = None,
     ) -> None:
+        self._gpus = num_gpus_per_worker
         self._task = task = ClusterTask.of_environment()
         if task.num_ps_replicas:
             raise ValueError(
@@ -108,11 +118,14 @@ class MultiWorkerMirroredStrategy(Strategy):
         """The replicas of all processes; None where there is one."""
         self.connect()
         devices = jax.devices() if self.has_others else jax.local_devices()
+        most = self._gpus if devices[0].platform != "cpu" else None
         if self.has_others and devices[0].platform == "cpu":
-            # Gloo with several CPU devices a process ends in a segmentation fault (openxla#16430).
-            devices = list({each.process_index: each for each in reversed(devices)}.values())
-        devices = sorted(devices, key=lambda each: (each.process_index, each.id))
-        return Replicas(devices) if len(devices) > 1 else None
+            most = 1  # gloo with several devices a process: a segmentation fault (openxla#16430)
+        by_process: dict[int, list[Any]] = {}
+        for each in sorted(devices, key=lambda each: (each.process_index, each.id)):
+            by_process.setdefault(each.process_index, []).append(each)
+        chosen = [each for own in by_process.values() for each in own[: most or None]]
+        return Replicas(chosen) if len(chosen) > 1 else None
 
     @property
     def input_context(self) -> InputContext:
@@ -123,4 +136,4 @@ class MultiWorkerMirroredStrategy(Strategy):
         return InputContext(place.count, place.number, self.replicas.count)
 
 
-__all__ = ["MultiWorkerMirroredStrategy"]
+__all__ = ["CommunicationImplementation", "MultiWorkerMirroredStrategy"]

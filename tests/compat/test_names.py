@@ -78,15 +78,8 @@ ABSENT = {
     "contrib.learn.monitors.ValidationMonitor": "train_and_evaluate",
     "contrib.image.translate": "use image",
     "estimator.BoostedTreesClassifier": "HistGradientBoosting",
-    **dict.fromkeys(
-        (
-            *("contrib.cluster_resolver.TPUClusterResolver", "contrib.distribute.MirroredStrategy"),
-            *("contrib.distribute.CollectiveAllReduceStrategy", "distribute.MirroredStrategy"),
-            "distribute.cluster_resolver.TPUClusterResolver",
-            "distribute.experimental.MultiWorkerMirroredStrategy",
-        ),
-        "later release",
-    ),
+    "contrib.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
+    "distribute.cluster_resolver.TPUClusterResolver": "TF_CONFIG",
 }
 # Names of methods that come with those, or that the lists take for another object's.
 NOT_METHODS = {

@@ -1,0 +1,15 @@
+"""Strategies under the names of `tf.distribute.experimental`."""
+
+from __future__ import annotations
+
+from estimatorkit.distribute.multi_worker import (
+    CommunicationImplementation,
+    MultiWorkerMirroredStrategy,
+)
+from estimatorkit.lazy import listing
+
+__dir__ = listing(__name__)
+
+CollectiveCommunication = CommunicationImplementation
+
+__all__ = ["CollectiveCommunication", "CommunicationImplementation", "MultiWorkerMirroredStrategy"]
