@@ -8,9 +8,15 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from estimatorkit.core.errors import DeadlineExceededError, UnavailableError, explain
+from estimatorkit.core.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    UnavailableError,
+    explain,
+)
 from estimatorkit.core.targets import Held, Target, register_scheme
 from estimatorkit.core.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.cluster_spec import ClusterSpec
@@ -123,6 +129,16 @@ class TaskCluster:
             task: json.loads(bytes(self._ask(task, "status", header, raise_if_over)[0]))
             for task in self._others()
         }
+
+    def tell_if_there(self, **news: Any) -> None:
+        """Tells the other tasks something, as far as they can be reached at once."""
+
+        def give_up() -> None:
+            raise UnavailableError(None, None, "It is not there.")
+
+        for task in self._others():
+            with suppress(AbortedError, UnavailableError):
+                self._ask(task, "status", {"tell": news}, give_up)
 
     def _others(self) -> list[str]:
         return [task for task in self._addresses if task != self._own]

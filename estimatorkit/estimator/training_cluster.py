@@ -135,8 +135,8 @@ class TrainingCluster:
                 logger.info("%s: %s.", server, each["report"])
 
     def say_done(self) -> None:
-        """Lets the parameter servers end."""
-        self._tasks.tell(is_done=True)
+        """Lets the parameter servers end; one that has read of the end is gone already."""
+        self._tasks.tell_if_there(is_done=True)
 
     # -- workers
 
