@@ -4,8 +4,8 @@
 
 A cluster of a chief, a worker and a parameter server runs on this machine, its processes started by
 TF_CONFIG; the program is `cluster_program.py`, the same for both packages. The figure is what the
-chief's log says of the global step, which all workers move, from `WARM_SECS` after its first line
-on. Rounds are interleaved; the median counts. TensorFlow's interpreter is given by
+chief's log says of the global step, which all workers move, from `WARM_SECS` after the first lines
+of all on. Rounds are interleaved; the median counts. TensorFlow's interpreter is given by
 ESTIMATORKIT_BENCH_TENSORFLOW. The seconds from the start of the processes to the chief's first line
 are told, too.
 """
@@ -36,6 +36,7 @@ PROGRAM = ROOT / "benchmarks" / "cluster_program.py"
 LOG_STEPS = {"iris": 500, "mnist_dnn": 200}
 GOAL = 2.0
 WARM_SECS = 5.0
+_COMPUTING = ("chief", "worker")
 _RATE = re.compile(r"global_step/sec: ([0-9.]+)")
 
 
@@ -63,57 +64,65 @@ def run(participant: Participant, model: str, seconds: float) -> Round:
         RuntimeError: it did not come to train within two minutes.
     """
     cluster = local_cluster(ps=1, workers=2)
+    tasks = [(job, at) for job, addresses in cluster.items() for at in range(len(addresses))]
     token = secrets.token_hex(16)
+    first: dict[str, float] = {}
+    rates: list[float] = []
+    lines: list[str] = []
+    over = threading.Event()
+
+    def read(job: str, process: subprocess.Popen[str]) -> None:
+        for line in process.stderr or ():
+            lines.append(line)
+            found = _RATE.search(line)
+            if found is None:
+                continue
+            now = time.monotonic()
+            first.setdefault(job, now)
+            # TensorFlow's workers look every 30 seconds whether the chief has begun.
+            since = now - max(first.values()) if len(first) == len(_COMPUTING) else 0.0
+            if job == "chief" and since > WARM_SECS:
+                rates.append(float(found[1]))
+            if since > WARM_SECS + seconds:
+                over.set()
+
     with tempfile.TemporaryDirectory() as folder:
-        processes = {}
+        processes = []
+        readers = []
         started = time.monotonic()
-        for job, addresses in cluster.items():
-            for index in range(len(addresses)):
-                config = {"cluster": cluster, "task": {"type": job, "index": index}}
-                processes[job, index] = subprocess.Popen(  # noqa: S603 - the program beside this
-                    [
-                        *(participant.python, str(PROGRAM), participant.module, model),
-                        *(f"{folder}/model", str(LOG_STEPS[model])),
-                    ],
-                    env={
-                        **os.environ,
-                        "TF_CONFIG": json.dumps(config),
-                        "ESTIMATORKIT_TOKEN": token,
-                        "TF_CPP_MIN_LOG_LEVEL": "2",
-                        "PYTHONPATH": str(ROOT),
-                    },
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE if job == "chief" else subprocess.DEVNULL,
-                    text=True,
-                )
-        chief = processes["chief", 0]
-        watch = threading.Timer(120 + seconds, chief.kill)
-        watch.start()
-        first = None
-        rates: list[float] = []
-        lines: list[str] = []
-        try:
-            for line in chief.stderr or ():
-                lines.append(line)
-                found = _RATE.search(line)
-                if found is None:
-                    continue
-                now = time.monotonic()
-                first = first or now
-                if now - first > WARM_SECS:
-                    rates.append(float(found[1]))
-                if now - first > WARM_SECS + seconds:
-                    break
-        finally:
-            watch.cancel()
-            for process in processes.values():
-                process.send_signal(signal.SIGKILL)
-            for process in processes.values():
-                process.wait()
-    if first is None or not rates:
+        for job, index in tasks:
+            config = {"cluster": cluster, "task": {"type": job, "index": index}}
+            process = subprocess.Popen(  # noqa: S603 - the program beside this
+                [
+                    *(participant.python, str(PROGRAM), participant.module, model),
+                    *(f"{folder}/model", str(LOG_STEPS[model])),
+                ],
+                env={
+                    **os.environ,
+                    "TF_CONFIG": json.dumps(config),
+                    "ESTIMATORKIT_TOKEN": token,
+                    "TF_CPP_MIN_LOG_LEVEL": "2",
+                    "PYTHONPATH": str(ROOT),
+                },
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE if job in _COMPUTING else subprocess.DEVNULL,
+                text=True,
+            )
+            processes.append(process)
+            if job in _COMPUTING:
+                readers.append(threading.Thread(target=read, args=(job, process)))
+                readers[-1].start()
+        over.wait(120 + seconds)
+        for process in processes:
+            process.send_signal(signal.SIGKILL)
+        for process in processes:
+            process.wait()
+        for reader in readers:
+            reader.join()
+    if not rates:
         raise RuntimeError(f"{participant.name} did not train:\n{''.join(lines[-30:])}")
     # Lines come after equal numbers of steps: their mean time counts.
-    return Round(statistics.harmonic_mean(rates), first - started)
+    return Round(statistics.harmonic_mean(rates), first["chief"] - started)
 
 
 def main(only: list[str] | None, seconds: float, rounds: int, write: bool) -> int:
