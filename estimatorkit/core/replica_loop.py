@@ -37,6 +37,8 @@ class ReplicaLoop:
     Args:
         state: the session's.
         every: tensors fetched at every step; what differs between replicas is this process's first.
+        of_each: those of `every` that are wanted of each replica of this process: as if these had
+            taken one step after the other.
         targets: operations run at every step.
         after: tensors fetched after the last step of a call; they may depend on variables only.
         source: gives the object with `block(prepare)` for an `IteratorGetNext` operation.
@@ -52,12 +54,14 @@ class ReplicaLoop:
         self,
         state: ReplicatedState,
         every: Sequence[Tensor],
+        of_each: Sequence[Tensor],
         targets: Sequence[Operation],
         after: Sequence[Tensor],
         source: Callable[[Operation], Any],
         name: str,
     ) -> None:
         self._replicas = state.replicas
+        self._of_each = [tensor in set(of_each) for tensor in every]
         self._every = list(dict.fromkeys(every))
         self._order = [self._every.index(tensor) for tensor in every]
         self._runner = ReplicaRunner.of(state, self._every, targets)
@@ -109,7 +113,9 @@ class ReplicaLoop:
             return self._in_one_call(agreement.steps)
         found = self._runner.read() if found is None else found
         values = self._runner.finish(found, agreement.elements)
-        every = [np.asarray(values[position])[None] for position in self._order]
+        every = self._chosen(
+            [[np.asarray(own[position])[None] for own in values] for position in self._order]
+        )
         return Steps(1, every, [np.asarray(value) for value in self._after.run([])], False)
 
     def leave(self, reason: int = ENDED) -> None:
@@ -134,8 +140,16 @@ class ReplicaLoop:
         columns, start = ([], 0) if self._blocks is None else self._blocks.dealt_out()
         kept, after = self._compiled(columns, start, count)
         elements = () if self._blocks is None else self._blocks.used(count)
-        every = [np.asarray(kept[position])[start : start + count] for position in self._order]
+        parts = [self._replicas.own_parts(kept[position]) for position in self._order]
+        every = self._chosen([[own[start : start + count] for own in each] for each in parts])
         return Steps(count, every, [np.array(value) for value in after], False, elements)
+
+    def _chosen(self, values: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
+        """For each fetched tensor what is wanted of its values by replica."""
+        return [
+            np.concatenate(each) if is_of_each else each[0]
+            for each, is_of_each in zip(values, self._of_each, strict=True)
+        ]
 
 
 def _is_of_input(error: OpError) -> bool:
@@ -223,24 +237,24 @@ class _CallOfAll(CompiledLoop):
             self._constants = [self._replicas.everywhere(each) for each in self._constants]
         dealt, same, own = axes(None, AXIS), axes(), axes(AXIS)
         self._spread_many = jax.jit(
-            self._spread(self._own_block, dealt, same, own, same, same, same),
+            self._spread(self._own_block, (dealt, same, own, same, same, same), (own, same, same)),
             donate_argnums=(5,),
         )
         self._spread_one = jax.jit(
-            self._spread(self._own_step, dealt, same, same, own, same, same),
+            self._spread(self._own_step, (dealt, same, same, own, same, own), (same, own)),
             donate_argnums=(4, 5),
         )
         self._many: Any = self._block_of_all
         self._one: Any = self._step_of_all
 
-    def _spread(self, function: Callable[..., Any], *specs: PartitionSpec) -> Callable[..., Any]:
-        # What comes out is the same on all replicas, but for what differs among `every`.
+    def _spread(
+        self,
+        function: Callable[..., Any],
+        given: tuple[PartitionSpec, ...],
+        made: tuple[PartitionSpec, ...] | PartitionSpec,
+    ) -> Callable[..., Any]:
         spread: Callable[..., Any] = jax.shard_map(
-            function,
-            mesh=self._replicas.mesh,
-            in_specs=specs,
-            out_specs=axes(),
-            check_vma=False,
+            function, mesh=self._replicas.mesh, in_specs=given, out_specs=made, check_vma=False
         )
         return spread
 
@@ -261,14 +275,15 @@ class _CallOfAll(CompiledLoop):
         runs: Any,
         shapes: Any,
     ) -> Any:
-        first = self._replicas.each_own(start)
+        first = self._replicas.for_each(start)
         return self._spread_many(columns, constants, first, count, kept, changed)
 
     def _own_block(
         self, columns: Any, constants: Any, start: Any, count: Any, kept: Any, changed: Any
     ) -> Any:
         given = _own_columns(columns), constants, start[0], count, kept, changed
-        return self._block_of_steps(*given, None, ())
+        every, after, new = self._block_of_steps(*given, None, ())
+        return [each[None] for each in every], after, new
 
     def _step_of_all(
         self,
@@ -280,14 +295,15 @@ class _CallOfAll(CompiledLoop):
         every: Any,
         sizes: Any,
     ) -> Any:
-        row = self._replicas.each_own(index)
+        row = self._replicas.for_each(index)
         return self._spread_one(columns, constants, kept, row, changed, every)
 
     def _own_step(
         self, columns: Any, constants: Any, kept: Any, index: Any, changed: Any, every: Any
     ) -> Any:
-        given = _own_columns(columns), constants, kept, index[0], changed, every
-        return self._step_alone(*given, None)
+        given = _own_columns(columns), constants, kept, index[0], changed
+        new, filled = self._step_alone(*given, [each[0] for each in every], None)
+        return new, [each[None] for each in filled]
 
     def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
         columns, constants, kept = given
@@ -298,11 +314,11 @@ class _CallOfAll(CompiledLoop):
                 return self._run_step(_own_columns(columns), constants, kept, 0, changed)[0]
 
             dealt, same = axes(None, AXIS), axes()
-            spread = self._spread(step, dealt, same, same, same)
+            spread = self._spread(step, (dealt, same, same, same), same)
             self._fetched[key] = jax.eval_shape(spread, columns, constants, kept, changed)
         length = len(columns[0]) if columns else STEPS_WITHOUT_INPUT
         return [
-            self._replicas.everywhere(np.zeros((length, *each.shape), each.dtype))
+            self._replicas.for_each(np.zeros((length, *each.shape), each.dtype))
             for each in self._fetched[key]
         ]
 

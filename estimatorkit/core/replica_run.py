@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import jax.numpy as jnp
 import numpy as np
@@ -70,12 +70,14 @@ class ReplicatedState(State):
         return found
 
     def take_over(self) -> None:
-        """Takes over the chief's variables, and the counters of its random operations.
+        """Takes over the chief's variables and the counters of its random operations, and goes on
+        in the input by as many elements as the chief has.
 
         All processes must do so; each must have values of the chief's variables.
         """
         if self.replicas.processes == 1:
             return
+        inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
         own = {op.name for op in self.graph.get_operations() if op.type == "VarHandleOp"}
         counters = {
             name: np.asarray(each).tolist() for name, each in self.random_counters().items()
@@ -85,7 +87,11 @@ class ReplicatedState(State):
             for name, value in sorted(self.values.items())
             if name in own and np.dtype(value.dtype).kind not in "OSU"
         ]
-        names, counters = json.loads(self.replicas.text_of_chief(json.dumps([numbers, counters])))
+        said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
+        names, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        for name, each in inputs.items():
+            if not each.taken:
+                each.pass_over(taken.get(name, 0))
         with x64():
             found = self.replicas.of_chief(dict(zip(names, self.take(names), strict=True)))
         self.values.update(found)
@@ -106,6 +112,24 @@ class ReplicatedState(State):
         if elsewhere or not _exchanges(plan):
             return super().runner(fetches, targets, feeds, optimize, elsewhere)
         return ReplicaRunner(plan, self)
+
+
+class Elements(Protocol):
+    """An input, as far as replicas look at it (`data.cursor.Cursor`)."""
+
+    @property
+    def taken(self) -> int:
+        """How many elements it has given."""
+
+    def pass_over(self, count: int) -> None:
+        """Goes on by so many."""
+
+    def step_back(self) -> None:
+        """Lets the last one come once more."""
+
+
+def _is_input(resource: Any) -> TypeGuard[Elements]:
+    return hasattr(resource, "pass_over")
 
 
 def _cut_plan(
@@ -189,7 +213,7 @@ class ReplicaRunner:
         """
         found = self.read(feeds)
         agreement = self._replicas.agree(Offer(0, len(found), 0, self.exchanges))
-        return self.finish(found, agreement.elements, feeds)
+        return self.finish(found, agreement.elements, feeds)[0]
 
     def read(self, feeds: Sequence[Any] = ()) -> list[Values]:
         """What the host does first, for as many of this process's replicas as have an element."""
@@ -207,13 +231,19 @@ class ReplicaRunner:
             step(values)
         return values
 
-    def finish(self, found: list[Values], elements: int, feeds: Sequence[Any] = ()) -> list[Any]:
+    def finish(
+        self, found: list[Values], elements: int, feeds: Sequence[Any] = ()
+    ) -> list[list[Any]]:
         """The rest of a run.
 
         Args:
             found: what `read` gave.
             elements: how many replicas of all processes have an element.
             feeds: the values of the plan's feeds.
+
+        Returns:
+            The values of the plan's fetches, for each replica of this process that has an element,
+            or for one.
         """
         counted = len(found)
         if not found:  # what this process computes counts for nothing, but it keeps up
@@ -222,8 +252,10 @@ class ReplicaRunner:
             found = [self._read_one(feeds)]
         for step in self._steps:
             step(found, counted, elements)
-        fetched = zip(self.plan.results, self.plan.fetches, strict=True)
-        return [to_numpy(found[0][result], tensor) for result, tensor in fetched]
+        fetched = list(zip(self.plan.results, self.plan.fetches, strict=True))
+        return [
+            [to_numpy(values[result], tensor) for result, tensor in fetched] for values in found
+        ]
 
 
 class _OnHost:

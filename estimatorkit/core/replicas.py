@@ -170,11 +170,17 @@ class Replicas:
         sharding = NamedSharding(self.mesh, axes(None, AXIS))
         return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
-    def each_own(self, number: int) -> Any:
-        """A number of this process for each of its replicas, int32 `(count,)` over all."""
+    def for_each(self, value: Any) -> Any:
+        """A value of this process for each of its replicas: an array `(count, ...)` over all."""
         sharding = NamedSharding(self.mesh, axes(AXIS))
-        parts = [jax.device_put(np.array([number], np.int32), device) for device in self.own]
-        return jax.make_array_from_single_device_arrays((self.count,), sharding, parts)
+        part = np.asarray(value)[None]
+        parts = [jax.device_put(part, device) for device in self.own]
+        shape = (self.count, *part.shape[1:])
+        return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+
+    def own_parts(self, array: Any) -> list[NDArray[Any]]:
+        """The parts of an array `(count, ...)` over all replicas that are of this process's."""
+        return [np.asarray(array.addressable_data(at))[0] for at in range(len(self.own))]
 
     # -- what processes tell each other
 

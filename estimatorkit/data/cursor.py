@@ -60,6 +60,7 @@ class Block:
         count: how many elements there are.
         state: the iterator's position before the first of them ...
         skip: ... or so many elements before it.
+        number: how many elements of the input came before the first of them.
         whole: whether these are as many elements as were asked for.
         secs: how long the reading took.
         offset: how many have been handed out.
@@ -76,6 +77,7 @@ class Block:
     secs: float
     offset: int = 0
     skip: int = 0
+    number: int = 0
     ready: Columns = field(default_factory=list)
     prepare: Prepare | None = None
     two_shapes: TwoShapes | None = None
@@ -109,6 +111,7 @@ class Cursor:
         self._rest: Block | None = None  # what follows in a block of elements of several shapes
         self._prepare: Prepare | None = None
         self._ended = False
+        self._number = 0  # of the next element to be read
         self._rows = 0  # to be read next time; 0 where nothing is known yet
         self._secs_per_row = 0.0  # of a row that is read already
         self._most = 1
@@ -223,7 +226,19 @@ class Cursor:
             "ended": self._ended,
             "position": position,
             "skip": skip,
+            "taken": self.taken,
         }
+
+    @property
+    def taken(self) -> int:
+        """How many elements have been handed out since the beginning of the input."""
+        return self._number if self._block is None else self._block.number + self._block.offset
+
+    def pass_over(self, count: int) -> None:
+        """Goes on by so many elements, before any has been handed out; to the end where there are
+        fewer.
+        """
+        self._number += self._settled().skip(count)
 
     def set_state(self, state: Mapping[str, Any]) -> bool:
         """Goes from the beginning to a position that `get_state` gave.
@@ -241,11 +256,13 @@ class Cursor:
         self._block = self._rest = None
         iterator.set_state(state["position"])
         iterator.skip(int(state["skip"]))
+        self._number = int(state.get("taken", 0))
         started = time.perf_counter()
         try:  # the last element may have been used without the end being noticed
-            iterator.unread(iterator.next_block(1), 0)
+            iterator.unread(iterator.next_stretch(1), 0)
         except OutOfRangeError:
             iterator.set_state(beginning)
+            self._number = 0
             return False
         self._secs_per_row = time.perf_counter() - started
         return True
@@ -288,9 +305,10 @@ class Cursor:
     def _read(self) -> Block:
         started = time.perf_counter()
         state = self._iterator.get_state()
-        read = self._columns(self._iterator.next_block(self._rows))
+        read = self._columns(self._iterator.next_stretch(self._rows))
         count = len(read[0])
-        block = Block(parts_of(read), count, state, count == self._rows, 0)
+        block = Block(parts_of(read), count, state, count == self._rows, 0, number=self._number)
+        self._number += count
         if self._prepare is not None:
             self._make_ready(block, self._prepare)
         block.secs = time.perf_counter() - started
@@ -306,7 +324,7 @@ class Cursor:
         """How many elements a block holds: reads one to see size and time, and gives it back; of
         numbers of rows, which cost little, as many as a block may have."""
         started = time.perf_counter()
-        first = self._iterator.next_block(self._first)
+        first = self._iterator.next_stretch(self._first)
         count = len(first[0])
         secs = max((time.perf_counter() - started) / count, self._secs_per_row)
         self._iterator.unread(first, 0)
@@ -337,6 +355,7 @@ def _cut(block: Block, start: int, stop: int) -> Block:
         ready=slice_rows(block.ready, start, stop),
         count=stop - start,
         skip=block.skip + start,
+        number=block.number + start,
         offset=0,
         two_shapes=None,
     )

@@ -23,6 +23,7 @@ from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.replicas import OthersStopped
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_steps import get_global_step
@@ -40,6 +41,8 @@ CALL_SECS = 0.2
 
 SIGTERM_CAME = "SIGTERM came"
 """The reason to stop of a process that is to end, and to be started again."""
+
+_LOOK_SECS = 0.1
 
 IDLE_STEPS = 100
 """Steps that may leave the global step as it is: gradients may be gathered over a few."""
@@ -80,7 +83,7 @@ class CheckedLoop:
         if isinstance(state, ClusterState):
             self.loop = ClusterLoop(state, self._watched, targets, after)
         elif isinstance(state, ReplicatedState):
-            self.loop = ReplicaLoop(state, self._watched, targets, after, source, name)
+            self.loop = ReplicaLoop(state, self._watched, watched, targets, after, source, name)
         else:
             self.loop = StepLoop(session.graph, state, self._watched, targets, after, source, name)
         self._most = 1
@@ -118,6 +121,7 @@ class CheckedLoop:
             done = self.loop.run(count, *others)
             results = [SessionRunValues(None)] * len(asked)
             self._pace((time.perf_counter() - started) / done.count)
+        report_trained(self._session.state)
         position = len(self._every)
         for check in self._checks:
             check.check(done.every[position : position + len(check.tensors)])
@@ -141,6 +145,27 @@ class CheckedLoop:
         """
         if isinstance(self.loop, ReplicaLoop):
             self.loop.leave(INTERRUPTED if SIGTERM_CAME in stop else ENDED)
+
+    def goes_on(self, hooks: Sequence[SessionRunHook], stop: list[str]) -> bool:
+        """Whether an input that has ended goes on, since others have given back what was dealt out
+        to them; waits as long as they may.
+
+        Args:
+            hooks: asked meanwhile whether to stop.
+            stop: where they put the reasons.
+        """
+        state = self._session.state
+        report_trained(state)
+        while (found := has_more(state)) is None and not stop:
+            for hook in hooks:
+                hook.while_waiting(stop)
+            time.sleep(_LOOK_SECS)
+        return bool(found) and not stop
+
+    @property
+    def shares_input(self) -> bool:
+        """Whether the input is dealt out among several processes: its end may not be the last."""
+        return any(shared_iterators(self._session.state))
 
     @property
     def has_input(self) -> bool:
@@ -207,7 +232,9 @@ def run_training(
         try:
             done = loop.run(math.ceil((until - step) / rate), due, stop, until)
         except OutOfRangeError as error:
-            if last is None and loop.has_input:
+            if loop.goes_on(hooks, stop):
+                continue
+            if last is None and loop.has_input and not loop.shares_input:
                 raise empty_input("training") from error
             break
         except OthersStopped as stopped:
@@ -218,7 +245,7 @@ def run_training(
                 for hook in hooks:
                     hook.input_failed(session)
             raise
-        if done.ended:
+        if done.ended and not loop.shares_input:
             stop.append("the input has ended")
         last = done.every[0][-1]
         pending.append(done.every[0])
