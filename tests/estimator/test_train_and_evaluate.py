@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimatorkit.core.errors import UnimplementedError
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator import early_stopping, train_and_evaluate
 from estimatorkit.estimator.completion import (
@@ -465,13 +464,12 @@ CLUSTER = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "c
 @pytest.mark.parametrize(
     ("tf_config", "kind", "words"),
     [
-        (json.dumps(CLUSTER), UnimplementedError, "this task being chief 0"),
-        (json.dumps(CLUSTER | EVALUATOR), UnimplementedError, "this task being evaluator 0"),
+        (json.dumps(CLUSTER), ValueError, "have nothing in common"),
         (json.dumps(EVALUATOR), ValueError, "task type must be WORKER"),
         ("{'cluster': {}}", ValueError, "TF_CONFIG: it cannot be read as JSON"),
     ],
 )
-def test_clusters_are_refused(
+def test_environments_that_cannot_be_right(
     tf_config: str, kind: type, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", tf_config)
