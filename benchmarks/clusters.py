@@ -37,6 +37,7 @@ LOG_STEPS = {"iris": 500, "mnist_dnn": 200}
 GOAL = 2.0
 WARM_SECS = 5.0
 _COMPUTING = ("chief", "worker")
+_STEP = re.compile(r"loss = .*step = ")
 _RATE = re.compile(r"global_step/sec: ([0-9.]+)")
 
 
@@ -74,11 +75,12 @@ def run(participant: Participant, model: str, seconds: float) -> Round:
     def read(job: str, process: subprocess.Popen[str]) -> None:
         for line in process.stderr or ():
             lines.append(line)
+            now = time.monotonic()
+            if _STEP.search(line):
+                first.setdefault(job, now)
             found = _RATE.search(line)
             if found is None:
                 continue
-            now = time.monotonic()
-            first.setdefault(job, now)
             # TensorFlow's workers look every 30 seconds whether the chief has begun.
             since = now - max(first.values()) if len(first) == len(_COMPUTING) else 0.0
             if job == "chief" and since > WARM_SECS:
