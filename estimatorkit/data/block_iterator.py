@@ -94,6 +94,16 @@ class BlockIterator(ABC):
             missing -= count
         return parts[0] if len(parts) == 1 else concatenate(parts)
 
+    def next_stretch(self, n: int) -> Columns:
+        """As `next_block`, but a block may also end where the rows after it are to be asked for
+        only once these are used. For who hands out elements, not for who makes others of them.
+        """
+        return self.next_block(n)
+
+    def next_ahead(self, n: int) -> Columns | None:
+        """The same before the rows that came last are used; None where the next ones must wait."""
+        return self.next_block(n)
+
     def _hold(self, n: int, *, defer: bool) -> bool:
         """Produces rows into `_held`; an error met while `defer` waits, and gives False."""
         failure, self._failure = self._failure, None

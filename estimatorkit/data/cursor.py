@@ -116,7 +116,7 @@ class Cursor:
         self._secs_per_row = 0.0  # of a row that is read already
         self._most = 1
         self._capacities: dict[Any, int] = {}
-        self._next: Future[Block] | None = None
+        self._next: Future[Block | None] | None = None
 
     def block(self, prepare: Prepare) -> Block:
         """The block that holds the next element, all of one shape, ready for a loop.
@@ -286,10 +286,11 @@ class Cursor:
         return self._iterator
 
     def _fetch(self) -> Block:
+        block = None
         if self._next is not None:
             waiting, self._next = self._next, None
             block = waiting.result()
-        else:
+        if block is None:
             if not self._rows:
                 self._measure()
             block = self._read()
@@ -298,14 +299,25 @@ class Cursor:
         if block.whole:  # otherwise the end is near: no thread for it
             self._next = Future()
             threading.Thread(
-                target=_read_into, args=(self._next, self._read), name=THREAD_NAME, daemon=True
+                target=_read_into,
+                args=(self._next, self._read_ahead),
+                name=THREAD_NAME,
+                daemon=True,
             ).start()
         return block
 
     def _read(self) -> Block:
-        started = time.perf_counter()
-        state = self._iterator.get_state()
-        read = self._columns(self._iterator.next_stretch(self._rows))
+        started, state = time.perf_counter(), self._iterator.get_state()
+        return self._made(self._iterator.next_stretch(self._rows), state, started)
+
+    def _read_ahead(self) -> Block | None:
+        started, state = time.perf_counter(), self._iterator.get_state()
+        found = self._iterator.next_ahead(self._rows)
+        return None if found is None else self._made(found, state, started)
+
+    def _made(self, rows: Columns, state: Mapping[str, Any], started: float) -> Block:
+        """A block of rows that were read, by when that began and where the iterator stood."""
+        read = self._columns(rows)
         count = len(read[0])
         block = Block(parts_of(read), count, state, count == self._rows, 0, number=self._number)
         self._number += count
@@ -338,7 +350,7 @@ class Cursor:
         return -(-rows // together) * together
 
 
-def _read_into(future: Future[Block], read: Callable[[], Block]) -> None:
+def _read_into(future: Future[Block | None], read: Callable[[], Block | None]) -> None:
     try:
         future.set_result(read())
     except BaseException as error:  # whatever a generator raises reaches the caller

@@ -16,6 +16,7 @@ _PLACES = {
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
     **names("estimatorkit.distribute.cluster_task", "ClusterTask"),
     **names("estimatorkit.distribute.server", "Server"),
+    **names("estimatorkit.distribute.dealing", "dealt_out"),
     **names("estimatorkit.distribute.launching", "Launch", "local_cluster"),
     "experimental": "estimatorkit.distribute.experimental",
     **names("estimatorkit.distribute.mirrored", "MirroredStrategy"),

@@ -69,6 +69,8 @@ class TaskCluster:
         self._wait_secs = wait_secs
         self.worker = own or f"client {uuid.uuid4().hex}"
         self.bound = bound
+        self.dealer: str | None = None
+        """The task that gives out units of data (see `dealing`); None where each process does."""
         self.generation = 0
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()

@@ -43,6 +43,7 @@ from estimatorkit.core.targets import Held
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.dealing import Deals
 from estimatorkit.distribute.shared_area import SharedArea
 from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.distribute.updates import Updates
@@ -87,6 +88,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self._sweeper: threading.Timer | None = None
         self._sweeping = threading.Lock()
         self._updates = Updates()
+        self._deals = Deals()
         self._updated = threading.Condition()
         self.stopping = threading.Event()
         self.told: dict[str, Any] = {}
@@ -162,6 +164,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         with self._updated:
             for worker in workers:
                 self._updates.left(worker)
+                self._deals.left(worker)
             self._updated.notify_all()
 
     def _answer(
@@ -293,7 +296,17 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             self._about["incarnation"] = uuid.uuid4().hex
             self.told.pop("ready", None)
             self._held.clear()
+        with self._updated:
+            self._deals.clear()
         return []
+
+    def _deal(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """What is asked of the data that are dealt out, by a 'worker' (see `dealing`)."""
+        with self._updated:
+            found = self._deals.answer(header["worker"], header["deal"])
+        return [np.frombuffer(json.dumps(found).encode(), np.uint8)]
 
     def _status(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -309,6 +322,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 **self.told,
                 "workers": list(self._updates.workers),
                 "report": self._updates.report(),
+                "coverage": self._deals.report(),
             }
         return [np.frombuffer(json.dumps(status).encode(), np.uint8)]
 
@@ -348,6 +362,7 @@ _QUESTIONS: dict[str, Callable[..., Arrays]] = {
     "save": TaskService._save,
     "restore": TaskService._restore,
     "forget": TaskService._forget,
+    "deal": TaskService._deal,
     "status": TaskService._status,
 }
 

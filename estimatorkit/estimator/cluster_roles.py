@@ -242,12 +242,16 @@ class _StopHook(SessionRunHook):
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Looks, at the file once a second."""
+        self.while_waiting(steps.stop)
+
+    def while_waiting(self, stop: list[str]) -> None:
+        """The same."""
         if self._terminated.is_set():
-            steps.request_stop(SIGTERM_CAME)
+            stop.append(SIGTERM_CAME)
         elif self._stop_file is not None and time.monotonic() - self._looked > _LOOK_SECS:
             self._looked = time.monotonic()
             if self._stop_file.exists():
-                steps.request_stop(self._stop_file.read_text())
+                stop.append(self._stop_file.read_text())
 
 
 _ROLES: dict[str, type[_Role]] = {

@@ -14,6 +14,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger, terminal
 from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.session import Session
+from estimatorkit.data.dealt import begin_anew
 from estimatorkit.distribute.exit_codes import RETRY
 from estimatorkit.distribute.strategies import Strategy, reported_loss
 from estimatorkit.distribute.task_cluster import ENDED
@@ -193,6 +194,7 @@ class Training:
                 cluster.renew()
                 if self._is_chief:
                     cluster.forget()
+                begin_anew(model.session.state)
                 if not self._prepare(model, newest(), saving):
                     return False
                 for hook in given:
@@ -305,7 +307,15 @@ class _ClusterHook(SessionRunHook):
             self._watchdog.beat()
         cluster = self._cluster
         if cluster is not None and not cluster.is_chief and cluster.is_ending:
-            steps.request_stop("the chief has ended the training")
+        self._ask(steps.stop)
+
+    def while_waiting(self, stop: list[str]) -> None:
+        """Asks a parameter server, too; who holds the data that are waited for is not stuck."""
+        self.rest()
+        self._ask(stop)
+
+    def _ask(self, stop: list[str]) -> None:
+            stop.append("the chief has ended the training")
 
     def rest(self) -> None:
         """Watches no more until the next steps: parameters are lost, and waited for."""

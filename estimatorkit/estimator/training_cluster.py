@@ -69,6 +69,7 @@ class TrainingCluster:
         servers = {name: at for name, at in addresses.items() if name.startswith(f"/job:{PS}/")}
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
+        self._tasks.dealer = next(iter(servers), None)
         self._completion: float | None = None  # when it was written, where it is known
 
     @staticmethod
@@ -133,6 +134,8 @@ class TrainingCluster:
         for server, each in told.items():
             if each["report"]:
                 logger.info("%s: %s.", server, each["report"])
+            for line in each["coverage"]:
+                logger.info("The data that were dealt out: %s.", line)
 
     def say_done(self) -> None:
         """Lets the parameter servers end; one that has read of the end is gone already."""

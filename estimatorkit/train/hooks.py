@@ -111,6 +111,14 @@ class SessionRunHook:
     def after_steps(self, steps: FinishedSteps) -> None:
         """Called after each call of the loop, with the losses of all its steps."""
 
+    def while_waiting(self, stop: list[str]) -> None:
+        """Called every now and then while an input that has ended here waits for other processes,
+        which may give back data that were dealt out. Not in TensorFlow.
+
+        Args:
+            stop: where a reason to stop is put.
+        """
+
     def input_failed(self, session: Any) -> None:
         """Called where the input has raised an error, which ends the training after this.
 

@@ -35,6 +35,7 @@ from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.retention import CheckpointManager
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable, global_variables
+from estimatorkit.data.dealt import dealt_states, restore_dealt
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.layers.feature_column.vocabulary import (
     VOCABULARY_FILES,
@@ -400,6 +401,7 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
         if name in known:
             sess.state.values[name] = np.array(words, np.uint32)
     if iterators:
+        restore_dealt(sess.state, state.get("dealt", {}))
         moved = restore_iterators(sess.state, state.get("iterators", {}))
         if moved and not any(moved.values()):
             logger.info("The input starts anew: its end was reached, or it is another dataset.")
@@ -502,7 +504,11 @@ def session_state(sess: Any) -> dict[str, Any]:
         for name, value in sess.state.random_counters().items()
     }
     state = {"random": random, "iterators": iterator_states(sess.state)}
-    notes = {"vocabularies": _vocabularies(sess.graph), "columns": noted_columns(sess.graph)}
+    notes = {
+        "vocabularies": _vocabularies(sess.graph),
+        "columns": noted_columns(sess.graph),
+        "dealt": dealt_states(sess.state),
+    }
     return {**state, **{key: note for key, note in notes.items() if note}}
 
 

@@ -1,0 +1,333 @@
+"""Data dealt out among workers by a queue: `dealt_out`, and the state of such a queue.
+
+The queue lives with the first parameter server. It gives out units, (epoch, index), in an order
+that a seed shuffles. What a worker that goes away has taken and not trained is given out again, to
+whoever asks next; so all is trained at least once, and just once where nobody dies. The queue is
+saved with the model's checkpoints, and goes back with the model.
+
+`Dealing` is one queue and `Deals` those of a training: pure state, without a network. `data.dealt`
+is the side of the data.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from estimatorkit.core.cluster_run import ClusterState
+from estimatorkit.core.errors import FailedPreconditionError, explain
+from estimatorkit.core.log import logger
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.dealt import Dealer, Dealt, Order, OwnDealer, Unit
+from estimatorkit.data.parameters import integer
+from estimatorkit.data.plan import INFINITE
+from estimatorkit.data.tracing import trace_function
+from estimatorkit.data.transformations import check_dataset
+
+
+def dealt_out(
+    units: Dataset,
+    dataset_of: Callable[..., Dataset],
+    epochs: int | None = 1,
+    seed: int | None = None,
+    name: str = "data",
+) -> Dataset:
+    """A dataset whose elements are made unit by unit, and dealt out among workers by units.
+
+    In a training of an estimator on parameter servers each worker gets units from one queue, as it
+    needs them: a slow worker gets fewer, and what one that dies had taken is given out again. The
+    input ends when all units are trained. Checkpoints hold which these are; at the end the chief
+    says it. Everywhere else the process goes through all units by itself.
+
+    Args:
+        units: small things of which data are made: names of files, numbers of blocks. It must end,
+            and be the same in all processes.
+        dataset_of: takes a unit, traced as in `Dataset.flat_map`; gives a dataset of elements, each
+            of which one training step uses: batches, mostly.
+        epochs: how often all units are given out; None without end.
+        seed: of the order of units, which is another one in each epoch; None for that of `units`.
+        name: tells several such datasets of one input apart.
+
+    Returns:
+        The dataset, for an `input_fn` to return as it is: no other transformation comes after it.
+
+    Raises:
+        TypeError: `dataset_of` gives no dataset, or `epochs` is no integer.
+        ValueError: `units` have no end.
+        InvalidArgumentError: `epochs` is negative.
+    """
+    if units._plan.cardinality == INFINITE:
+        raise ValueError(
+            explain(
+                "dealt_out(): the units have no end",
+                expected="a dataset that ends; epochs=None gives it out again and again",
+                received="an infinite one, by repeat() for example",
+            )
+        )
+    traced = trace_function(dataset_of, units.element_spec)
+    check_dataset("dealt_out", traced.output_spec)
+    times = None if epochs is None else integer("dealt_out(): epochs", epochs, least=0)
+    return Dataset(Dealt(units._plan, traced, times, seed, name, dealer_for))
+
+
+def dealer_for(order: Order, state: Any) -> Dealer:
+    """Who gives out units to a session: the training that it is of, or itself.
+
+    Args:
+        order: of the units.
+        state: the session's state; None without a session.
+    """
+    cluster = state.cluster if isinstance(state, ClusterState) else None
+    if getattr(cluster, "dealer", None) is None:
+        return OwnDealer(order)
+    return ClusterDealer(order, cluster, state.raise_if_cancelled)
+
+
+# -- the state of a queue
+
+
+class Dealing:
+    """A queue of units: who has which, and what is left.
+
+    Args:
+        order: of the units.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self._begin()
+
+    def _begin(self) -> None:
+        self._dealt = 0  # so many, in order, have been given out at least once
+        self._back: deque[Unit] = deque()
+        self._held: dict[str, dict[Unit, None]] = {}
+        self._again: Counter[Unit] = Counter()
+
+    def take(self, worker: str) -> Unit | None:
+        """Gives out the next unit; None where there is none, at least for now."""
+        if self._back:
+            unit = self._back.popleft()
+            self._again[unit] += 1
+        elif self._dealt < self.order.total:
+            unit = self.order.unit(self._dealt)
+            self._dealt += 1
+        else:
+            return None
+        self._held.setdefault(worker, {})[unit] = None
+        return unit
+
+    def trained(self, worker: str, units: Iterable[Unit]) -> None:
+        """A worker has trained units. Those that it does not hold, since it was taken for dead,
+        are given out again all the same.
+        """
+        held = self._held.get(worker, {})
+        for unit in units:
+            held.pop(unit, None)
+
+    def left(self, worker: str) -> None:
+        """A worker has gone: what it held is given out again."""
+        self._back.extend(self._held.pop(worker, {}))
+
+    @property
+    def has_more(self) -> bool | None:
+        """Whether there is a unit to be taken; None where all others are held; False where all are
+        trained.
+        """
+        if self._back or self._dealt < self.order.total:
+            return True
+        return None if any(self._held.values()) else False
+
+    @property
+    def _open(self) -> list[Unit]:
+        """What was given out and is not trained."""
+        return [*self._back, *(unit for held in self._held.values() for unit in held)]
+
+    def state(self) -> dict[str, Any]:
+        """What is left, as JSON can hold it: what is held counts as not trained."""
+        return {
+            "count": self.order.count,
+            "seed": self.order.seed,
+            "dealt": self._dealt,
+            "open": [list(unit) for unit in self._open],
+            "again": [[*unit, times] for unit, times in self._again.items()],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Goes to what `state` gave. Nobody holds anything then: who held something is unknown.
+
+        Returns:
+            Whether it did: it stays at the beginning where the state is of other units, or all were
+            trained.
+        """
+        self._begin()
+        known = (state["count"], state["seed"]) == (self.order.count, self.order.seed)
+        if not known or (state["dealt"] >= self.order.total and not state["open"]):
+            return False
+        self._dealt = state["dealt"]
+        self._back.extend((epoch, index) for epoch, index in state["open"])
+        self._again.update({(epoch, index): times for epoch, index, times in state["again"]})
+        return True
+
+    def report(self) -> list[str]:
+        """What was given out and trained, in words: a line for an epoch, or for several alike."""
+        count = self.order.count
+        begun = range(-(-self._dealt // count) if count else 0)
+        left = Counter(epoch for epoch, _ in self._open)
+        lines = []
+        for text, epochs in groupby(begun, lambda epoch: self._described(epoch, left[epoch])):
+            first, *rest = epochs
+            lines.append(f"epoch{f's {first} to {rest[-1]}' if rest else f' {first}'}: {text}")
+        return lines
+
+    def _described(self, epoch: int, left: int) -> str:
+        count = self.order.count
+        dealt = min(self._dealt - epoch * count, count)
+        text = f"{dealt - left} of {count} units"
+        times = Counter(again for unit, again in self._again.items() if unit[0] == epoch)
+        twice = times.pop(1, 0)
+        more = times.total()
+        return (
+            text
+            + (f", {twice} given out twice" if twice else "")
+            + (f", {more} three times or more" if more else "")
+        )
+
+
+class Deals:
+    """The queues of a training, by their names."""
+
+    def __init__(self) -> None:
+        self._dealings: dict[str, Dealing] = {}
+
+    def answer(self, worker: str, question: Mapping[str, Any]) -> Any:
+        """Answers what a `ClusterDealer` asks, as JSON can hold it.
+
+        Args:
+            worker: who asks.
+            question: 'do' says what, 'order' of which units.
+
+        Raises:
+            FailedPreconditionError: others get other units by this name.
+        """
+        order = Order(**question["order"])
+        dealing = self._dealings.setdefault(order.name, Dealing(order))
+        if dealing.order != order:
+            raise _other_units(order, dealing.order)
+        match question["do"]:
+            case "take":
+                return dealing.take(worker)
+            case "trained":
+                return dealing.trained(worker, map(_as_unit, question["units"]))
+            case "more":
+                return dealing.has_more
+            case "save":
+                return dealing.state()
+            case other:
+                assert other == "restore"  # noqa: S101  (there is no more)
+                return dealing.restore(question["state"])
+
+    def left(self, worker: str) -> None:
+        """A worker has gone."""
+        for dealing in self._dealings.values():
+            dealing.left(worker)
+
+    def clear(self) -> None:
+        """Forgets all: the training goes back to a checkpoint."""
+        self._dealings.clear()
+
+    def report(self) -> list[str]:
+        """What was trained, in words."""
+        several = len(self._dealings) > 1
+        return [
+            f"{name}, {line}" if several else line
+            for name, dealing in self._dealings.items()
+            for line in dealing.report()
+        ]
+
+
+def _as_unit(unit: Sequence[int]) -> Unit:
+    epoch, index = unit
+    return epoch, index
+
+
+def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        None,
+        None,
+        explain(
+            f"this process has other units to deal out than the rest, as {wanted.name!r}",
+            expected=f"{known.count} units, {known.epochs} epochs, seed {known.seed}",
+            received=f"{wanted.count} units, {wanted.epochs} epochs, seed {wanted.seed}",
+            hint="do all processes see the same files? Two datasets of one input have two names: "
+            "dealt_out(..., name=...)",
+        ),
+    )
+
+
+# -- the side of a worker
+
+
+class ClusterDealer:
+    """Gives out units of the queue that a training's parameter server has (see `data.Dealer`).
+
+    What it has taken is given back when its channel ends.
+
+    Args:
+        order: of the units.
+        cluster: the training's `TaskCluster`.
+        raise_if_over: called while the parameter server is waited for; what it raises ends that.
+    """
+
+    is_shared = True
+
+    def __init__(self, order: Order, cluster: Any, raise_if_over: Callable[[], None]) -> None:
+        self._order = asdict(order)
+        self._cluster = cluster
+        self._raise_if_over = raise_if_over
+        self._worker = f"{cluster.worker} {uuid.uuid4().hex}"  # those before it may be given up yet
+        self._channel: Any = None
+        self._lock = threading.Lock()  # elements are read ahead by a thread
+
+    def take(self) -> Unit | None:
+        """See `Dealer`."""
+        unit = self._ask("take")
+        return None if unit is None else _as_unit(unit)
+
+    def trained(self, units: Sequence[Unit]) -> None:
+        """See `Dealer`."""
+        self._ask("trained", units=units)
+
+    def has_more(self) -> bool | None:
+        """See `Dealer`."""
+        found: bool | None = self._ask("more")
+        return found
+
+    def get_state(self) -> Any:
+        """See `Dealer`: what all processes have yet to train."""
+        return self._ask("save")
+
+    def set_state(self, state: Any) -> None:
+        """See `Dealer`: for all processes."""
+        if not self._ask("restore", state=state):
+            logger.info("The units are dealt out anew: all were trained, or they are others.")
+
+    def _ask(self, do: str, **more: Any) -> Any:
+        header = {"worker": self._worker, "deal": {"do": do, "order": self._order, **more}}
+        with self._lock:
+            if self._channel is None:
+                self._channel = self._cluster.channel(self._cluster.dealer, self._raise_if_over)
+            self._channel.ask("deal", header)
+            (found,) = self._channel.answer(self._raise_if_over)
+        return json.loads(bytes(found))
+
+    def close(self) -> None:
+        """See `Dealer`."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.end()

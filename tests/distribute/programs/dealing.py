@@ -1,0 +1,80 @@
+"""A process of a training whose data are dealt out; the variables say how often each was trained.
+
+Its argument is JSON (see `OPTIONS`). Each unit is a number and gives so many elements, the unit and
+its epoch; a step adds 1 to the counter of both.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import estimatorkit as tf
+from estimatorkit import distribute
+from estimatorkit.distribute.cluster_task import ClusterTask
+
+OPTIONS: dict[str, Any] = {
+    "model_dir": None,
+    "max_steps": None,
+    "units": 12,
+    "elements": 5,  # of a unit
+    "epochs": 2,
+    "save_steps": 20,  # between checkpoints
+    "secs": 0.0,  # that an element takes
+    "gates": {},  # by role: numbers of elements before which the input waits for 'open-NUMBER'
+}
+
+
+def main(options: dict[str, Any]) -> None:
+    """Trains, as whatever the environment says."""
+    task = ClusterTask.of_environment()
+    role = f"{task.type} {task.index}"
+    folder = Path(options["model_dir"])
+    gates = options["gates"].get(role, [])
+    count = 0
+
+    def wait(unit: Any) -> Any:
+        nonlocal count
+        while count in gates and not (folder / f"open-{count}").exists():
+            time.sleep(0.02)
+        time.sleep(options["secs"])
+        count += 1
+        print(f"element {count}", flush=True)
+        return unit
+
+    def elements_of(unit: Any) -> Any:
+        elements = tf.data.Dataset.from_tensors(unit).repeat(options["elements"])
+        return elements.map(lambda each: tf.py_func(wait, [each], tf.int64, stateful=True))
+
+    def data() -> Any:
+        units = tf.data.Dataset.range(options["units"])
+        return distribute.dealt_out(units, elements_of, options["epochs"], seed=5)
+
+    def model_fn(features: Any, mode: str) -> Any:
+        unit = tf.reshape(features, [1])
+        counts = tf.get_variable("counts", [options["units"]], initializer=tf.zeros_initializer())
+        loss = tf.reduce_sum(tf.cast(unit, tf.float32))
+        with tf.control_dependencies([tf.scatter_add(counts, unit, [1.0])]):
+            train_op = tf.train.get_global_step().assign_add(1)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    config = tf.estimator.RunConfig(
+        model_dir=options["model_dir"],
+        save_checkpoints_steps=options["save_steps"],
+        save_summary_steps=None,
+        experimental_max_worker_delay_secs=0,
+    )
+    tf.estimator.train_and_evaluate(
+        tf.estimator.Estimator(model_fn, config=config),
+        tf.estimator.TrainSpec(data, options["max_steps"]),
+        tf.estimator.EvalSpec(lambda: tf.data.Dataset.from_tensors(np.int64(0)), steps=1),
+    )
+
+
+if __name__ == "__main__":
+    main({**OPTIONS, **json.loads(sys.argv[1])})

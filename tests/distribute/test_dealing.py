@@ -1,0 +1,310 @@
+"""Data that are dealt out: the state of the queue by property, and trainings of real processes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.core.errors import FailedPreconditionError
+from estimatorkit.data.dealt import Order, Unit
+from estimatorkit.distribute.dealing import Dealing, Deals
+from tests.distribute.processes import Process, Processes, free_cluster
+
+PROGRAM = Path(__file__).parent / "programs" / "dealing.py"
+
+END_SECS = 10.0
+"""How long processes may take to end after the chief."""
+
+
+# -- the state of a queue
+
+WORKERS = st.sampled_from(["a", "b", "c"])
+
+
+class Turns(RuleBasedStateMachine):
+    """Workers that come, train, die and are set back, in any order; then one that does the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order = Order("data", 5, 3, seed=1)
+        self.dealing = Dealing(self.order)
+        self.every = {(epoch, index) for epoch in range(3) for index in range(5)}
+        self.held: dict[str, list[Unit]] = {}
+        self.given: Counter[Unit] = Counter()
+        self.times: Counter[Unit] = Counter()  # trained, by the model as it is
+        self.saved: tuple[Any, Counter[Unit]] | None = None
+        self.is_disturbed = False
+
+    @rule(worker=WORKERS)
+    def take(self, worker: str) -> None:
+        unit = self.dealing.take(worker)
+        if unit is not None:
+            self.held.setdefault(worker, []).append(unit)
+            self.given[unit] += 1
+
+    @rule(worker=WORKERS, count=st.integers(1, 3))
+    def train(self, worker: str, count: int) -> None:
+        done = self.held.get(worker, [])[:count]
+        self.held[worker] = self.held.get(worker, [])[count:]
+        self.times.update(done)
+        self.dealing.trained(worker, done)
+
+    @rule(worker=WORKERS)
+    def leave(self, worker: str) -> None:
+        self.is_disturbed |= bool(self.held.pop(worker, None))
+        self.dealing.left(worker)
+
+    @rule()
+    def save(self) -> None:
+        self.saved = json.loads(json.dumps(self.dealing.state())), self.times.copy()
+
+    @precondition(lambda self: self.saved is not None)
+    @rule()
+    def go_back(self) -> None:
+        assert self.saved is not None
+        state, times = self.saved
+        before = self.held, self.held.copy()
+        self.is_disturbed = True
+        if not self.dealing.restore(state):
+            assert set(times) == self.every  # all was trained: it begins anew
+            times = Counter()
+            self.given.clear()
+        self.times, self.held = times.copy(), {}
+        for worker, units in before[1].items():  # they have not heard of it yet
+            self.dealing.trained(worker, units)
+
+    @invariant()
+    def nobody_holds_what_others_hold(self) -> None:
+        held = [unit for units in self.held.values() for unit in units]
+        assert len(held) == len(set(held))
+
+    @invariant()
+    def nothing_is_trained_that_is_not_there(self) -> None:
+        assert set(self.times) <= self.every
+
+    def teardown(self) -> None:
+        for worker in list(self.held):
+            if worker != "a":
+                self.train(worker, len(self.held[worker]))
+        while self.dealing.has_more:
+            self.take("b")
+            self.train("b", 1)
+        if self.held.get("a"):
+            assert self.dealing.has_more is None
+            self.leave("a")
+            self.is_disturbed = True
+            assert self.dealing.has_more
+            while self.dealing.has_more:
+                self.take("b")
+                self.train("b", 1)
+        assert self.dealing.has_more is False
+        assert set(self.times) == self.every
+        if not self.is_disturbed:
+            assert set(self.times.values()) == {1}
+        text = " ".join(self.dealing.report())
+        assert all("5 of 5 units" in line for line in self.dealing.report()), text
+
+
+TestTurns = Turns.TestCase
+TestTurns.settings = settings(max_examples=150, deadline=None)
+
+
+@given(st.integers(1, 30), st.integers(0, 4), st.one_of(st.none(), st.integers()))
+@settings(deadline=None)
+def test_an_epoch_has_each_unit_once(count: int, epoch: int, seed: int | None) -> None:
+    order = Order("data", count, None, seed)
+    units = [order.unit(number) for number in range(epoch * count, (epoch + 1) * count)]
+    assert {each for each, _ in units} == {epoch}
+    assert sorted(index for _, index in units) == list(range(count))
+
+
+def test_epochs_have_orders_of_their_own() -> None:
+    order = Order("data", 50, 3, seed=1)
+    first, second = ([order.unit(50 * epoch + each)[1] for each in range(50)] for epoch in (0, 1))
+    assert first != second
+    assert first != list(range(50))
+    assert [Order("data", 50, 3, None).unit(each)[1] for each in range(50)] == list(range(50))
+
+
+def test_the_report() -> None:
+    dealing = Dealing(Order("data", 4, 5, None))
+    assert dealing.report() == []
+    for _ in range(10):
+        unit = dealing.take("a")
+        assert unit is not None
+        dealing.trained("a", [unit])
+    for _ in range(3):
+        dealing.take("b")
+        dealing.left("b")
+    dealing.take("b")
+    dealing.take("b")
+    dealing.left("b")
+    dealing.take("c")
+    assert dealing.report() == [
+        "epochs 0 to 1: 4 of 4 units",
+        "epoch 2: 2 of 4 units, 1 three times or more",
+    ]
+
+
+def test_more_epochs_go_on_where_fewer_have_ended() -> None:
+    dealing = Dealing(Order("data", 2, 1, None))
+    for _ in range(2):
+        unit = dealing.take("a")
+        assert unit is not None
+        dealing.trained("a", [unit])
+    longer = Dealing(Order("data", 2, 2, None))
+    assert longer.restore(dealing.state())
+    assert longer.take("a") == (1, 0)
+    assert not Dealing(Order("data", 2, 1, None)).restore(dealing.state())
+    assert not Dealing(Order("data", 3, 2, None)).restore(dealing.state())
+
+
+def test_processes_with_other_units_are_told_so() -> None:
+    deals = Deals()
+
+    def order(count: int, name: str = "data") -> dict[str, Any]:
+        return {"name": name, "count": count, "epochs": 1, "seed": None}
+
+    assert deals.answer("a", {"do": "take", "order": order(2)}) == (0, 0)
+    with pytest.raises(FailedPreconditionError, match=r"expected: 2 units.*\n.*received: 3 units"):
+        deals.answer("b", {"do": "take", "order": order(3)})
+    assert deals.answer("b", {"do": "take", "order": order(3, "others")}) == (0, 0)
+    assert deals.report() == ["data, epoch 0: 0 of 2 units", "others, epoch 0: 0 of 3 units"]
+
+
+# -- processes
+
+
+class Dealt:
+    """The processes of a training by `programs/dealing.py`.
+
+    Args:
+        processes: starts and kills.
+        folder: for the model.
+        jobs: how many tasks each job has.
+        options: of the program.
+    """
+
+    def __init__(
+        self, processes: Processes, folder: Path, jobs: Mapping[str, int], **options: Any
+    ) -> None:
+        self._processes = processes
+        self._folder = folder / "model"
+        self._addresses = {job: [*each.values()] for job, each in free_cluster(**jobs).items()}
+        self._options = {**options, "model_dir": str(self._folder)}
+        self.roles = [f"{job} {index}" for job, count in jobs.items() for index in range(count)]
+
+    def start(self, role: str) -> Process:
+        """Starts a process ('worker 1')."""
+        job, index = role.split()
+        task = {"cluster": self._addresses, "task": {"type": job, "index": int(index)}}
+        source, options = PROGRAM.read_text("utf-8"), json.dumps(self._options)
+        return self._processes.program(role, source, options, TF_CONFIG=json.dumps(task))
+
+    def start_all(self) -> dict[str, Process]:
+        """Starts all processes; by role."""
+        return {role: self.start(role) for role in self.roles}
+
+    def open(self, gate: int) -> None:
+        """Lets the inputs go on that wait at this gate."""
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / f"open-{gate}").touch()
+
+    @property
+    def counts(self) -> list[int]:
+        """How often the elements of each unit were trained, as the last checkpoint says."""
+        path = latest_checkpoint(str(self._folder))
+        assert path is not None
+        return np.asarray(load_variable(path, "counts")).astype(int).tolist()
+
+
+def all_end(processes: Mapping[str, Process]) -> None:
+    """Waits for the chief's end, and that all others follow soon."""
+    processes["chief 0"].join()
+    for process in processes.values():
+        process.join(END_SECS)
+
+
+def covered(chief: Process) -> list[str]:
+    """What the chief says of the data."""
+    said = "The data that were dealt out: "
+    return [line.partition(said)[2].rstrip(".") for line in chief.lines if said in line]
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: Path) -> None:
+    jobs = {"ps": 2, "chief": 1, "worker": 2}
+    training = Dealt(processes, tmp_path, jobs, secs=0.01)
+    started = training.start_all()
+    all_end(started)
+    assert training.counts == [2 * 5] * 12
+    assert covered(started["chief 0"]) == ["epochs 0 to 1: 12 of 12 units"]
+
+
+# What may be trained once more: the units that a worker has begun, or taken ahead.
+TAKEN = 2
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_what_killed_workers_had_taken_is_given_out_again(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """One dies in the midst of a unit and stays away, another one is started again."""
+    jobs = {"ps": 1, "chief": 1, "worker": 2}
+    gates = {"worker 0": [8], "worker 1": [13]}
+    training = Dealt(processes, tmp_path, jobs, secs=0.02, gates=gates)
+    started = training.start_all()
+    # Both wait in the midst of a unit, until the others are waiting for what they hold.
+    lost, again = started.pop("worker 0"), started["worker 1"]
+    lost.wait_for("element 8")
+    again.wait_for("element 13")
+    lost.kill()
+    again.kill()
+    training.open(8)
+    training.open(13)
+    started["worker 1"] = training.start("worker 1")
+    all_end(started)
+    counts = np.array(training.counts)
+    assert (counts >= 10).all()
+    assert counts.sum() <= 10 * 12 + 5 * TAKEN * 2
+    lines = covered(started["chief 0"])
+    assert all("12 of 12 units" in line for line in lines)
+    assert any("given out twice" in line for line in lines)
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [["ps 0"], ["chief 0"], ["ps 0", "chief 0", "worker 0"]])
+def test_the_model_and_what_is_left_to_train_go_back_together(
+    processes: Processes, tmp_path: Path, killed: list[str]
+) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    gates = {"chief 0": [30], "worker 0": [30]}
+    training = Dealt(processes, tmp_path, jobs, secs=0.01, gates=gates)
+    started = training.start_all()
+    for role in ("chief 0", "worker 0"):
+        started[role].wait_for("element 30")
+    for role in killed:
+        started[role].kill()
+    training.open(30)
+    for role in killed:
+        started[role] = training.start(role)
+    all_end(started)
+    counts = np.array(training.counts)
+    assert (counts >= 10).all()
+    assert counts.sum() <= 10 * 12 + 5 * TAKEN * 2
+    lines = covered(started["chief 0"])
+    assert lines
+    assert all("12 of 12 units" in line for line in lines)
