@@ -31,7 +31,7 @@ from estimatorkit.core.executor import (
 from estimatorkit.core.lower import changed_names, state_names
 from estimatorkit.core.ops.collectives import AXIS, TYPES, divided
 from estimatorkit.core.plan import Plan, Segment, make_plan
-from estimatorkit.core.replicas import Offer, Replicas, fingerprint
+from estimatorkit.core.replicas import Offer, Replicas, different_programs, fingerprint
 from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
@@ -82,18 +82,21 @@ class ReplicatedState(State):
         counters = {
             name: np.asarray(each).tolist() for name, each in self.random_counters().items()
         }
-        numbers = [
-            name
-            for name, value in sorted(self.values.items())
+        numbers = {
+            name: [np.dtype(value.dtype).name, list(value.shape)]
+            for name, value in self.values.items()
             if name in own and np.dtype(value.dtype).kind not in "OSU"
-        ]
+        }
         said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
-        names, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        wanted, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        for name, kind in wanted.items():
+            if numbers.get(name) != kind:
+                raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
         for name, each in inputs.items():
             if not each.taken:
                 each.pass_over(taken.get(name, 0))
         with x64():
-            found = self.replicas.of_chief(dict(zip(names, self.take(names), strict=True)))
+            found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
         self.values.update(found)
         self.values.update((name, np.array(each, np.uint32)) for name, each in counters.items())
 
@@ -146,7 +149,12 @@ def _cut_plan(
 
 
 def _exchanges(plan: Plan) -> list[str]:
-    return [op.name for segment in plan.segments for op in segment.ops if op.type in TYPES]
+    return [
+        f"{op.name} {[str(tensor) for tensor in op.inputs]}"
+        for segment in plan.segments
+        for op in segment.ops
+        if op.type in TYPES
+    ]
 
 
 class ReplicaRunner:

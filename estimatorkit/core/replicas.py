@@ -201,16 +201,7 @@ class Replicas:
         if not elements.any():
             raise OutOfRangeError(None, None, "End of sequence")
         if (exchanges != exchanges[0]).any():
-            raise InternalError(
-                None,
-                None,
-                explain(
-                    "the processes that train together do different things",
-                    expected="the same program, model and input structure in each",
-                    hint="does a model_fn or input_fn depend on the task's number, or does a hook "
-                    "run part of the training in one process only?",
-                ),
-            )
+            raise different_programs()
         alike = (shape == shape[0]).all()
         return Agreement(int(steps.min()) if alike else 0, int(elements.sum()))
 
@@ -220,6 +211,10 @@ class Replicas:
         if self.processes == 1:
             return own
         return np.asarray(self._table([self._part(own)])[0])
+
+    def wait_for_all(self) -> None:
+        """Waits until all processes are here."""
+        self.table([0])
 
     def total(self, arrays: Sequence[Any]) -> list[Any]:
         """The sums of arrays over all processes, on the first device of this one."""
@@ -276,6 +271,21 @@ class Replicas:
         return jax.make_array_from_single_device_arrays(shape, sharding, [part])
 
 
+def different_programs(received: str | None = None) -> InternalError:
+    """The error of processes that do not do the same."""
+    return InternalError(
+        None,
+        None,
+        explain(
+            "the processes that train together do different things",
+            expected="the same program, model and structure of the input in each",
+            received=received,
+            hint="does a model_fn or input_fn depend on the task's number, or does a hook run part "
+            "of the training in one process only?",
+        ),
+    )
+
+
 def _total(parts: list[Any]) -> list[Any]:
     psum: Any = jax.lax.psum
     return [
@@ -290,4 +300,7 @@ def _table(parts: list[Any]) -> list[Any]:
     return [jax.lax.all_gather(part, _PROCESS, tiled=True) for part in parts]
 
 
-__all__ = ["Agreement", "Offer", "OthersStopped", "Replicas", "axes", "fingerprint"]
+__all__ = [
+    *("Agreement", "Offer", "OthersStopped", "Replicas", "axes", "different_programs"),
+    "fingerprint",
+]

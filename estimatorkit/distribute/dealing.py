@@ -276,7 +276,7 @@ def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
 class ClusterDealer:
     """Gives out units of the queue that a training's parameter server has (see `data.Dealer`).
 
-    What it has taken is given back when its channel ends.
+    What it has taken is given back when its channel ends, also where it goes on by another one.
 
     Args:
         order: of the units.
@@ -290,7 +290,7 @@ class ClusterDealer:
         self._order = asdict(order)
         self._cluster = cluster
         self._raise_if_over = raise_if_over
-        self._worker = f"{cluster.worker} {uuid.uuid4().hex}"  # those before it may be given up yet
+        self._worker = ""  # a name for each channel: one before it may be given up later
         self._channel: Any = None
         self._lock = threading.Lock()  # elements are read ahead by a thread
 
@@ -318,12 +318,17 @@ class ClusterDealer:
             logger.info("The units are dealt out anew: all were trained, or they are others.")
 
     def _ask(self, do: str, **more: Any) -> Any:
-        header = {"worker": self._worker, "deal": {"do": do, "order": self._order, **more}}
+        question = {"do": do, "order": self._order, **more}
         with self._lock:
             if self._channel is None:
+                self._worker = f"{self._cluster.worker} {uuid.uuid4().hex}"
                 self._channel = self._cluster.channel(self._cluster.dealer, self._raise_if_over)
-            self._channel.ask("deal", header)
-            (found,) = self._channel.answer(self._raise_if_over)
+            try:
+                self._channel.ask("deal", {"worker": self._worker, "deal": question})
+                (found,) = self._channel.answer(self._raise_if_over)
+            except BaseException:
+                self.close()
+                raise
         return json.loads(bytes(found))
 
     def close(self) -> None:

@@ -17,6 +17,13 @@ RETRY = 138
 TERMINATED = 143
 
 
+class Interrupted(SystemExit):
+    """Ends this process to be started again: SIGTERM came to another, with which it computes."""
+
+    def __init__(self) -> None:
+        super().__init__(RETRY)
+
+
 @contextmanager
 def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
     """Inside, SIGTERM calls a function in place of ending the process.
@@ -37,4 +44,4 @@ def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-__all__ = ["RETRY", "TERMINATED", "on_sigterm"]
+__all__ = ["RETRY", "TERMINATED", "Interrupted", "on_sigterm"]

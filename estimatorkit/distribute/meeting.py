@@ -26,7 +26,7 @@ import jax
 from estimatorkit.core.errors import explain
 from estimatorkit.core.log import logger
 from estimatorkit.distribute.cluster_task import ClusterTask
-from estimatorkit.distribute.exit_codes import RETRY
+from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 
 _FLAG = "--xla_cpu_collective_timeout_seconds"
 """How long gloo waits for another process; XLA's own default is half an hour."""
@@ -133,20 +133,22 @@ def together() -> Iterator[None]:
         yield
     except (jax.errors.JaxRuntimeError, ValueError) as error:
         if not _LOST.search(str(error)):
-            leave_at_once(1)
+            _leave_at_once(1)
             raise
         logger.error("Another process is lost: %s", str(error).splitlines()[0])
-        leave_at_once(RETRY)
+        _leave_at_once(RETRY)
         raise SystemExit(RETRY) from error
+    except Interrupted:
+        raise  # all know, and end together
     except SystemExit as error:
-        leave_at_once(error.code if isinstance(error.code, int) else 1)
+        _leave_at_once(error.code if isinstance(error.code, int) else 1)
         raise
     except BaseException:
-        leave_at_once(1)
+        _leave_at_once(1)
         raise
 
 
-def leave_at_once(code: int) -> None:
+def _leave_at_once(code: int) -> None:
     """Lets this process end without waiting for the others, which notice that it is gone.
 
     Args:
@@ -200,4 +202,4 @@ def _end() -> None:
         os._exit(_exit_code)
 
 
-__all__ = ["Place", "join", "leave_at_once", "together"]
+__all__ = ["Place", "join", "together"]

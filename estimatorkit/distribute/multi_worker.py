@@ -99,10 +99,6 @@ class MultiWorkerMirroredStrategy(Strategy):
             place = meeting.Place.of(self._task)
             meeting.join(place, WAIT_SECS if seconds is None else seconds)
 
-    def leave_at_once(self, code: int) -> None:
-        """Lets this process end without waiting for those of the other replicas."""
-        meeting.leave_at_once(code)
-
     @contextmanager
     def together(self, seconds: float) -> Iterator[None]:
         """Inside, the processes compute together; see `Strategy.together`."""

@@ -106,13 +106,6 @@ class Strategy:
         """
         return nullcontext()
 
-    def leave_at_once(self, code: int) -> None:
-        """Lets this process end without waiting for those of the other replicas.
-
-        Args:
-            code: the exit code that it then has.
-        """
-
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Inside, `get_strategy` gives this strategy."""

@@ -322,7 +322,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 **self.told,
                 "workers": list(self._updates.workers),
                 "report": self._updates.report(),
-                "coverage": self._deals.report(),
+                "coverage": self._deals.report() if self.told.get("is_ending") else [],
             }
         return [np.frombuffer(json.dumps(status).encode(), np.uint8)]
 

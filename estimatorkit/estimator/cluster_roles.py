@@ -22,7 +22,7 @@ from estimatorkit.core.log import logger
 from estimatorkit.core.targets import Held
 from estimatorkit.core.task_placement import task_name
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
-from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, on_sigterm
+from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
 from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.server import bound_service
 from estimatorkit.estimator.completion import Completion, completion_time, read_completion
@@ -74,15 +74,17 @@ def run_role(
     # In a cluster without chief, the first worker is it.
     kind = _Chief if task.is_chief else _ROLES[task.type]
     role = kind(estimator, train_spec, specs)
+    results = None
     try:
         with on_sigterm(role.terminate):
             results = role.run()
+    except Interrupted:
+        if not role.terminated.is_set():
+            raise
     except (*LOST, DeadlineExceededError) as error:
         logger.error("%s %d cannot go on: %s", task.type, task.index, error)
         raise SystemExit(RETRY) from error
     if role.terminated.is_set():
-        if strategy is not None:
-            strategy.leave_at_once(TERMINATED)
         raise SystemExit(TERMINATED)
     return results
 

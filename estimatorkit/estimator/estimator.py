@@ -283,6 +283,9 @@ class Estimator:
 
         with ExitStack() as closing:
             closing.enter_context(self._together(ModeKeys.EVAL))
+            strategy = self._strategy(ModeKeys.EVAL)
+            if strategy is not None and strategy.replicas is not None:
+                path = strategy.replicas.text_of_chief(path)
             given = self._input(input_fn, ModeKeys.EVAL)
             model = closing.enter_context(self._models.model(given, build, given_hooks))
             all_hooks = [*given_hooks, *model.hooks]
@@ -296,7 +299,6 @@ class Estimator:
         logger.info("Finished evaluation at %s", _timestamp("-"))
         step = int(values["global_step"])
         logger.info("Saving dict for global step %d: %s", step, described(values))
-        strategy = self._strategy(ModeKeys.EVAL)
         if strategy is None or strategy.is_chief:
             writer = MetricsWriter(self.eval_dir(name))
             numbers = {key: value for key, value in values.items() if key != "global_step"}

@@ -15,7 +15,7 @@ from estimatorkit.core.log import logger, terminal
 from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.session import Session
 from estimatorkit.data.dealt import begin_anew
-from estimatorkit.distribute.exit_codes import RETRY
+from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.strategies import Strategy, reported_loss
 from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.distribute.watchdog import Watchdog
@@ -145,8 +145,10 @@ class Training:
                 hook.end(session)
             if self._cluster is not None:
                 self._cluster.leave()
+            if self._replicas is not None:
+                self._replicas.wait_for_all()  # what the chief has saved is there for all
             if self._loop.is_interrupted:
-                raise SystemExit(RETRY)
+                raise Interrupted
             # What was saved last is what the session holds, where it was saved at the last step.
             latest = newest()
             if latest is not None and saving and saving[0].saved_step == _step(session):
@@ -192,9 +194,9 @@ class Training:
         while True:
             try:
                 cluster.renew()
+                begin_anew(model.session.state)
                 if self._is_chief:
                     cluster.forget()
-                begin_anew(model.session.state)
                 if not self._prepare(model, newest(), saving):
                     return False
                 for hook in given:
@@ -305,8 +307,6 @@ class _ClusterHook(SessionRunHook):
         """Asks a parameter server, after each call of the loop."""
         if self._watchdog is not None:
             self._watchdog.beat()
-        cluster = self._cluster
-        if cluster is not None and not cluster.is_chief and cluster.is_ending:
         self._ask(steps.stop)
 
     def while_waiting(self, stop: list[str]) -> None:
@@ -315,6 +315,8 @@ class _ClusterHook(SessionRunHook):
         self._ask(stop)
 
     def _ask(self, stop: list[str]) -> None:
+        cluster = self._cluster
+        if cluster is not None and not cluster.is_chief and cluster.is_ending:
             stop.append("the chief has ended the training")
 
     def rest(self) -> None:

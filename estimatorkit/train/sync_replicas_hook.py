@@ -120,6 +120,8 @@ class SyncReplicasHook(SessionRunHook):
         self._runner: SynchronizingRunner | None = None
         self._rounds = Coordinator()
         self._threads: list[threading.Thread] = []
+        self._session: Any = None
+        self._has_token = False
 
     def begin(self) -> None:
         """Takes what the optimizer has made.
@@ -152,6 +154,7 @@ class SyncReplicasHook(SessionRunHook):
             )
         for op in self._init_ops:
             session.run(op)
+        self._session, self._has_token = session, True
         self._is_monitored = coord is not None
         if self._is_chief:
             # Whoever waits is woken where the thread ends: its next step finds out why.
@@ -166,12 +169,19 @@ class SyncReplicasHook(SessionRunHook):
         step is begun after the last one.
         """
         self._rounds.raise_requested_exception()
+        self._has_token = True
         return None
+
+    def while_waiting(self, stop: list[str]) -> None:
+        """Lets the others have the token that this replica does not use now: its input waits."""
+        if self._has_token:
+            _tell(self._session, self._made.give_back)
+            self._has_token = False
 
     def end(self, session: Any) -> None:
         """Lets the others end, or go on without this replica."""
         if self._runner is None:
-            _tell(session, self._made.give_back)
+            self.while_waiting([])
         elif self._is_monitored:  # the training of an estimator ends the others by itself
             self._runner.cancel_by(self._made.close)
         self._end_rounds()

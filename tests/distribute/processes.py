@@ -134,17 +134,26 @@ class Process:
             if ended or time.monotonic() > deadline:
                 raise AssertionError(self._told(f"did not print {text!r} in {seconds:g} s"))
 
-    def join(self, seconds: float = _LONG, code: int = 0) -> list[str]:
-        """Waits for its end; what it has printed.
+    def code(self, seconds: float = _LONG) -> int:
+        """Its exit code, at its end.
 
         Raises:
-            AssertionError: it did not end in time, or with another exit code.
+            AssertionError: it did not end in time.
         """
         try:
             found = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(self._told(f"did not end in {seconds:g} s")) from None
         self._reader.join()
+        return found
+
+    def join(self, seconds: float = _LONG, code: int = 0) -> list[str]:
+        """Waits for its end; what it has printed.
+
+        Raises:
+            AssertionError: it did not end in time, or with another exit code.
+        """
+        found = self.code(seconds)
         assert found == code, self._told(f"ended with {found}")
         return self.lines
 

@@ -252,6 +252,20 @@ def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: P
     assert covered(started["chief 0"]) == ["epochs 0 to 1: 12 of 12 units"]
 
 
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Units are many or few for one of them: an update takes the gradients of two."""
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = Dealt(processes, tmp_path, jobs, units=5, epochs=1, elements=9, replicas=2)
+    started = training.start_all()
+    all_end(started)
+    assert training.counts == [9] * 5
+    assert covered(started["chief 0"]) == ["epoch 0: 5 of 5 units"]
+
+
 # What may be trained once more: the units that a worker has begun, or taken ahead.
 TAKEN = 2
 

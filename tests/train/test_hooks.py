@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.core import log
 from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.session import Session
 from estimatorkit.estimator.spec import EstimatorSpec
-from estimatorkit.core import log
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from estimatorkit.train.hooks import (
     FinishedSteps,

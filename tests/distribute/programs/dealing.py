@@ -26,6 +26,7 @@ OPTIONS: dict[str, Any] = {
     "epochs": 2,
     "save_steps": 20,  # between checkpoints
     "secs": 0.0,  # that an element takes
+    "replicas": 0,  # so many are synchronous; 0 for none
     "gates": {},  # by role: numbers of elements before which the input waits for 'open-NUMBER'
 }
 
@@ -59,9 +60,18 @@ def main(options: dict[str, Any]) -> None:
         unit = tf.reshape(features, [1])
         counts = tf.get_variable("counts", [options["units"]], initializer=tf.zeros_initializer())
         loss = tf.reduce_sum(tf.cast(unit, tf.float32))
+        step, hooks = tf.train.get_global_step(), []
         with tf.control_dependencies([tf.scatter_add(counts, unit, [1.0])]):
-            train_op = tf.train.get_global_step().assign_add(1)
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+            if options["replicas"]:
+                weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+                optimizer = tf.train.SyncReplicasOptimizer(
+                    tf.train.GradientDescentOptimizer(0.1), options["replicas"]
+                )
+                hooks = [optimizer.make_session_run_hook(task.is_chief)]
+                train_op = optimizer.minimize(loss * weight, step)
+            else:
+                train_op = step.assign_add(1)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, training_hooks=hooks)
 
     config = tf.estimator.RunConfig(
         model_dir=options["model_dir"],
