@@ -248,12 +248,14 @@ def test_a_killed_process_lets_all_begin_at_the_last_checkpoint(
     lines = processes.program("launch", source, json.dumps(options), PROGRAM).join(300)
     assert sum("it is started again" in line for line in lines) >= 2
     assert any(f"worker {victim} ended with 137" in line for line in lines)
-    assert any("Restoring parameters from" in line and "model.ckpt-2" in line for line in lines)
+    restored = [line for line in lines if "Restoring parameters from" in line]
+    assert restored
     assert step_of(model_dir) == 40
     wanted = expected(model_dir, True, 40)
     for answer in (json.loads(line.partition("] ")[2]) for line in lines if '"losses"' in line):
         first = 40 - len(answer["losses"])
-        assert first == 20
+        assert first in (20, 30)
+        assert restored[-1].endswith(f"model.ckpt-{first}")
         np.testing.assert_allclose(answer["losses"], wanted[first:], atol=1e-5)
 
 
