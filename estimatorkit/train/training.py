@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from estimatorkit.core.cluster_loop import ClusterLoop
 from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.core.loop import StepLoop, Steps
 from estimatorkit.core.replica_loop import ENDED, INTERRUPTED, ReplicaLoop
 from estimatorkit.core.replica_run import ReplicatedState
@@ -156,6 +157,8 @@ class CheckedLoop:
         """
         state = self._session.state
         report_trained(state)
+        if has_more(state) is None:
+            logger.info("Waiting for other processes: they hold data that they may give back.")
         while (found := has_more(state)) is None and not stop:
             for hook in hooks:
                 hook.while_waiting(stop)

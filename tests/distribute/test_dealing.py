@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
-from estimatorkit.core.errors import FailedPreconditionError
+from estimatorkit.core.errors import FailedPreconditionError, UnavailableError
 from estimatorkit.data.dealt import Order, Unit
-from estimatorkit.distribute.dealing import Dealing, Deals
+from estimatorkit.distribute.dealing import ClusterDealer, Dealing, Deals
 from tests.distribute.processes import Process, Processes, free_cluster
 
 PROGRAM = Path(__file__).parent / "programs" / "dealing.py"
@@ -182,6 +183,69 @@ def test_processes_with_other_units_are_told_so() -> None:
     assert deals.report() == ["data, epoch 0: 0 of 2 units", "others, epoch 0: 0 of 3 units"]
 
 
+class Channel:
+    """A channel to queues in this process.
+
+    Args:
+        deals: the queues.
+        breaks: whether it breaks where it is asked.
+    """
+
+    def __init__(self, deals: Deals, breaks: bool) -> None:
+        self._deals, self._breaks = deals, breaks
+        self._workers: set[str] = set()
+        self._found: Any = None
+
+    def ask(self, question: str, header: Mapping[str, Any]) -> None:
+        assert question == "deal"
+        if self._breaks:
+            raise UnavailableError(None, None, "It is gone.")
+        self._workers.add(header["worker"])
+        self._found = self._deals.answer(header["worker"], header["deal"])
+
+    def answer(self, raise_if_over: Any) -> list[Any]:
+        return [np.frombuffer(json.dumps(self._found).encode(), np.uint8)]
+
+    def end(self) -> None:
+        for worker in self._workers:
+            self._deals.left(worker)
+
+
+class Cluster:
+    """Gives channels; each breaks that comes after one of these numbers."""
+
+    worker = "worker"
+    dealer = "/job:ps/task:0"
+
+    def __init__(self, *broken: int) -> None:
+        self.deals = Deals()
+        self._broken = broken
+        self.opened = 0
+
+    def channel(self, task: str, raise_if_over: Any) -> Channel:
+        assert task == self.dealer
+        self.opened += 1
+        return Channel(self.deals, self.opened - 1 in self._broken)
+
+
+def test_a_worker_goes_on_by_another_channel() -> None:
+    cluster = Cluster(1)
+    dealer = ClusterDealer(Order("data", 3, 1, None), cluster, lambda: None)
+    assert dealer.take() == (0, 0)
+    dealer.trained([(0, 0)])
+    assert dealer.take() == (0, 1)
+    dealer.close()  # what it holds is given back, and no more its own
+    with pytest.raises(UnavailableError):
+        dealer.take()
+    dealer.trained([(0, 1)])
+    assert [dealer.take(), dealer.take(), dealer.take()] == [(0, 1), (0, 2), None]
+    assert dealer.has_more() is None
+    dealer.trained([(0, 1), (0, 2)])
+    assert dealer.has_more() is False
+    assert cluster.deals.report() == ["epoch 0: 3 of 3 units, 1 given out twice"]
+    assert cluster.opened == 3
+
+
 # -- processes
 
 
@@ -264,6 +328,22 @@ def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up
     all_end(started)
     assert training.counts == [9] * 5
     assert covered(started["chief 0"]) == ["epoch 0: 5 of 5 units"]
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = Dealt(processes, tmp_path, jobs, gates={"worker 0": [3]})
+    started = training.start_all()
+    started["worker 0"].wait_for("element 3")
+    started["chief 0"].wait_for("they hold data that they may give back")
+    started["chief 0"].signal(signal.SIGTERM)
+    started["chief 0"].join(2 * END_SECS, 143)  # it waits for the worker for ten seconds
+    training.open(3)
+    started["chief 0"] = training.start("chief 0")
+    all_end(started)
+    assert (np.array(training.counts) >= 10).all()
 
 
 # What may be trained once more: the units that a worker has begun, or taken ahead.
