@@ -277,6 +277,17 @@ def test_the_end_of_one_is_the_end_of_all(
     assert time.monotonic() - gone < 10.0
 
 
+def test_a_process_that_stands_still_is_not_waited_for_for_ever(
+    processes: Processes, tmp_path: Path
+) -> None:
+    found = environments({"worker": 2})
+    both = start(processes, found, tmp_path / "model", delay=0.02, stuck=1.0, max_steps=100_000)
+    both[0].wait_for("step 15")
+    both[1].signal(signal.SIGSTOP)
+    both[0].wait_for("another process may be stuck")
+    both[0].join(code=138)
+
+
 @pytest.mark.parametrize("who", [(0,), (1,), (0, 1)], ids=["chief", "worker", "both"])
 def test_sigterm_saves(processes: Processes, tmp_path: Path, who: tuple[int, ...]) -> None:
     model_dir = tmp_path / "model"

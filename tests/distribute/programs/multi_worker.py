@@ -36,6 +36,7 @@ OPTIONS: dict[str, Any] = {
     "evaluate": False,
     "roles": False,  # train_and_evaluate
     "seconds": 7200,  # session_creation_timeout_secs
+    "stuck": 600.0,  # stuck_secs
     "layers": [1, 1],  # of each process
     "mnist": False,
 }
@@ -116,6 +117,7 @@ def main() -> None:
         log_step_count_steps=None,
         save_checkpoints_steps=10,
         session_creation_timeout_secs=options["seconds"],
+        stuck_secs=options["stuck"],
     )
     batches = mirrored.cut(options["examples"], 8)
 
