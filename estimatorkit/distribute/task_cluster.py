@@ -14,6 +14,7 @@ from typing import Any
 from estimatorkit.core.errors import (
     AbortedError,
     DeadlineExceededError,
+    FailedPreconditionError,
     UnavailableError,
     explain,
 )
@@ -32,6 +33,7 @@ ENDED = "the chief has ended the training"
 
 _TELL_SECS = 30.0
 _LOOK_SECS = 0.2
+_PROOF_SECS = 10.0
 
 
 def names_of(cluster: ClusterSpec) -> dict[str, str]:
@@ -68,6 +70,7 @@ class TaskCluster:
         self._own = own
         self._wait_secs = wait_secs
         self.worker = own or f"client {uuid.uuid4().hex}"
+        self._member = self.worker, uuid.uuid4().hex
         self.bound = bound
         self.dealer: str | None = None
         """The task that gives out units of data (see `dealing`); None where each process does."""
@@ -125,12 +128,20 @@ class TaskCluster:
         Args:
             raise_if_over: see `channel`.
             news: what is told.
+
+        Raises:
+            FailedPreconditionError: another process takes part as the task that this one is.
         """
-        header = {"tell": news}
-        return {
-            task: json.loads(bytes(self._ask(task, "status", header, raise_if_over)[0]))
-            for task in self._others()
-        }
+        began = time.monotonic()
+        while True:
+            told = {task: self._status(task, news, raise_if_over) for task in self._others()}
+            silent = [each["taken"] for each in told.values() if "taken" in each]
+            if not silent:
+                return told
+            # One whose process was killed is not heard from again.
+            if _PROOF_SECS < time.monotonic() - began > min(silent):
+                raise _taken(self.worker)
+            time.sleep(_LOOK_SECS)
 
     def tell_if_there(self, **news: Any) -> None:
         """Tells the other tasks something, as far as they can be reached at once."""
@@ -140,10 +151,19 @@ class TaskCluster:
 
         for task in self._others():
             with suppress(AbortedError, UnavailableError):
-                self._ask(task, "status", {"tell": news}, give_up)
+                self._status(task, news, give_up)
 
     def _others(self) -> list[str]:
         return [task for task in self._addresses if task != self._own]
+
+    def _status(
+        self, task: str, news: Mapping[str, Any], raise_if_over: Callable[[], None] | None
+    ) -> dict[str, Any]:
+        header = {"tell": news, "member": self._member}
+        found: dict[str, Any] = json.loads(
+            bytes(self._ask(task, "status", header, raise_if_over)[0])
+        )
+        return found
 
     def _ask(
         self,
@@ -197,6 +217,18 @@ class TaskCluster:
                 time.sleep(_LOOK_SECS)
         with self._lock:
             return self._connections.setdefault(task, connection)
+
+
+def _taken(name: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        None,
+        None,
+        explain(
+            f"another process takes part as {name.removeprefix('/')}",
+            expected="one process for each type and index",
+            hint="give this process an index of its own in TF_CONFIG, or end the other",
+        ),
+    )
 
 
 _served: dict[str, Target] = {}

@@ -44,6 +44,7 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.dealing import Deals
+from estimatorkit.distribute.members import Members
 from estimatorkit.distribute.shared_area import SharedArea
 from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.distribute.updates import Updates
@@ -87,6 +88,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self.channels = Channels()
         self._sweeper: threading.Timer | None = None
         self._sweeping = threading.Lock()
+        self._members = Members()
         self._updates = Updates()
         self._deals = Deals()
         self._updated = threading.Condition()
@@ -102,6 +104,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         answers = self.channels.opened(channel)
         in_order = False
         workers: set[str] = set()
+        members: set[tuple[str, str]] = set()
         inbox = outbox = None
         writer.begin(SCHEMA)
         incarnation = self._about["incarnation"]
@@ -128,6 +131,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     if inbox is None or outbox is None:
                         inbox = outbox = None
                 workers.update(filter(None, [header.get("worker")]))
+                members.update(map(tuple, filter(None, [header.get("member")])))
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
                     if is_lost() and header["ask"] != "status":
@@ -143,7 +147,9 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 answer, found = given
                 send(writer, answer, found, outbox if header.get("borrowed") else None)
         finally:
-            self._left(workers)  # nobody is to wait for them; whoever comes again reads first
+            self._left(
+                workers, members
+            )  # nobody is to wait for them; whoever comes again reads first
             if in_order:
                 self.channels.closed(channel)
             else:
@@ -160,7 +166,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._sweeper.daemon = True
                 self._sweeper.start()
 
-    def _left(self, workers: set[str]) -> None:
+    def _left(self, workers: set[str], members: set[tuple[str, str]]) -> None:
+        with self._news:
+            for member in members:
+                self._members.left(*member)
         with self._updated:
             for worker in workers:
                 self._updates.left(worker)
@@ -312,9 +321,12 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
         """What is told of the training; the header may tell something new ('is_ending',
-        'is_done').
+        'is_done'). A 'member' whose name is another's hears only that (see `Members`).
         """
         with self._news:
+            silent = self._members.heard(*header["member"], time.monotonic())
+            if silent is not None:
+                return [np.frombuffer(json.dumps({"taken": silent}).encode(), np.uint8)]
             self.told.update(header.get("tell", {}))
             self._news.notify_all()
         with self._updated:

@@ -15,17 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.core.errors import FailedPreconditionError, UnavailableError
 from estimatorkit.data.dealt import Order, Unit
 from estimatorkit.distribute.dealing import ClusterDealer, Dealing, Deals
-from tests.distribute.processes import Process, Processes, free_cluster
-
-PROGRAM = Path(__file__).parent / "programs" / "dealing.py"
-
-END_SECS = 10.0
-"""How long processes may take to end after the chief."""
-
+from tests.distribute.processes import Process, Processes
+from tests.distribute.trainings import END_SECS, Training, all_end
 
 # -- the state of a queue
 
@@ -249,54 +243,10 @@ def test_a_worker_goes_on_by_another_channel() -> None:
 # -- processes
 
 
-class Dealt:
-    """The processes of a training by `programs/dealing.py`.
-
-    Args:
-        processes: starts and kills.
-        folder: for the model.
-        jobs: how many tasks each job has.
-        options: of the program.
-    """
-
-    def __init__(
-        self, processes: Processes, folder: Path, jobs: Mapping[str, int], **options: Any
-    ) -> None:
-        self._processes = processes
-        self._folder = folder / "model"
-        self._addresses = {job: [*each.values()] for job, each in free_cluster(**jobs).items()}
-        self._options = {**options, "model_dir": str(self._folder)}
-        self.roles = [f"{job} {index}" for job, count in jobs.items() for index in range(count)]
-
-    def start(self, role: str) -> Process:
-        """Starts a process ('worker 1')."""
-        job, index = role.split()
-        task = {"cluster": self._addresses, "task": {"type": job, "index": int(index)}}
-        source, options = PROGRAM.read_text("utf-8"), json.dumps(self._options)
-        return self._processes.program(role, source, options, TF_CONFIG=json.dumps(task))
-
-    def start_all(self) -> dict[str, Process]:
-        """Starts all processes; by role."""
-        return {role: self.start(role) for role in self.roles}
-
-    def open(self, gate: int) -> None:
-        """Lets the inputs go on that wait at this gate."""
-        self._folder.mkdir(exist_ok=True)
-        (self._folder / f"open-{gate}").touch()
-
-    @property
-    def counts(self) -> list[int]:
-        """How often the elements of each unit were trained, as the last checkpoint says."""
-        path = latest_checkpoint(str(self._folder))
-        assert path is not None
-        return np.asarray(load_variable(path, "counts")).astype(int).tolist()
-
-
-def all_end(processes: Mapping[str, Process]) -> None:
-    """Waits for the chief's end, and that all others follow soon."""
-    processes["chief 0"].join()
-    for process in processes.values():
-        process.join(END_SECS)
+def counts_of(training: Training) -> list[int]:
+    """How often the elements of each unit were trained, as the last checkpoint says."""
+    found: list[int] = np.asarray(training.value("counts")).astype(int).tolist()
+    return found
 
 
 def covered(chief: Process) -> list[str]:
@@ -309,10 +259,10 @@ def covered(chief: Process) -> list[str]:
 @pytest.mark.slow
 def test_all_is_trained_once_where_nobody_dies(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 2, "chief": 1, "worker": 2}
-    training = Dealt(processes, tmp_path, jobs, secs=0.01)
+    training = Training(processes, tmp_path, "dealing", jobs, secs=0.01)
     started = training.start_all()
     all_end(started)
-    assert training.counts == [2 * 5] * 12
+    assert counts_of(training) == [2 * 5] * 12
     assert covered(started["chief 0"]) == ["epochs 0 to 1: 12 of 12 units"]
 
 
@@ -323,10 +273,12 @@ def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up
 ) -> None:
     """Units are many or few for one of them: an update takes the gradients of two."""
     jobs = {"ps": 1, "chief": 1, "worker": 1}
-    training = Dealt(processes, tmp_path, jobs, units=5, epochs=1, elements=9, replicas=2)
+    training = Training(
+        processes, tmp_path, "dealing", jobs, units=5, epochs=1, elements=9, replicas=2
+    )
     started = training.start_all()
     all_end(started)
-    assert training.counts == [9] * 5
+    assert counts_of(training) == [9] * 5
     assert covered(started["chief 0"]) == ["epoch 0: 5 of 5 units"]
 
 
@@ -334,7 +286,7 @@ def test_synchronous_replicas_whose_input_ends_before_others_do_not_hold_them_up
 @pytest.mark.slow
 def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
-    training = Dealt(processes, tmp_path, jobs, gates={"worker 0": [3]})
+    training = Training(processes, tmp_path, "dealing", jobs, gates={"worker 0": [3]})
     started = training.start_all()
     started["worker 0"].wait_for("element 3")
     started["chief 0"].wait_for("they hold data that they may give back")
@@ -343,7 +295,7 @@ def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path
     training.open(3)
     started["chief 0"] = training.start("chief 0")
     all_end(started)
-    assert (np.array(training.counts) >= 10).all()
+    assert (np.array(counts_of(training)) >= 10).all()
 
 
 # What may be trained once more: the units that a worker has begun, or taken ahead.
@@ -358,7 +310,7 @@ def test_what_killed_workers_had_taken_is_given_out_again(
     """One dies in the midst of a unit and stays away, another one is started again."""
     jobs = {"ps": 1, "chief": 1, "worker": 2}
     gates = {"worker 0": [8], "worker 1": [13]}
-    training = Dealt(processes, tmp_path, jobs, secs=0.02, gates=gates)
+    training = Training(processes, tmp_path, "dealing", jobs, secs=0.02, gates=gates)
     started = training.start_all()
     # Both wait in the midst of a unit, until the others are waiting for what they hold.
     lost, again = started.pop("worker 0"), started["worker 1"]
@@ -370,7 +322,7 @@ def test_what_killed_workers_had_taken_is_given_out_again(
     training.open(13)
     started["worker 1"] = training.start("worker 1")
     all_end(started)
-    counts = np.array(training.counts)
+    counts = np.array(counts_of(training))
     assert (counts >= 10).all()
     assert counts.sum() <= 10 * 12 + 5 * TAKEN * 2
     lines = covered(started["chief 0"])
@@ -386,7 +338,7 @@ def test_the_model_and_what_is_left_to_train_go_back_together(
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     gates = {"chief 0": [30], "worker 0": [30]}
-    training = Dealt(processes, tmp_path, jobs, secs=0.01, gates=gates)
+    training = Training(processes, tmp_path, "dealing", jobs, secs=0.01, gates=gates)
     started = training.start_all()
     for role in ("chief 0", "worker 0"):
         started[role].wait_for("element 30")
@@ -396,7 +348,7 @@ def test_the_model_and_what_is_left_to_train_go_back_together(
     for role in killed:
         started[role] = training.start(role)
     all_end(started)
-    counts = np.array(training.counts)
+    counts = np.array(counts_of(training))
     assert (counts >= 10).all()
     assert counts.sum() <= 10 * 12 + 5 * TAKEN * 2
     lines = covered(started["chief 0"])

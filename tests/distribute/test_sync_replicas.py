@@ -17,16 +17,11 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
 from tests.distribute.processes import Cluster, Process, Processes, free_cluster
 from tests.distribute.programs import synchronous
+from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
-
-PROGRAMS = Path(__file__).parent / "programs"
-
-END_SECS = 10.0
-"""How long processes may take to end after the chief."""
 
 
 class Replicas:
@@ -167,84 +162,48 @@ def test_the_chief_s_end_ends_all(processes: Processes) -> None:
 # -- estimators
 
 
-class Estimators:
-    """The processes of a training by `programs/synchronous_estimator.py`.
-
-    Args:
-        processes: starts and kills.
-        folder: for the model.
-        jobs: how many tasks each job has.
-        options: of the program.
-    """
-
-    def __init__(
-        self, processes: Processes, folder: Path, jobs: Mapping[str, int], **options: Any
-    ) -> None:
-        self._processes = processes
-        self._folder = folder / "model"
-        self._addresses = {job: [*each.values()] for job, each in free_cluster(**jobs).items()}
-        self._options = {**options, "model_dir": str(self._folder)}
-        self.roles = [f"{job} {index}" for job, count in jobs.items() for index in range(count)]
-
-    def start(self, role: str) -> Process:
-        """Starts a process ('worker 1')."""
-        job, index = role.split()
-        task = {"cluster": self._addresses, "task": {"type": job, "index": int(index)}}
-        source = (PROGRAMS / "synchronous_estimator.py").read_text("utf-8")
-        options = json.dumps(self._options)
-        return self._processes.program(role, source, options, TF_CONFIG=json.dumps(task))
-
-    def start_all(self) -> dict[str, Process]:
-        """Starts all processes; by role."""
-        return {role: self.start(role) for role in self.roles}
-
-    @property
-    def trained(self) -> tuple[int, list[float]]:
-        """The global step and the weights of the last checkpoint."""
-        path = latest_checkpoint(str(self._folder))
-        assert path is not None
-        weights = np.asarray(load_variable(path, "weights"))
-        return int(load_variable(path, "global_step")), weights.tolist()
-
-
-def all_end(processes: Mapping[str, Process]) -> None:
-    """Waits for the chief's end, and that all others follow soon."""
-    processes["chief 0"].join()
-    for process in processes.values():
-        process.join(END_SECS)
+def trained(training: Training) -> tuple[int, list[float]]:
+    """The global step and the weights of the last checkpoint."""
+    return int(training.value("global_step")), np.asarray(training.value("weights")).tolist()
 
 
 def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
-    training = Estimators(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)
+    training = Training(
+        processes, tmp_path, "synchronous_estimator", jobs, max_steps=150, aggregate=2, total=2
+    )
     all_end(training.start_all())
-    assert training.trained == (150, [-150.0, -300.0])
+    assert trained(training) == (150, [-150.0, -300.0])
 
 
 def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     processes: Processes, tmp_path: Path
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 2}
-    training = Estimators(processes, tmp_path, jobs, max_steps=400, aggregate=2, total=3)
+    training = Training(
+        processes, tmp_path, "synchronous_estimator", jobs, max_steps=400, aggregate=2, total=3
+    )
     started = training.start_all()
     started["worker 1"].wait_for("step = 100")
     started.pop("worker 1").kill()
     all_end(started)
-    assert training.trained == (400, [-400.0, -800.0])
+    assert trained(training) == (400, [-400.0, -800.0])
 
 
 def test_estimators_go_back_together_where_a_parameter_server_is_lost(
     processes: Processes, tmp_path: Path
 ) -> None:
     jobs = {"ps": 2, "chief": 1, "worker": 1}
-    training = Estimators(processes, tmp_path, jobs, max_steps=400, aggregate=2, total=2)
+    training = Training(
+        processes, tmp_path, "synchronous_estimator", jobs, max_steps=400, aggregate=2, total=2
+    )
     started = training.start_all()
     started["chief 0"].wait_for("step = 200")
     started["ps 1"].kill()
     started["ps 1"] = training.start("ps 1")
     started["chief 0"].wait_for("Restoring parameters from")
     all_end(started)
-    assert training.trained == (400, [-400.0, -800.0])
+    assert trained(training) == (400, [-400.0, -800.0])
 
 
 def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
@@ -252,7 +211,9 @@ def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
 ) -> None:
     """The others do not wait for it for long, nor it for them."""
     jobs = {"ps": 1, "chief": 1, "worker": 2}
-    training = Estimators(processes, tmp_path, jobs, max_steps=300, aggregate=2, total=3)
+    training = Training(
+        processes, tmp_path, "synchronous_estimator", jobs, max_steps=300, aggregate=2, total=3
+    )
     started = training.start_all()
     late = started.pop("worker 1")
     late.wait_for("step = 100")
@@ -260,4 +221,4 @@ def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
     all_end(started)
     late.signal(signal.SIGCONT)
     late.join(3 * END_SECS)
-    assert training.trained == (300, [-300.0, -600.0])
+    assert trained(training) == (300, [-300.0, -600.0])

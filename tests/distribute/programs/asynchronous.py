@@ -1,0 +1,114 @@
+"""A process of a training with parameter servers; the variables say how many steps there were.
+
+Its argument is JSON (see `OPTIONS`). A step adds 1 to the global step and to three counters, which
+are on the parameter servers in turn. The loss of an evaluation is how far the global step is from
+40.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import estimatorkit as tf
+from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.estimator import cluster_roles
+
+OPTIONS: dict[str, Any] = {
+    "model_dir": None,
+    "max_steps": 60,
+    "secs": 0.02,  # that the input of a step takes; elements that take less are read in larger blocks
+    "save_steps": 20,  # between checkpoints
+    "gates": {},  # by role: numbers of steps before which the input waits for 'open-NUMBER'
+    "wait_secs": 120.0,  # for other processes
+    "ahead": None,  # how many steps a worker may be ahead of the slowest
+    "stuck_secs": 600.0,
+    "width": 1,  # of a counter
+    "told_secs": 600.0,  # after which an evaluator complains
+    "eval_gate": False,  # whether the evaluations of steps after 40 wait for 'open-0'
+}
+
+
+def main(options: dict[str, Any]) -> None:
+    """Trains, as whatever the environment says."""
+    cluster_roles.NO_CHECKPOINT_SECS = options["told_secs"]
+    task = ClusterTask.of_environment()
+    role = f"{task.type} {task.index}"
+    folder = Path(options["model_dir"])
+    gates = options["gates"].get(role, [])
+
+    def wait_for(gate: int) -> None:
+        print(f"gate {gate}", flush=True)
+        while not (folder / f"open-{gate}").exists():
+            time.sleep(0.02)
+
+    def element(count: Any) -> Any:
+        if count in gates:
+            wait_for(int(count))
+        time.sleep(options["secs"])
+        return np.float32(count)
+
+    def data() -> Any:
+        counts = tf.data.Dataset.range(10**9)
+        return counts.map(lambda each: tf.py_func(element, [each], tf.float32, stateful=True))
+
+    def model_fn(features: Any, mode: str) -> Any:
+        step = tf.train.get_global_step()
+        counters = [
+            tf.get_variable(
+                f"count_{index}", [options["width"]], initializer=tf.zeros_initializer()
+            )
+            for index in range(3)
+        ]
+        loss = tf.abs(tf.cast(step, tf.float32) - 40.0) + 0.0 * features
+        ones = tf.ones([options["width"]])
+        added = [each.assign_add(ones) for each in counters]
+        train = tf.group(step.assign_add(1), *added)
+        if mode == tf.estimator.ModeKeys.EVAL:
+
+            def evaluated(number: Any) -> Any:
+                print(f"evaluating {number}", flush=True)
+                if options["eval_gate"] and number > 40:
+                    wait_for(0)
+                return np.float32(0)
+
+            loss += tf.py_func(evaluated, [step], tf.float32)
+        predictions = features + counters[0]
+        return tf.estimator.EstimatorSpec(mode, predictions, loss, train)
+
+    config = tf.estimator.RunConfig(
+        model_dir=options["model_dir"],
+        save_checkpoints_steps=options["save_steps"],
+        keep_checkpoint_max=50,
+        save_summary_steps=None,
+        log_step_count_steps=10,
+        session_creation_timeout_secs=options["wait_secs"],
+        experimental_max_worker_delay_secs=0,
+        max_steps_ahead=options["ahead"],
+        stuck_secs=options["stuck_secs"],
+    )
+
+    def served() -> Any:
+        x = tf.placeholder(tf.float32, [], "x")
+        return tf.estimator.export.TensorServingInputReceiver(x, x)
+
+    tf.estimator.train_and_evaluate(
+        tf.estimator.Estimator(model_fn, config=config),
+        tf.estimator.TrainSpec(data, options["max_steps"]),
+        tf.estimator.EvalSpec(
+            lambda: tf.data.Dataset.from_tensors(np.float32(0)),
+            steps=1,
+            start_delay_secs=0,
+            throttle_secs=0,
+            exporters=tf.estimator.BestExporter(serving_input_receiver_fn=served),
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main({**OPTIONS, **json.loads(sys.argv[1])})

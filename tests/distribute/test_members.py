@@ -1,0 +1,37 @@
+"""Which process a task is: one at a time, whoever asks when."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimatorkit.distribute.members import SILENT_SECS, Members
+
+TURNS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),  # a process
+        st.booleans(),  # whether it says that it is there, or leaves
+        st.floats(0, 1.5 * SILENT_SECS),  # seconds after the turn before
+    ),
+    max_size=40,
+)
+
+
+@given(turns=TURNS)
+def test_a_name_is_one_processs_until_it_leaves_or_is_silent(
+    turns: list[tuple[str, bool, float]],
+) -> None:
+    members = Members()
+    holder, heard, now = "", 0.0, 0.0
+    for process, is_there, seconds in turns:
+        now += seconds
+        if is_there:
+            is_free = holder in ("", process) or now - heard >= SILENT_SECS
+            expected = None if is_free else now - heard
+            assert members.heard("worker 0", process, now) == expected
+            if is_free:
+                holder, heard = process, now
+        else:
+            members.left("worker 0", process)
+            holder = "" if holder == process else holder
+        assert members.heard("worker 1", "another", now) is None

@@ -1,0 +1,334 @@
+"""Trainings with parameter servers whose processes are killed, stopped, doubled or set up wrongly.
+
+Each step adds 1 to the global step and to counters on all parameter servers, so that at the end the
+counters say whether a step was lost or counted twice, and whether all servers went back together.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from tests.distribute.processes import Process, Processes, until
+from tests.distribute.trainings import Training, all_end
+
+pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
+
+JOBS = {"ps": 2, "chief": 1, "worker": 1}
+
+TORN = 2
+"""Of a step and the beginning of the next a part may be there, where a process dies in their midst,
+or a checkpoint is written."""
+
+RETRY = 138
+"""The exit code of one who lost others, or for whom they did not come."""
+
+
+def training_of(
+    processes: Processes, folder: Path, jobs: Mapping[str, int] = JOBS, **options: Any
+) -> Training:
+    return Training(processes, folder, "asynchronous", jobs, **options)
+
+
+def spread(training: Training) -> float:
+    """By how much the counters differ from the global step at most, at the end."""
+    step = int(training.value("global_step"))
+    counts = [float(np.ravel(training.value(f"count_{index}"))[0]) for index in range(3)]
+    return max(abs(step - each) for each in counts)
+
+
+def lost(process: Process) -> bool:
+    """Whether a process has said that it lost parameters."""
+    return any("parameters are lost" in line for line in process.lines)
+
+
+# -- which process dies
+
+
+@pytest.mark.parametrize("killed", [["ps 0"], ["ps 1"], ["ps 0", "ps 1"]], ids=" and ".join)
+def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
+    processes: Processes, tmp_path: Path, killed: list[str]
+) -> None:
+    gates = {"chief 0": [30], "worker 0": [30]}
+    training = training_of(processes, tmp_path, gates=gates, max_steps=150)
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 30")
+    started["worker 0"].wait_for("gate 30")
+    for role in killed:
+        started[role].kill()
+    training.open(30)
+    started["chief 0"].wait_for("parameters are lost")
+    for role in killed:
+        started[role] = training.start(role)
+    restored = started["chief 0"].wait_for("Restoring parameters from")
+    assert int(restored.rpartition("-")[2]) >= 20
+    all_end(started)
+    assert training.value("global_step") >= 150
+    assert spread(training) <= TORN  # more than 10 steps were between the checkpoint and the death
+
+
+def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, max_steps=150, gates={"chief 0": [60]})
+    started = training.start_all()
+    started["worker 0"].wait_for("step = ")
+    started["worker 0"].kill()
+    started["chief 0"].wait_for("gate 60")
+    started["worker 0"] = training.start("worker 0")
+    first = started["worker 0"].wait_for("step = ")
+    assert int(first.partition("step = ")[2].split()[0]) >= 20
+    training.open(60)
+    all_end(started)
+    assert not lost(started["chief 0"])
+    assert spread(training) <= TORN
+
+
+def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, max_steps=150, gates={"chief 0": [30]})
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 30")
+    started["chief 0"].kill()
+    started["worker 0"].join()  # it has done the rest
+    training.open(30)
+    started["chief 0"] = training.start("chief 0")
+    started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+    all_end(started)
+    assert training.value("global_step") >= 150
+    assert spread(training) <= TORN
+
+
+def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Step 40 is the best. The evaluator dies in an evaluation after it."""
+    jobs = {"ps": 1, "chief": 1, "evaluator": 1}
+    training = training_of(processes, tmp_path, jobs, gates={"chief 0": [52]}, eval_gate=True)
+    started = training.start_all()
+    exports = training.model_dir / "export" / "best_exporter"
+    started["evaluator 0"].wait_for("evaluating 40")
+    until(lambda: (exports.parent / "best_exporter").is_dir(), "no export")
+    best = until(lambda: sorted(exports.glob("[0-9]*")), "no export")
+    training.open(52)
+    started["evaluator 0"].wait_for("evaluating 60")
+    best = sorted(exports.glob("[0-9]*"))
+    started["evaluator 0"].kill()
+    training.open(0)
+    started["evaluator 0"] = training.start("evaluator 0")
+    all_end(started)
+    assert any("evaluating 60" in line for line in started["evaluator 0"].lines)
+    assert sorted(exports.glob("[0-9]*")) == best
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("ps 0", "chief 0", "worker 0"),
+        ("worker 0", "chief 0", "ps 0"),
+        ("chief 0", "ps 0", "worker 0"),
+    ],
+    ids=" then ".join,
+)
+def test_where_all_die_they_come_back_in_any_order(
+    processes: Processes, tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    gates = {"chief 0": [30], "worker 0": [30]}
+    training = training_of(processes, tmp_path, jobs, gates=gates, max_steps=150)
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 30")
+    started["worker 0"].wait_for("gate 30")
+    for process in started.values():
+        process.kill()
+    training.open(30)
+    for role in order:
+        started[role] = training.start(role)
+        time.sleep(3)  # long enough to look for the others
+    all_end(started)
+    restored = started["chief 0"].wait_for("Restoring parameters from")
+    assert int(restored.rpartition("-")[2]) >= 20
+    assert spread(training) <= TORN
+
+
+# -- ends
+
+
+@pytest.mark.parametrize(
+    ("jobs", "chief"),
+    [
+        ({"ps": 1, "chief": 1, "worker": 1, "evaluator": 1}, "chief 0"),
+        ({"ps": 2, "chief": 1}, "chief 0"),
+        ({"ps": 1, "worker": 2}, "worker 0"),
+    ],
+    ids=["all roles", "no worker", "the first worker is the chief"],
+)
+def test_all_end_with_the_chief(
+    processes: Processes, tmp_path: Path, jobs: dict[str, int], chief: str
+) -> None:
+    training = training_of(processes, tmp_path, jobs)
+    all_end(training.start_all(), chief)
+    assert spread(training) == 0
+    # Who comes after the end has nothing to do.
+    for role in training.roles:
+        training.start(role).join()
+
+
+@pytest.mark.parametrize("absent", ["chief 0", "ps 0"])
+def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
+    processes: Processes, tmp_path: Path, absent: str
+) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, wait_secs=4.0)
+    started = {role: training.start(role) for role in training.roles if role != absent}
+    started["worker 0"].join(code=RETRY)
+    if absent == "ps 0":
+        started["chief 0"].join(code=RETRY)
+        started["worker 0"].wait_for("/job:ps/task:0 did not come within 4 seconds")
+        assert any(training.cluster["ps"][0] in line for line in started["worker 0"].lines)
+    else:
+        started["worker 0"].wait_for("the chief did not make the model ready within 4 seconds")
+
+
+# -- processes that stand still, or are too many, or others than the rest
+
+
+def test_processes_that_were_stopped_for_half_a_minute_go_on(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, secs=0.02, max_steps=300)
+    started = training.start_all()
+    started["chief 0"].wait_for("step = 20")
+    for role in ("ps 1", "worker 0"):
+        started[role].signal(signal.SIGSTOP)
+    time.sleep(30)
+    for role in ("worker 0", "ps 1"):
+        started[role].signal(signal.SIGCONT)
+    all_end(started)
+    assert not lost(started["chief 0"])
+    assert not lost(started["worker 0"])
+    assert spread(training) == 0
+
+
+def test_a_worker_that_stands_still_ends_and_says_where(
+    processes: Processes, tmp_path: Path
+) -> None:
+    gates = {"worker 0": [20]}
+    training = training_of(processes, tmp_path, gates=gates, stuck_secs=2.0, secs=0.01)
+    started = training.start_all()
+    started["worker 0"].join(code=RETRY)
+    started["worker 0"].wait_for("wait_for")  # the function, in the threads that are shown
+    training.open(20)
+    started["worker 0"] = training.start("worker 0")
+    all_end(started)
+
+
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [
+        ("worker 0", "another process takes part as job:worker/task:0"),
+        ("chief 0", "has a writer already"),
+    ],
+)
+def test_a_second_process_of_one_index_is_refused(
+    processes: Processes, tmp_path: Path, role: str, words: str
+) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, secs=0.05, max_steps=10**6)
+    started = training.start_all()
+    started[role].wait_for("step = ")
+    second = training.start(role)
+    second.join(code=1)
+    second.wait_for(words)
+    for process in started.values():
+        assert process.runs
+    assert not lost(started["chief 0"])
+
+
+def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: Path) -> None:
+    training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "worker": 1})
+    started = {role: training.start(role) for role in ("ps 0", "chief 0")}
+    other = training.start("worker 0", width=7)
+    other.join(code=1)
+    other.wait_for("this process has another model than the chief")
+    assert any("count_0: float32(7,)" in line for line in other.lines)
+    all_end(started)
+
+
+def test_how_stale_updates_are_is_bounded_and_told(processes: Processes, tmp_path: Path) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, ahead=2, max_steps=80)
+    started = {role: training.start(role) for role in ("ps 0", "worker 0")}
+    started["chief 0"] = training.start("chief 0", secs=0.1)
+    all_end(started)
+    told = started["chief 0"].wait_for("updates, stale by")
+    most = int(told.rpartition(" at most")[0].split()[-1])
+    # Without a bound the worker makes all of its steps within the chief's first ones.
+    assert 1 <= most <= 2 * 2 + 1
+
+
+# -- addresses and folders
+
+
+def test_a_port_that_is_taken_is_tried_again_and_named(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, {"ps": 1, "chief": 1})
+    address = training.cluster["ps"][0]
+    with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
+        server = training.start("ps 0")
+        server.join(code=RETRY)
+        server.wait_for("/job:ps/task:0 cannot listen at its address")
+        assert any(address in line for line in server.lines)
+        started = {"ps 0": training.start("ps 0"), "chief 0": training.start("chief 0")}
+        time.sleep(5)  # it has found the port taken
+    all_end(started)
+
+
+def test_a_host_that_is_not_known_is_named(processes: Processes, tmp_path: Path) -> None:
+    training = training_of(processes, tmp_path, {"ps": 1, "chief": 1}, wait_secs=3.0)
+    training.cluster["ps"] = ["nowhere.invalid:2222"]
+    chief = training.start("chief 0")
+    chief.join(code=RETRY)
+    chief.wait_for("/job:ps/task:0 did not come within 3 seconds")
+    assert any("nowhere.invalid:2222" in line for line in chief.lines)
+
+
+def test_nobody_listens_but_parameter_servers_at_their_addresses(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, gates={"chief 0": [30]})
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 30")
+    listening = {
+        role: [
+            f"{each.laddr.ip.removeprefix('::ffff:')}:{each.laddr.port}"
+            for each in psutil.Process(process.pid).net_connections("inet")
+            if each.status == psutil.CONN_LISTEN
+        ]
+        for role, process in started.items()
+    }
+    servers = dict(zip(["ps 0", "ps 1"], training.cluster["ps"], strict=True))
+    assert {role: each for role, each in listening.items() if each} == {
+        role: [address] for role, address in servers.items()
+    }
+
+
+def test_an_evaluator_says_that_it_finds_no_checkpoint(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """It looks at another folder than the chief."""
+    training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "evaluator": 1})
+    other = str(tmp_path / "other")
+    evaluator = training.start("evaluator 0", model_dir=other, told_secs=2.0)
+    line = evaluator.wait_for("There is still no checkpoint in")
+    assert other in line
