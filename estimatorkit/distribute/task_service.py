@@ -131,7 +131,9 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     if inbox is None or outbox is None:
                         inbox = outbox = None
                 workers.update(filter(None, [header.get("worker")]))
-                members.update(map(tuple, filter(None, [header.get("member")])))
+                if "member" in header:
+                    name, process = header["member"]
+                    members.add((name, process))
 
                 def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
                     if is_lost() and header["ask"] != "status":
@@ -324,7 +326,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         'is_done'). A 'member' whose name is another's hears only that (see `Members`).
         """
         with self._news:
-            silent = self._members.heard(*header["member"], time.monotonic())
+            name, process = header["member"]
+            silent = self._members.heard(name, process, time.monotonic())
             if silent is not None:
                 return [np.frombuffer(json.dumps({"taken": silent}).encode(), np.uint8)]
             self.told.update(header.get("tell", {}))

@@ -22,7 +22,7 @@ from estimatorkit.estimator import cluster_roles
 OPTIONS: dict[str, Any] = {
     "model_dir": None,
     "max_steps": 60,
-    "secs": 0.02,  # that the input of a step takes; elements that take less are read in larger blocks
+    "secs": 0.02,  # that the input of a step takes; what takes less is read in larger blocks
     "save_steps": 20,  # between checkpoints
     "gates": {},  # by role: numbers of steps before which the input waits for 'open-NUMBER'
     "wait_secs": 120.0,  # for other processes
