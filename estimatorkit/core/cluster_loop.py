@@ -11,6 +11,7 @@ another do. Any other shape runs a step at a time, by the session (see `cluster_
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,11 @@ from estimatorkit.core.targets import Channel
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE
 from estimatorkit.core.tensor import Operation, Tensor
+
+_QUICK_SECS = 1e-3
+"""An element that takes less is read while the others answer; it is not worth while for more, since
+the parameters would be older by as much.
+"""
 
 
 @dataclass
@@ -70,6 +76,10 @@ class StepShape:
         if len(shape.own) != 1 or not shape.heads or late.intersection(parts.fetches):
             return None
         return shape
+
+
+def _only_reads(part: TaskPart) -> bool:
+    return not part.inputs and all(op.type == "ReadVariableOp" for op in part.ops)
 
 
 def _only_waits(part: TaskPart) -> bool:
@@ -118,6 +128,8 @@ class ClusterLoop:
         # The heads come last: their task keeps for the tails what it has made for the last part.
         heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
         tails = _remote(self._shape.tails, parts, state)
+        self._heads_only_read = all(map(_only_reads, self._shape.heads))
+        self._input_secs = math.inf  # that the last element took
         self._tasks = {
             task: _TaskStep(
                 [each for each in tails if each.task == task],
@@ -187,11 +199,22 @@ class ClusterLoop:
                 if self._guarded(partial(self._own, values), not rows) is None:
                     break
                 is_last = stretch.ends_with(len(rows) + 1, values.get(self._counter))
-                following = None if is_last else self._guarded(lambda: self._before({}), False)
-                self._exchange(channel, values, following)
+                if not is_last and self._heads_only_read and self._input_secs < _QUICK_SECS:
+                    asked = self._ask(channel, values, {})
+                    following = self._next_input()
+                    self._answer(asked, {} if following is None else following)
+                else:
+                    following = None if is_last else self._next_input()
+                    self._exchange(channel, values, following)
                 rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
         return rows, not is_last and self._input_error is None
+
+    def _next_input(self) -> dict[Any, Any] | None:
+        started = time.perf_counter()
+        found: dict[Any, Any] | None = self._guarded(lambda: self._before({}), False)
+        self._input_secs = time.perf_counter() - started
+        return found
 
     def _exchange(
         self,
@@ -200,10 +223,23 @@ class ClusterLoop:
         following: dict[Any, Any] | None,
     ) -> None:
         """Sends the tails of a step and the heads of the next; receives for the next."""
+        self._answer(self._ask(channel, done, following), following)
+
+    def _ask(
+        self,
+        channel: Callable[[str], Channel],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> list[tuple[_TaskStep, Channel]]:
         asked: list[tuple[_TaskStep, Channel]] = []
         for task, step in self._tasks.items():
             if step.ask(channel, task, self._header, done, following):
                 asked.append((step, channel(task)))
+        return asked
+
+    def _answer(
+        self, asked: Sequence[tuple[_TaskStep, Channel]], following: dict[Any, Any] | None
+    ) -> None:
         failed: list[OpError] = []
         for step, to in asked:
             try:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -283,6 +284,7 @@ class CompiledSegment:
         with self._context():
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
+        self._is_quick = True
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
     def __call__(self, values: dict[Any, Any]) -> None:
@@ -317,7 +319,7 @@ class CompiledSegment:
         for result in values[self]:
             while isinstance(result, jax.Array):
                 try:
-                    _wait(result)
+                    self._is_quick = _wait(result, self._is_quick) < _QUICK_SECS
                     return
                 except RuntimeError:
                     if not result.is_deleted():
@@ -349,19 +351,28 @@ class CompiledSegment:
         return jax.jit(segment, donate_argnums=(2,))
 
 
-def _wait(array: Any) -> None:
-    """Waits for an array; at first without giving the processor away.
+def _wait(array: Any, is_quick: bool) -> float:
+    """Waits for an array; returns the seconds that it took.
 
-    Waking a sleeping thread takes about 40 us here, more than many a step.
+    Args:
+        array: what is waited for.
+        is_quick: whether it will be there soon: then the processor is not given away at first.
+            Waking a sleeping thread takes about 40 us here, more than many a step.
     """
-    for _ in range(_SPINS):
+    started = time.perf_counter()
+    for _ in range(_SPINS if is_quick else 1):
         if array.is_ready():
-            return
-    array.block_until_ready()
+            break
+    else:
+        array.block_until_ready()
+    return time.perf_counter() - started
 
 
 _SPINS = 500
 """Of about 0.2 us each."""
+
+_QUICK_SECS = 2e-4
+"""What took longer will hardly be there within `_SPINS`: other processes can use the time."""
 
 
 def large_constants(segment: Segment) -> dict[Tensor, Any]:
@@ -454,8 +465,18 @@ class PlanRunner:
             for value, tensor in zip(self.compute(feeds, trace), self._fetches, strict=True)
         ]
 
-    def compute(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
-        """As `run`, but arrays of devices stay there."""
+    def compute(
+        self,
+        feeds: Sequence[Any],
+        trace: Trace | None = None,
+        waits: list[Callable[[], None]] | None = None,
+    ) -> list[Any]:
+        """As `run`, but arrays of devices stay there.
+
+        Args:
+            feeds, trace: see `run`.
+            waits: gets what waits until the feeds are used, instead of waiting here.
+        """
         values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
@@ -472,8 +493,11 @@ class PlanRunner:
                 label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
                 with trace.span(segment_name(segment), where, label, values):
                     step(values)
-        for wait in self._waits:
-            wait(values)
+        if waits is None:
+            for wait in self._waits:
+                wait(values)
+        else:
+            waits += [partial(wait, values) for wait in self._waits]
         return [values[tensor] for tensor in self._fetches]
 
     def _run_together(

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.distribute.arrow import pa
 from estimatorkit.distribute.shared_area import SharedArea
 
 SCHEMA = pa.schema([("bytes", pa.uint8())])
@@ -26,7 +27,13 @@ SCHEMA = pa.schema([("bytes", pa.uint8())])
 LARGE = 1 << 16
 """Bytes from which an array is a batch of its own: one more message costs about 20 us."""
 
-_LENGTHS = struct.Struct("<II")
+_FRONT = struct.Struct("<IIQ")
+"""How long the text is, how many batches follow, and the header's 'number', if it has one: so the
+texts of equal questions are equal, and are read once."""
+
+_SHORT = 1 << 13
+"""Characters of texts that are kept; those of steps, not those with graphs' descriptions."""
+
 _EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
 
 
@@ -72,9 +79,12 @@ def send(
                 continue
         described.append([dtype.name, value.shape, -1 if data.nbytes >= LARGE else data.nbytes])
         (large if data.nbytes >= LARGE else small).append(data)
+    number = header.get("number", 0)
+    if number:
+        header = {key: value for key, value in header.items() if key != "number"}
     text = json.dumps([header, described]).encode()
     body = b"".join(map(bytes, small))
-    metadata = _LENGTHS.pack(len(text), len(large)) + text + body
+    metadata = _FRONT.pack(len(text), len(large), number) + text + body
     writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
     for data in large:
         column = pa.Array.from_buffers(pa.uint8(), data.nbytes, [None, pa.py_buffer(data)])
@@ -99,9 +109,11 @@ def receive(
     """
     metadata = memoryview(read().app_metadata or b"")
     try:
-        text_length, count = _LENGTHS.unpack_from(metadata)
-        metadata = metadata[_LENGTHS.size :]
-        header, described = json.loads(bytes(metadata[:text_length]))
+        text_length, count, number = _FRONT.unpack_from(metadata)
+        metadata = metadata[_FRONT.size :]
+        text = bytes(metadata[:text_length])
+        header, described = (_parsed if text_length <= _SHORT else json.loads)(text)
+        header = {**header, "number": number} if number else {**header}
         large = [read().data.column(0).to_numpy() for _ in range(count)]
         return header, _arrays(described, metadata[text_length:], large, area)
     except (struct.error, ValueError, TypeError, StopIteration) as error:
@@ -112,6 +124,12 @@ def receive(
                 hint="does every process of the cluster have the same version of this package?",
             )
         ) from error
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: bytes) -> Any:
+    """What a text says: the header and the arrays' descriptions, for reading only."""
+    return json.loads(text)
 
 
 def _arrays(

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.flight as flight
 
 from estimatorkit.core.errors import (
     CANCELLED,
@@ -28,6 +26,7 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.distribute.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
+from estimatorkit.distribute.arrow import flight, pa
 from estimatorkit.distribute.shared_area import SharedArea, aligned
 from estimatorkit.distribute.task_service import (
     AUTHORIZATION,
@@ -77,6 +76,7 @@ class TaskChannel:
     def _open(self) -> None:
         self._outbox: SharedArea | None = None
         self._inbox: SharedArea | None = None
+        self._room = [0, 0]  # bytes of arrays that the two hold
         descriptor = flight.FlightDescriptor.for_command(self._name)
         self._writer, self._reader = self.connection.exchange(descriptor)
         try:
@@ -104,10 +104,11 @@ class TaskChannel:
 
     def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
         """Makes room for messages like these in memory that both processes share, if they can."""
-        self._may_share = False
         sizes = [sum(_area_size(each) for each in arrays) for arrays in (sent, received)]
-        if not any(sizes):
+        if sizes[0] <= self._room[0] and sizes[1] <= self._room[1]:
             return
+        self._may_share = False
+        sizes = list(map(max, sizes, self._room))
         try:
             areas = [SharedArea.make(max(size, 1)) for size in sizes]
         except OSError:  # no room in memory: by TCP, then
@@ -118,6 +119,7 @@ class TaskChannel:
             area.unlink()
         if is_open.all():
             self._outbox, self._inbox = areas
+            self._room, self._may_share = sizes, True
 
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer (see `core.targets.Channel`)."""
@@ -133,7 +135,7 @@ class TaskChannel:
                 self._broken = error
         asked, self._asked = self._asked, ({}, ())
         if "error" not in header:
-            if self._may_share and asked[0].get("borrowed") and asked[1]:
+            if self._may_share and asked[0].get("borrowed"):
                 self._share(asked[1], arrays)
             return arrays
         code, message, name = header["error"]

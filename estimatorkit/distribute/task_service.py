@@ -15,14 +15,13 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
 import jax
 import numpy as np
-import pyarrow.flight as flight
 
 from estimatorkit.core.checkpoint import read_checkpoint
 from estimatorkit.core.checkpoint_format import write_shard
@@ -36,13 +35,16 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.executor import PlanRunner, State
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer, available
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
+from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.arrow import flight
 from estimatorkit.distribute.dealing import Deals
 from estimatorkit.distribute.members import Members
 from estimatorkit.distribute.shared_area import SharedArea
@@ -234,15 +236,20 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             if worker is not None and self.told.get("is_ending"):
                 raise AbortedError(None, None, f"{self._about['task']}: {ENDED}.")
 
-        for number, name in enumerate(header["programs"]):
-            if worker is not None and number == updates:
-                self._wait_to_read(worker, header.get("bound"), over)
-            program = self._programs[name]
-            found += program(list(itertools.islice(given, program.takes)), kept, ended)
-            if number == updates - 1:
-                with self._updated:
-                    self._updates.updated(worker)
-                    self._updated.notify_all()
+        waits: list[Callable[[], None]] = []
+        try:
+            for number, name in enumerate(header["programs"]):
+                if worker is not None and number == updates:
+                    self._wait_to_read(worker, header.get("bound"), over)
+                program = self._programs[name]
+                found += program(list(itertools.islice(given, program.takes)), kept, ended, waits)
+                if number == updates - 1:
+                    with self._updated:
+                        self._updates.updated(worker)
+                        self._updated.notify_all()
+        finally:
+            for wait in waits:  # the asker may write over what it has sent when it hears the answer
+                wait()
         return found
 
     def _wait_to_read(self, worker: str, bound: int | None, over: Callable[[], None]) -> None:
@@ -388,18 +395,31 @@ class _Program:
     def __init__(self, part: PartGraph, held: Held) -> None:
         graph, fed, fetched, targets = part.load(_register_all)
         self._part = part
+        self._held = held
         self._given = [name for name in part.inputs if name not in part.kept]
         self.takes = len(self._given)
         self._state = State(graph, Placer(part.soft), held)
         self._state.several_devices = len(available()) > 1
+        self._reads = _numbers_read(graph, fetched, targets, fed)
         plan = make_plan(graph, fetched, targets, fed, self._state.placer, part.optimize)
         self._runner = PlanRunner(plan, self._state)
 
-    def __call__(self, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]) -> Arrays:
+    def __call__(
+        self,
+        arrays: Arrays,
+        kept: dict[str, Any],
+        over: Callable[[], None],
+        waits: list[Callable[[], None]],
+    ) -> Arrays:
         given = dict(zip(self._given, arrays, strict=True))
         given.update((name, kept[name]) for name in self._part.kept)
-        with self._state.watched(over):
-            found = self._runner.compute([given[name] for name in self._part.inputs])
+        fed = [given[name] for name in self._part.inputs]
+        if self._reads:
+            with self._held.lock:
+                found = list(map(np.array, self._state.take(self._reads)))
+        else:
+            with self._state.watched(over):
+                found = self._runner.compute(fed, waits=waits)
         values = dict(zip(self._part.outputs, found, strict=True))
         if self._part.last:
             kept.clear()
@@ -407,6 +427,23 @@ class _Program:
             kept.update((name, values[name]) for name in values if name not in self._part.sent)
             kept.update((name, values[name]) for name in self._part.sent)
         return [np.asarray(values[name]) for name in self._part.sent]
+
+
+def _numbers_read(
+    graph: Graph, fetched: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor]
+) -> list[str]:
+    """The variables that a graph reads, where it does no more and they are single numbers.
+
+    The global step is asked for at each step, and an XLA call for it would take as long as all else
+    that is done for it.
+    """
+    ops = graph.get_operations()
+    is_read = {"VarHandleOp", "ReadVariableOp"}.issuperset(op.type for op in ops)
+    if fed or targets or not is_read:
+        return []
+    handles = [tensor.op.inputs[0].op for tensor in fetched if tensor.op.inputs]
+    are_numbers = all(handle.attrs["shape"].rank == 0 for handle in handles)
+    return [handle.name for handle in handles] if are_numbers else []
 
 
 def _register_all() -> None:

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.distribute.task_channel import TaskConnection
 from tests.distribute.conftest import Running
-from tests.distribute.processes import Processes, free_cluster, target, until
+from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -99,6 +100,23 @@ def test_values_are_loaded_and_read_where_they_are(running: Running) -> None:
         np.testing.assert_array_equal(session.state.take(["w"])[0], [1, 2, 3])
         np.testing.assert_array_equal(session.run(w), [1, 2, 3])
         assert session.run(tf.is_variable_initialized(w))
+
+
+def test_large_arrays_of_questions_and_answers_come_to_be_shared(running: Running) -> None:
+    """Also where the first questions have small answers, and where later ones are larger."""
+    connection = TaskConnection(running.cluster["ps"][0], "/job:ps/task:0", TOKEN)
+    channel = connection.channel()
+    for count in (100_000, 10, 300_000):
+        value = np.arange(count, dtype=np.float32)
+        for _ in range(3):
+            channel.ask("write", {"names": ["given"]}, [value], borrowed=True)
+            channel.answer()
+            channel.ask("read", {"names": ["given"]}, borrowed=True)
+            (found,) = channel.answer()
+            np.testing.assert_array_equal(found, value)
+        assert channel._inbox is not None
+        assert np.may_share_memory(found, channel._inbox._bytes) == (count > 10)
+    channel.end()
 
 
 def test_sparse_values_travel(running: Running) -> None:

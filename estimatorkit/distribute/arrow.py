@@ -1,0 +1,19 @@
+"""Arrow and its Flight, by which the tasks of a cluster talk, or what to do without them."""
+
+from __future__ import annotations
+
+from estimatorkit.core.errors import explain
+
+try:
+    import pyarrow as pa
+    from pyarrow import flight
+except ImportError as error:
+    raise ImportError(
+        explain(
+            "clusters need Arrow, by which their processes talk",
+            received=error,
+            hint="pip install estimatorkit[ray]",
+        )
+    ) from error
+
+__all__ = ["flight", "pa"]
