@@ -70,7 +70,8 @@ class TrainingCluster:
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
         self._tasks.dealer = next(iter(servers), None)
-        self._completion: float | None = None  # when it was written, where it is known
+        # When the end of a training was written last: one after it is the end of this training.
+        self._completion = completion_time(model_dir)
 
     @staticmethod
     def device_function(task: ClusterTask) -> Callable[[Any], str] | None:
@@ -191,7 +192,7 @@ class TrainingCluster:
         """Whether the training that this process takes part in is done: then the parameter servers
         are gone for good.
         """
-        if self._completion in (None, completion_time(self._model_dir)):
+        if self._completion == completion_time(self._model_dir):
             return False
         found = read_completion(self._model_dir)
         return found is not None and found.reason is not None
@@ -202,7 +203,7 @@ class TrainingCluster:
 
     def leave(self) -> None:
         """Lets go of the parameter servers: nobody waits for this process any more."""
-        self._completion = None
+        self._completion = completion_time(self._model_dir)
         self._tasks.renew()
 
     def renew(self) -> None:

@@ -183,6 +183,19 @@ def test_all_end_with_the_chief(
         training.start(role).join()
 
 
+def test_a_worker_that_finds_its_servers_gone_at_the_end_ends(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """The training ends between its look whether it has ended and its first question."""
+    training = training_of(processes, tmp_path, {"ps": 1, "chief": 1, "worker": 1}, secs=0.0)
+    late = training.start("worker 0", model_secs=15.0)
+    late.wait_for("Calling model_fn")
+    all_end({role: training.start(role) for role in ("ps 0", "chief 0")})
+    assert late.runs
+    assert not any("Done calling model_fn" in line for line in late.lines)
+    late.join()
+
+
 @pytest.mark.parametrize("absent", ["chief 0", "ps 0"])
 def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
     processes: Processes, tmp_path: Path, absent: str

@@ -25,6 +25,7 @@ OPTIONS: dict[str, Any] = {
     "secs": 0.02,  # that the input of a step takes; what takes less is read in larger blocks
     "save_steps": 20,  # between checkpoints
     "gates": {},  # by role: numbers of steps before which the input waits for 'open-NUMBER'
+    "model_secs": 0.0,  # that the model takes to be made
     "wait_secs": 120.0,  # for other processes
     "ahead": None,  # how many steps a worker may be ahead of the slowest
     "stuck_secs": 600.0,
@@ -59,6 +60,7 @@ def main(options: dict[str, Any]) -> None:
 
     def model_fn(features: Any, mode: str) -> Any:
         step = tf.train.get_global_step()
+        time.sleep(options["model_secs"])
         counters = [
             tf.get_variable(
                 f"count_{index}", [options["width"]], initializer=tf.zeros_initializer()
