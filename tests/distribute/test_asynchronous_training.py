@@ -9,7 +9,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load_variable
 
 pytestmark = pytest.mark.multiprocess
 
@@ -35,7 +38,10 @@ MNIST = """
         [256, 128],
         [tf.feature_column.numeric_column("image", [28, 28])],
         n_classes=10,
-        optimizer=lambda: tf.train.AdamOptimizer(0.001),
+        # It decays, so that the accuracy at the end is not that of a chance moment.
+        optimizer=lambda: tf.train.AdamOptimizer(
+            tf.train.polynomial_decay(0.002, tf.train.get_global_step(), steps, 1e-5)
+        ),
         config=tf.estimator.RunConfig(model_dir, tf_random_seed=1, save_checkpoints_steps=steps),
     )
     metrics, _ = tf.estimator.train_and_evaluate(
@@ -89,6 +95,33 @@ TABLE = """
     """
 
 
+LARGE_LAYERS = """
+    import sys
+    import numpy as np
+    import estimatorkit as tf
+
+    model_dir, steps = sys.argv[1], int(sys.argv[2])
+    random = np.random.RandomState(0)
+    x = random.rand(640, 300).astype(np.float32)
+    y = random.randint(0, 3, 640).astype(np.int32)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensor_slices(({"x": x}, y)).repeat().batch(64)
+
+    classifier = tf.estimator.DNNClassifier(
+        [256, 128],  # 300 kB and 128 kB: by shared memory
+        [tf.feature_column.numeric_column("x", [300])],
+        n_classes=3,
+        config=tf.estimator.RunConfig(model_dir, tf_random_seed=1, save_checkpoints_steps=70),
+    )
+    tf.estimator.train_and_evaluate(
+        classifier,
+        tf.estimator.TrainSpec(input_fn, max_steps=steps),
+        tf.estimator.EvalSpec(input_fn, steps=1),
+    )
+    """
+
+
 def run(tmp_path: Path, program: str, steps: int, *launch: str) -> str:
     """What a program prints, by itself or launched as a cluster."""
     path = tmp_path / "program.py"
@@ -119,6 +152,22 @@ def test_mnist_reaches_the_accuracy_of_one_process(tmp_path: Path) -> None:
     assert one > 0.97
     assert accuracy(printed) > one - 0.005
     assert "updates, stale by" in printed
+
+
+def test_one_worker_trains_the_model_of_one_process(tmp_path: Path) -> None:
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    alone.mkdir()
+    together.mkdir()
+    run(alone, LARGE_LAYERS, 200)
+    run(together, LARGE_LAYERS, 200, "--ps", "2", "--workers", "1")
+    paths = [latest_checkpoint(str(each / "model")) for each in (alone, together)]
+    assert paths[0] is not None
+    assert paths[1] is not None
+    names = dict(list_variables(paths[0]))
+    assert dict(list_variables(paths[1])) == names
+    for name in names:
+        one, other = (load_variable(path, name) for path in paths)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5, err_msg=name)
 
 
 def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
