@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 from benchmarks.report import duration, keep, machine
+from estimatorkit.distribute import local_cluster
 
 ROOT = Path(__file__).parents[1]
 SIZES = {"4kB": 1 << 12, "1MB": 1 << 20, "40MB": 40 << 20}
@@ -121,10 +121,7 @@ def run(participant: Participant, size: int, seconds: float) -> float:
     Raises:
         RuntimeError: one of them failed.
     """
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in (one, other)]
+    cluster = local_cluster(ps=0, workers=2, synchronous=True)
     words = [participant.program + _TIMED, str(size), str(seconds), *participant.arguments]
     processes = [
         subprocess.Popen(  # noqa: S603 - the programs above
@@ -134,10 +131,7 @@ def run(participant: Participant, size: int, seconds: float) -> float:
                 "PYTHONPATH": str(ROOT),
                 "GLOO_SOCKET_IFNAME": "lo",
                 "TF_CONFIG": json.dumps(
-                    {
-                        "cluster": {"worker": addresses},
-                        "task": {"type": "worker", "index": number},
-                    }
+                    {"cluster": cluster, "task": {"type": "worker", "index": number}}
                 ),
             },
             stdout=subprocess.PIPE,

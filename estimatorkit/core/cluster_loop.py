@@ -190,7 +190,7 @@ class ClusterLoop:
     def _run_piped(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
         rows: list[dict[Any, Any]] = []
         is_last = False
-        values = self._guarded(lambda: self._before({}), True)
+        values = self._next_input(True)
         if values is None:
             return rows, False
         with self._state.channels() as channel:
@@ -201,18 +201,18 @@ class ClusterLoop:
                 is_last = stretch.ends_with(len(rows) + 1, values.get(self._counter))
                 if not is_last and self._heads_only_read and self._input_secs < _QUICK_SECS:
                     asked = self._ask(channel, values, {})
-                    following = self._next_input()
-                    self._answer(asked, {} if following is None else following)
+                    following = self._next_input(False)
+                    self._answer(asked, following)
                 else:
-                    following = None if is_last else self._next_input()
+                    following = None if is_last else self._next_input(False)
                     self._exchange(channel, values, following)
                 rows.append({tensor: values[tensor] for tensor in self._every})
                 values = following
         return rows, not is_last and self._input_error is None
 
-    def _next_input(self) -> dict[Any, Any] | None:
+    def _next_input(self, is_first: bool) -> dict[Any, Any] | None:
         started = time.perf_counter()
-        found: dict[Any, Any] | None = self._guarded(lambda: self._before({}), False)
+        found: dict[Any, Any] | None = self._guarded(lambda: self._before({}), is_first)
         self._input_secs = time.perf_counter() - started
         return found
 

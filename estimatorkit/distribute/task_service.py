@@ -151,9 +151,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 answer, found = given
                 send(writer, answer, found, outbox if header.get("borrowed") else None)
         finally:
-            self._left(
-                workers, members
-            )  # nobody is to wait for them; whoever comes again reads first
+            # Nobody is to wait for them; whoever comes again reads first.
+            self._left(workers, members)
             if in_order:
                 self.channels.closed(channel)
             else:
@@ -290,7 +289,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             written = write_shard(
                 path, {key: np.asarray(values[name]) for key, name in header["names"].items()}
             )
-        return [np.frombuffer(json.dumps(written).encode(), np.uint8)]
+        return _as_json(written)
 
     def _restore(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -324,7 +323,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         """What is asked of the data that are dealt out, by a 'worker' (see `dealing`)."""
         with self._updated:
             found = self._deals.answer(header["worker"], header["deal"])
-        return [np.frombuffer(json.dumps(found).encode(), np.uint8)]
+        return _as_json(found)
 
     def _status(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -336,7 +335,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             name, process = header["member"]
             silent = self._members.heard(name, process, time.monotonic())
             if silent is not None:
-                return [np.frombuffer(json.dumps({"taken": silent}).encode(), np.uint8)]
+                return _as_json({"taken": silent})
             self.told.update(header.get("tell", {}))
             self._news.notify_all()
         with self._updated:
@@ -346,7 +345,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 "report": self._updates.report(),
                 "coverage": self._deals.report() if self.told.get("is_ending") else [],
             }
-        return [np.frombuffer(json.dumps(status).encode(), np.uint8)]
+        return _as_json(status)
 
     def wait_until(self, told: str, seconds: float) -> bool:
         """Waits until somebody has told something; returns whether it is told."""
@@ -481,6 +480,10 @@ def _without_value(name: str) -> FailedPreconditionError:
             hint="run global_variables_initializer() or restore a checkpoint first",
         ),
     )
+
+
+def _as_json(value: Any) -> Arrays:
+    return [np.frombuffer(json.dumps(value).encode(), np.uint8)]
 
 
 def _tuple(value: Any) -> Any:

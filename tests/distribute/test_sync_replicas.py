@@ -162,6 +162,12 @@ def test_the_chief_s_end_ends_all(processes: Processes) -> None:
 # -- estimators
 
 
+def training_of(
+    processes: Processes, folder: Path, jobs: Mapping[str, int], **options: Any
+) -> Training:
+    return Training(processes, folder, "synchronous_estimator", jobs, **options)
+
+
 def trained(training: Training) -> tuple[int, list[float]]:
     """The global step and the weights of the last checkpoint."""
     return int(training.value("global_step")), np.asarray(training.value("weights")).tolist()
@@ -169,9 +175,7 @@ def trained(training: Training) -> tuple[int, list[float]]:
 
 def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
-    training = Training(
-        processes, tmp_path, "synchronous_estimator", jobs, max_steps=150, aggregate=2, total=2
-    )
+    training = training_of(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)
     all_end(training.start_all())
     assert trained(training) == (150, [-150.0, -300.0])
 
@@ -180,9 +184,7 @@ def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     processes: Processes, tmp_path: Path
 ) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 2}
-    training = Training(
-        processes, tmp_path, "synchronous_estimator", jobs, max_steps=400, aggregate=2, total=3
-    )
+    training = training_of(processes, tmp_path, jobs, max_steps=400, aggregate=2, total=3)
     started = training.start_all()
     started["worker 1"].wait_for("step = 100")
     started.pop("worker 1").kill()
@@ -194,9 +196,7 @@ def test_estimators_go_back_together_where_a_parameter_server_is_lost(
     processes: Processes, tmp_path: Path
 ) -> None:
     jobs = {"ps": 2, "chief": 1, "worker": 1}
-    training = Training(
-        processes, tmp_path, "synchronous_estimator", jobs, max_steps=400, aggregate=2, total=2
-    )
+    training = training_of(processes, tmp_path, jobs, max_steps=400, aggregate=2, total=2)
     started = training.start_all()
     started["chief 0"].wait_for("step = 200")
     started["ps 1"].kill()
@@ -211,9 +211,7 @@ def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
 ) -> None:
     """The others do not wait for it for long, nor it for them."""
     jobs = {"ps": 1, "chief": 1, "worker": 2}
-    training = Training(
-        processes, tmp_path, "synchronous_estimator", jobs, max_steps=300, aggregate=2, total=3
-    )
+    training = training_of(processes, tmp_path, jobs, max_steps=300, aggregate=2, total=3)
     started = training.start_all()
     late = started.pop("worker 1")
     late.wait_for("step = 100")
