@@ -69,7 +69,7 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ),
     (
         "train.Server",
-        "a server of one task is this process; clusters come with a later release",
+        "tasks talk by Arrow Flight, and know each other by a token (docs/clusters.md)",
     ),
     ("Print", "complex numbers are printed as (1+2j)"),
 )

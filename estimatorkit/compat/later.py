@@ -10,9 +10,6 @@ from collections.abc import Iterable
 from estimatorkit.compat.modules import Table
 
 _GRAPHS = "programs here are graphs with sessions, as in TensorFlow 1"
-_CLUSTERS = (
-    "clusters and replicas come with a later release; one process uses its devices by tf.device"
-)
 _STRATEGIES = (
     "use distribute.MirroredStrategy or MultiWorkerMirroredStrategy; without a strategy, a cluster "
     "in TF_CONFIG trains on its parameter servers"
@@ -77,11 +74,7 @@ SENTENCES: dict[str, str] = {
     "raw_ops": "use the public function",
     "distribute": _STRATEGIES,
     "distribute.cluster_resolver": _RESOLVERS,
-    **_later(
-        "train",
-        "ServerDef",
-        _CLUSTERS,
-    ),
+    "train.ServerDef": "give train.Server a ClusterSpec or a dict, job_name and task_index",
     "tpu": _TPU,
     "estimator.EVAL": "use estimator.ModeKeys.EVAL",
     "saved_model.save": "use saved_model.simple_save, or keras.Model.save",
