@@ -128,6 +128,9 @@ class ClusterLoop:
         # The heads come last: their task keeps for the tails what it has made for the last part.
         heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
         tails = _remote(self._shape.tails, parts, state)
+        # An answer's memory is written over with the next: what is needed longer is copied.
+        taken = {tensor for each in tails for tensor in each.takes}
+        self._copied = taken.union(self._every)
         self._heads_only_read = all(map(_only_reads, self._shape.heads))
         self._input_secs = math.inf  # that the last element took
         self._tasks = {
@@ -248,7 +251,10 @@ class ClusterLoop:
                 failed.append(error)
             else:
                 if following is not None:
-                    following.update(zip(step.received, found[-len(step.received) :], strict=True))
+                    values = found[-len(step.received) :]
+                    for tensor, value in zip(step.received, values, strict=True):
+                        is_copied = tensor in self._copied
+                        following[tensor] = np.array(value) if is_copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
 

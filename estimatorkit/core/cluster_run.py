@@ -60,6 +60,10 @@ class ClusterState(State):
         self._began_with = cluster.generation
         self._in_use: set[Channel] = set()
 
+    def began_anew(self) -> None:
+        """All variables have values again, after other tasks had lost them."""
+        self._began_with = self.cluster.generation
+
     def cancel(self) -> None:
         """Ends what waits in runs, also with other tasks."""
         super().cancel()

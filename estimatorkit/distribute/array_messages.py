@@ -27,6 +27,9 @@ SCHEMA = pa.schema([("bytes", pa.uint8())])
 LARGE = 1 << 16
 """Bytes from which an array is a batch of its own: one more message costs about 20 us."""
 
+BATCH = 1 << 30
+"""Bytes of a batch at most: Arrow sends none of 2 GiB. Larger arrays are several."""
+
 _FRONT = struct.Struct("<IIQ")
 """How long the text is, how many batches follow, and the header's 'number', if it has one: so the
 texts of equal questions are equal, and are read once."""
@@ -77,8 +80,13 @@ def send(
             if start is not None:
                 described.append([dtype.name, value.shape, [start, data.nbytes]])
                 continue
-        described.append([dtype.name, value.shape, -1 if data.nbytes >= LARGE else data.nbytes])
-        (large if data.nbytes >= LARGE else small).append(data)
+        if data.nbytes < LARGE:
+            described.append([dtype.name, value.shape, data.nbytes])
+            small.append(data)
+            continue
+        batches = [data[start : start + BATCH] for start in range(0, data.nbytes, BATCH)]
+        described.append([dtype.name, value.shape, -len(batches)])
+        large += batches
     number = header.get("number", 0)
     if number:
         header = {key: value for key, value in header.items() if key != "number"}
@@ -148,7 +156,7 @@ def _arrays(
                 raise ValueError("an array in an area that nobody has opened")
             data = area.at(*size)
         else:
-            data = small[:size] if size >= 0 else next(rest)
+            data = small[:size] if size >= 0 else _joined([next(rest) for _ in range(-size)])
             small = small[max(size, 0) :]
         if name == "string":
             arrays.append(_strings(data, shape))
@@ -157,6 +165,10 @@ def _arrays(
     if small or next(rest, None) is not None:
         raise ValueError(f"{len(small)} bytes too many")
     return arrays
+
+
+def _joined(batches: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    return batches[0] if len(batches) == 1 else np.concatenate(batches)
 
 
 def _string_bytes(value: NDArray[Any]) -> bytes:

@@ -106,6 +106,7 @@ class Dealing:
     def _begin(self) -> None:
         self._dealt = 0  # so many, in order, have been given out at least once
         self._back: deque[Unit] = deque()
+        self._left_by: dict[Unit, str] = {}
         self._held: dict[str, dict[Unit, None]] = {}
         self._again: Counter[Unit] = Counter()
 
@@ -113,6 +114,7 @@ class Dealing:
         """Gives out the next unit; None where there is none, at least for now."""
         if self._back:
             unit = self._back.popleft()
+            self._left_by.pop(unit, None)
             self._again[unit] += 1
         elif self._dealt < self.order.total:
             unit = self.order.unit(self._dealt)
@@ -123,16 +125,27 @@ class Dealing:
         return unit
 
     def trained(self, worker: str, units: Iterable[Unit]) -> None:
-        """A worker has trained units. Those that it does not hold, since it was taken for dead,
-        are given out again all the same.
+        """A worker has trained units. One that was taken for gone does not hold them any more: what
+        nobody has taken since is not given out again.
         """
         held = self._held.get(worker, {})
         for unit in units:
-            held.pop(unit, None)
+            if unit in held:
+                del held[unit]
+            elif self._left_by.get(unit) == worker:
+                del self._left_by[unit]
+                self._back.remove(unit)
 
     def left(self, worker: str) -> None:
         """A worker has gone: what it held is given out again."""
-        self._back.extend(self._held.pop(worker, {}))
+        held = self._held.pop(worker, {})
+        self._back.extend(held)
+        self._left_by.update(dict.fromkeys(held, worker))
+
+    @property
+    def workers(self) -> list[str]:
+        """Those who hold or have held something."""
+        return list(self._held)
 
     @property
     def has_more(self) -> bool | None:
@@ -237,6 +250,13 @@ class Deals:
         for dealing in self._dealings.values():
             dealing.left(worker)
 
+    def process_left(self, name: str) -> None:
+        """A process has gone, with all workers whose names are its own and more."""
+        for dealing in self._dealings.values():
+            for worker in dealing.workers:
+                if process_of(worker) == name:
+                    dealing.left(worker)
+
     def clear(self) -> None:
         """Forgets all: the training goes back to a checkpoint."""
         self._dealings.clear()
@@ -271,6 +291,16 @@ def _other_units(wanted: Order, known: Order) -> FailedPreconditionError:
 
 
 # -- the side of a worker
+
+
+def worker_name(process: str) -> str:
+    """A name for a worker of a process, which no other is called."""
+    return f"{process} {uuid.uuid4().hex}"
+
+
+def process_of(worker: str) -> str:
+    """The process of a worker that `worker_name` has named."""
+    return worker.partition(" ")[0]
 
 
 class ClusterDealer:
@@ -321,7 +351,7 @@ class ClusterDealer:
         question = {"do": do, "order": self._order, **more}
         with self._lock:
             if self._channel is None:
-                self._worker = f"{self._cluster.worker} {uuid.uuid4().hex}"
+                self._worker = worker_name(self._cluster.worker)
                 self._channel = self._cluster.channel(self._cluster.dealer, self._raise_if_over)
             try:
                 self._channel.ask("deal", {"worker": self._worker, "deal": question})

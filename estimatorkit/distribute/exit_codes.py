@@ -18,7 +18,9 @@ TERMINATED = 143
 
 
 class Interrupted(SystemExit):
-    """Ends this process to be started again: SIGTERM came to another, with which it computes."""
+    """Ends this process to be started again: SIGTERM came to it, or to another with which it
+    computes.
+    """
 
     def __init__(self) -> None:
         super().__init__(RETRY)

@@ -102,6 +102,7 @@ class Launch:
         self._writing = threading.Lock()
         self._readers: list[threading.Thread] = []
         self._signals = 0
+        self._is_started = False
 
     def run(self) -> int:
         """Starts all, and waits for their end.
@@ -112,10 +113,12 @@ class Launch:
 
         Raises:
             OSError: the program cannot be started.
+            SystemExit: a signal came before all were started.
         """
         with self._signals_passed_on():
             try:
                 self._start_all()
+                self._is_started = True
                 code = self._wait()
             finally:
                 self._stop()
@@ -218,6 +221,8 @@ class Launch:
         def handle(number: int, frame: Any) -> None:
             self._signals += 1
             self._send(number if self._signals == 1 else signal.SIGKILL)
+            if not self._is_started:
+                raise SystemExit(128 + number)
 
         before = {
             number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)

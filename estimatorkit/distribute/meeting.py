@@ -14,9 +14,7 @@ import atexit
 import logging
 import os
 import re
-import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +23,12 @@ import jax
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.log import logger
+from estimatorkit.distribute.addresses import (
+    LISTEN_SECS,
+    check_answered,
+    check_free,
+    keep_trying,
+)
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 
@@ -35,12 +39,6 @@ _LOST = re.compile(
     r"\bgloo\b|\bnccl\b|coordination service|connection (closed|reset)", re.IGNORECASE
 )
 """What JAX's errors say where another process is the reason; some of them are `ValueError`s."""
-
-_BIND_SECS = 10.0
-"""How long to try an address that is taken: a process that has just ended may still hold it."""
-
-_LOOK_SECS = 0.2
-_TELL_SECS = 30.0
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,9 @@ def join(place: Place, seconds: float) -> None:
     )
     # JAX itself ends the process by SIGABRT where these two do not hold.
     if place.number == 0:
-        _try("process 0 cannot have its address", _bind, place.address, _BIND_SECS)
+        _check("process 0 cannot have its address", check_free, place.address, LISTEN_SECS)
     else:
-        _try("process 0 cannot be reached", _reach, place.address, seconds)
+        _check("process 0 cannot be reached", check_answered, place.address, seconds)
     try:
         jax.distributed.initialize(
             place.address,
@@ -158,39 +156,21 @@ def _leave_at_once(code: int) -> None:
     _exit_code = code
 
 
-def _try(
-    problem: str, act: Callable[[tuple[str, int]], None], address: str, seconds: float
-) -> None:
+def _check(problem: str, check: Callable[[str], None], address: str, seconds: float) -> None:
     """Tries something with an address until it works.
 
     Raises:
         SystemExit: 138: it did not in time.
     """
-    host, _, port = address.rpartition(":")
-    started = told = time.monotonic()
-    while True:
-        try:
-            act((host.strip("[]"), int(port)))
-            return
-        except OSError as error:
-            now = time.monotonic()
-            if now - started > seconds:
-                logger.error("Within %g s, %s, %s: %s", seconds, problem, address, error)
-                raise SystemExit(RETRY) from error
-            if now - told > _TELL_SECS:
-                told = now
-                logger.info("Still waiting: %s, %s: %s", problem, address, error)
-        time.sleep(_LOOK_SECS)
-
-
-def _bind(address: tuple[str, int]) -> None:
-    with socket.create_server(address):
-        pass
-
-
-def _reach(address: tuple[str, int]) -> None:
-    with socket.create_connection(address, timeout=_TELL_SECS):
-        pass
+    try:
+        keep_trying(
+            lambda: check(address),
+            seconds,
+            tell=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),
+        )
+    except OSError as error:
+        logger.error("Within %g s, %s, %s: %s", seconds, problem, address, error)
+        raise SystemExit(RETRY) from error
 
 
 def _end() -> None:

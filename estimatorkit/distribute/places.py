@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -116,8 +117,11 @@ class LocalProcess:
         )
 
     def poll(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """Its exit code; None while it runs. Children that it leaves behind are killed."""
+        was_running = self._process.returncode is None
         code = self._process.poll()
+        if code is not None and was_running:
+            self.send(signal.SIGKILL)  # else they might hold the pipe of its lines for ever
         return 128 - code if code is not None and code < 0 else code
 
     def send(self, number: int) -> None:

@@ -32,6 +32,13 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
         for index in cluster.task_indices(job)
     ]
     sharing = sum(each.rpartition(":")[0] == host for each in addresses)
-    processors = len(os.sched_getaffinity(0))
+    processors = _processors()
     if sharing > 1:
         os.environ[VARIABLE] = str(max(1, processors // sharing))
+
+
+def _processors() -> int:
+    """How many this process may use; macOS does not say, and has what the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import socket
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from estimatorkit.core.errors import UnavailableError, explain
 from estimatorkit.core.targets import Held, Target, open_target
 from estimatorkit.core.task_placement import HERE, task_name
+from estimatorkit.distribute.addresses import (
+    LISTEN_SECS,
+    check_free,
+    host_and_port,
+    keep_trying,
+)
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import (
@@ -25,9 +29,6 @@ from estimatorkit.distribute.task_cluster import (
 from estimatorkit.distribute.token import cluster_token
 
 _logger = logging.getLogger("estimatorkit")
-
-_BIND_SECS = 10.0
-"""How long to try an address that is taken: a process that has just ended may still hold it."""
 
 
 class Server:
@@ -133,34 +134,28 @@ def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any])
     """
     from estimatorkit.distribute.task_service import TaskService  # with Arrow
 
-    deadline = time.monotonic() + _BIND_SECS
+    def served() -> TaskService:
+        check_free(address)
+        return TaskService(address, task, held, cluster_token(), about)
+
     _warn_if_public(task, address)
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    while True:
-        try:
-            # Flight would not say why it cannot.
-            socket.create_server((host, int(port)), family=family).close()
-            return TaskService(address, task, held, cluster_token(), about)
-        except OSError as error:
-            if time.monotonic() > deadline:
-                raise UnavailableError(
-                    None,
-                    None,
-                    explain(
-                        f"{task} cannot listen at its address",
-                        received=f"{address}: {error.strerror or error}",
-                        hint="is the port in use, and is the host this one?",
-                    ),
-                ) from error
-        time.sleep(0.5)
+    try:
+        return keep_trying(served, LISTEN_SECS)
+    except OSError as error:
+        raise UnavailableError(
+            None,
+            None,
+            explain(
+                f"{task} cannot listen at its address",
+                received=f"{address}: {error.strerror or error}",
+                hint="is the port in use, and is the host this one?",
+            ),
+        ) from error
 
 
 def _warn_if_public(task: str, address: str) -> None:
-    host = address.rpartition(":")[0].strip("[]")
     try:
-        found = ipaddress.ip_address(host)
+        found = ipaddress.ip_address(host_and_port(address)[0])
     except ValueError:
         return
     if found.is_global or found.is_unspecified:

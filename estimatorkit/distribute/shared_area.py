@@ -2,9 +2,9 @@
 
 Arrays of a megabyte cost each of them half a millisecond of the processor's time by TCP, and a
 copy here. An area is a file in memory; its name is told to the other process, which can open it
-where it is on the same host and of the same user; then the name is removed, so that nothing is left
-when both have ended, however they end. Who writes into an area writes from its start again for each
-message: the other must be done with the one before.
+where it is on the same host and of the same user; then, at once, the name is removed, so that
+nothing is left when both have ended, however they end. Who writes into an area writes from its
+start again for each message: the other must be done with the one before.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class SharedArea:
         Raises:
             OSError: there is no memory for it.
         """
+        if not hasattr(os, "posix_fallocate"):
+            raise OSError("this system promises no memory to files")
         name, secret = f"estimatorkit-{secrets.token_hex(16)}", secrets.token_hex(_SECRET_BYTES)
         path = _folder() / name
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -46,6 +46,9 @@ _BROKEN = (
 )
 """What a connection that is gone raises."""
 
+_ATTEMPTS = 20
+"""How often a question is asked again: the last ten times a second lies between."""
+
 _OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
@@ -109,14 +112,17 @@ class TaskChannel:
             return
         self._may_share = False
         sizes = list(map(max, sizes, self._room))
+        areas: list[SharedArea] = []
         try:
-            areas = [SharedArea.make(max(size, 1)) for size in sizes]
+            for size in sizes:
+                areas.append(SharedArea.make(max(size, 1)))
+            self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
+            (is_open,) = self.answer()
         except OSError:  # no room in memory: by TCP, then
             return
-        self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
-        (is_open,) = self.answer()
-        for area in areas:
-            area.unlink()
+        finally:
+            for area in areas:
+                area.unlink()
         if is_open.all():
             self._outbox, self._inbox = areas
             self._room, self._may_share = sizes, True
@@ -124,10 +130,14 @@ class TaskChannel:
     def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
         """Waits for the answer (see `core.targets.Channel`)."""
         was_broken: Exception | None = None
-        while True:
+        for attempt in itertools.count():
             if self._broken is not None:
                 was_broken, self._broken = self._broken, None
+                if attempt > _ATTEMPTS:  # it is not the connection
+                    self.connection.drop()
+                    raise self.connection.unavailable(was_broken) from was_broken
                 self._take_up(was_broken, raise_if_over)
+                time.sleep(min(1.0, 0.01 * (attempt - 1) ** 2))
             try:
                 header, arrays = receive(self._reader.read_chunk, self._inbox)
                 break

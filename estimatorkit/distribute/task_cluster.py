@@ -74,6 +74,8 @@ class TaskCluster:
         self.bound = bound
         self.dealer: str | None = None
         """The task that gives out units of data (see `dealing`); None where each process does."""
+        self.raise_if_over: Callable[[], None] = lambda: None
+        """Called while a task is waited for; what it raises ends the waiting."""
         self.generation = 0
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -141,6 +143,7 @@ class TaskCluster:
             # One whose process was killed is not heard from again.
             if _PROOF_SECS < time.monotonic() - began > min(silent):
                 raise _taken(self.worker)
+            self.raise_if_over()
             time.sleep(_LOOK_SECS)
 
     def tell_if_there(self, **news: Any) -> None:
@@ -209,6 +212,7 @@ class TaskCluster:
                             hint="start its process, or raise session_creation_timeout_secs",
                         ),
                     ) from error
+                self.raise_if_over()
                 if raise_if_over is not None:
                     raise_if_over()
                 if now - told > _TELL_SECS:

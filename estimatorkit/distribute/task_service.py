@@ -15,7 +15,8 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,6 +32,7 @@ from estimatorkit.core.errors import (
     CancelledError,
     FailedPreconditionError,
     OpError,
+    UnimplementedError,
     UnknownError,
     explain,
 )
@@ -45,7 +47,7 @@ from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.arrow import flight
-from estimatorkit.distribute.dealing import Deals
+from estimatorkit.distribute.dealing import Deals, process_of
 from estimatorkit.distribute.members import Members
 from estimatorkit.distribute.shared_area import SharedArea
 from estimatorkit.distribute.task_cluster import ENDED
@@ -144,12 +146,13 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     # It may have waited for something that was forgotten meanwhile.
                     return (lost if "error" in answer and is_lost() else answer), found
 
-                try:
-                    given = answers.answer(header["number"], work)
-                except OpError as error:
-                    given = _as_header(error), []
+                with self._asking(header.get("worker")):
+                    try:
+                        given = answers.answer(header["number"], work)
+                    except OpError as error:
+                        given = _as_header(error), []
                 answer, found = given
-                send(writer, answer, found, outbox if header.get("borrowed") else None)
+                _send(writer, answer, found, outbox if header.get("borrowed") else None)
         finally:
             # Nobody is to wait for them; whoever comes again reads first.
             self._left(workers, members)
@@ -168,6 +171,29 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._sweeper = threading.Timer(RECONNECT_SECS, self._forget_broken, (True,))
                 self._sweeper.daemon = True
                 self._sweeper.start()
+
+    @contextmanager
+    def _asking(self, worker: str | None) -> Iterator[None]:
+        """Inside, a question of a worker is worked on."""
+        if worker is None:
+            yield
+            return
+        name = process_of(worker)
+        with self._news:
+            self._members.asks(name)
+        try:
+            yield
+        finally:
+            with self._news:
+                self._members.answered(name, time.monotonic())
+
+    def _give_up_silent(self) -> None:
+        """Waits no more for hosts that are gone without a word: their connections look open."""
+        with self._news:
+            silent = self._members.silent(time.monotonic())
+        for name in silent:
+            self._updates.left(name)
+            self._deals.process_left(name)
 
     def _left(self, workers: set[str], members: set[tuple[str, str]]) -> None:
         with self._news:
@@ -256,6 +282,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             while not self._updates.may_read(worker, bound):
                 over()
                 self._updated.wait(_LOOK_SECS)
+                self._give_up_silent()
             self._updates.read(worker)
 
     def _read(
@@ -322,6 +349,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     ) -> Arrays:
         """What is asked of the data that are dealt out, by a 'worker' (see `dealing`)."""
         with self._updated:
+            self._give_up_silent()
             found = self._deals.answer(header["worker"], header["deal"])
         return _as_json(found)
 
@@ -490,6 +518,14 @@ def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedArea | None) -> None:
+    """Sends an answer; where its arrays cannot travel, that is the answer."""
+    try:
+        send(writer, answer, arrays, area)
+    except UnimplementedError as error:
+        send(writer, _as_header(error))
+
+
 def _as_header(error: OpError) -> dict[str, Any]:
     name = getattr(error.op, "name", error.op)
     return {"error": [error.error_code, str(error), name]}
@@ -499,12 +535,12 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     """Refuses calls without the token."""
 
     def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}"
+        self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> None:
         """Looks at a call's headers."""
         given = headers.get(AUTHORIZATION, [""])[0]
-        if not hmac.compare_digest(given, self._expected):
+        if not hmac.compare_digest(given.encode(), self._expected):
             _refuse()
 
 

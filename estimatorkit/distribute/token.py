@@ -10,6 +10,8 @@ import os
 import secrets
 from pathlib import Path
 
+from estimatorkit.core.errors import explain
+
 VARIABLE = "ESTIMATORKIT_TOKEN"
 
 
@@ -23,9 +25,19 @@ def cluster_token() -> str:
 
     Raises:
         OSError: the file can be neither read nor made.
+        ValueError: it cannot travel in the header of a request.
     """
-    given = os.environ.get(VARIABLE)
+    given = os.environ.get(VARIABLE, "").strip()
     if given:
+        if not (given.isascii() and given.isprintable()):
+            raise ValueError(
+                explain(
+                    f"{VARIABLE} cannot be used as a token",
+                    expected="printable ASCII characters",
+                    received=f"{len(given)} characters, others among them",
+                    hint='python -c "import secrets; print(secrets.token_hex(32))" makes one',
+                )
+            )
         return given
     path = token_file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

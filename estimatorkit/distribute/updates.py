@@ -38,18 +38,23 @@ class Updates:
         return self._steps[worker] - min(self._steps.values()) <= bound
 
     def read(self, worker: str) -> None:
-        """A worker reads, and takes part from now on: one that is new is level with the slowest."""
+        """A worker reads, and takes part from now on."""
         self._read_at[worker] = self.count
-        if worker not in self._steps:
-            self._steps[worker] = min(self._steps.values(), default=0)
+        self._take_part(worker)
 
     def updated(self, worker: str) -> int:
         """A worker has changed what it had read; returns by how many others it was stale."""
         stale = self.count - self._read_at.get(worker, self.count)
         self.staleness[stale] += 1
         self.count += 1
-        self._steps[worker] = self._steps.get(worker, 0) + 1
+        self._take_part(worker)
+        self._steps[worker] += 1
         return stale
+
+    def _take_part(self, worker: str) -> None:
+        """One that is new, or was taken for gone, is level with the slowest."""
+        if worker not in self._steps:
+            self._steps[worker] = min(self._steps.values(), default=0)
 
     def left(self, worker: str) -> None:
         """A worker takes part no more: nobody waits for it."""

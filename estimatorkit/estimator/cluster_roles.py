@@ -110,6 +110,8 @@ class _Role:
     def terminate(self) -> None:
         """Called for SIGTERM: `run` is to return soon."""
         self.terminated.set()
+        if self._estimator.cluster is not None:
+            self._estimator.cluster.terminate()
 
     def run(self) -> Results | None:
         """Does it."""

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
+from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger, terminal
 from estimatorkit.core.replica_run import ReplicatedState
@@ -139,7 +140,7 @@ class Training:
                 self._loop = training_loop(session, spec.train_op, self._loss)
             model.now_holds(None)
             loss = self._run(model, all_given, all_hooks, saving, newest)
-            if self._cluster is not None and self._is_chief:
+            if self._cluster is not None and self._is_chief and not self._loop.is_terminated:
                 self._cluster.drain()  # what workers still send is in the last checkpoint
             for hook in all_hooks:
                 hook.end(session)
@@ -195,10 +196,10 @@ class Training:
             try:
                 cluster.renew()
                 begin_anew(model.session.state)
-                if self._is_chief:
-                    cluster.forget()
                 if not self._prepare(model, newest(), saving):
                     return False
+                if isinstance(model.session.state, ClusterState):
+                    model.session.state.began_anew()
                 for hook in given:
                     if hook not in saving:
                         hook.after_create_session(model.session, None)

@@ -28,9 +28,11 @@ from estimatorkit.core.targets import Held, Target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
+from estimatorkit.distribute.exit_codes import Interrupted
 from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import TaskCluster, names_of, serve_target
 from estimatorkit.estimator.completion import completion_time, read_completion
+from estimatorkit.layers.feature_column import column_texts
 
 LOST = (AbortedError, UnavailableError)
 """What a step raises when a parameter server was lost or put back."""
@@ -70,6 +72,8 @@ class TrainingCluster:
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
         self._tasks.dealer = next(iter(servers), None)
+        self._tasks.raise_if_over = self._raise_if_terminated
+        self._is_terminated = False
         # When the end of a training was written last: one after it is the end of this training.
         self._completion = completion_time(model_dir)
 
@@ -85,6 +89,14 @@ class TrainingCluster:
         name = f"{self._own.removeprefix('/')}/{next(_sessions)}"
         return serve_target(name, Target(Held(), self._tasks))
 
+    def terminate(self) -> None:
+        """SIGTERM came: this process waits for nobody any more."""
+        self._is_terminated = True
+
+    def _raise_if_terminated(self) -> None:
+        if self._is_terminated:
+            raise Interrupted
+
     def wait_for_servers(self) -> None:
         """Waits until all parameter servers are there.
 
@@ -96,21 +108,19 @@ class TrainingCluster:
     # -- chief
 
     def begin(self, graph: Graph) -> bool:
-        """Looks whether the parameter servers hold this model already, from before this process.
+        """Looks whether the parameter servers hold this model already: from before this process, or
+        since the way to them was cut for a while and they were not.
 
         Where they hold another or a part, they forget it.
         """
         told = self._tasks.tell()
         mine = self._fingerprint(graph)
         if all(each.get("ready") == mine for each in told.values()):
+            self._tasks.tell(is_ending=False)  # a chief that was about to end may not have
             return True
         if any("ready" in each for each in told.values()):
-            self.forget()
+            self._tasks.forget()
         return False
-
-    def forget(self) -> None:
-        """Lets the parameter servers forget what they hold."""
-        self._tasks.forget()
 
     def say_ready(self, graph: Graph) -> None:
         """Tells workers that they can begin."""
@@ -171,6 +181,7 @@ class TrainingCluster:
             others = [each["ready"] for each in told if each.get("ready", mine) != mine]
             if others:
                 raise _different(mine, others[0])
+            self._raise_if_terminated()
             now = time.monotonic()
             if now - started > self._wait_secs:
                 raise DeadlineExceededError(
@@ -211,14 +222,17 @@ class TrainingCluster:
         self._tasks.renew()
 
     def _fingerprint(self, graph: Graph) -> dict[str, str]:
-        """What processes must have in common: the folder, and the variables with their tasks."""
+        """What processes must have in common: the folder, the variables with their tasks, and the
+        feature columns.
+        """
         variables = {
             op.name: f"{op.attrs['dtype'].name}{op.attrs['shape']} {op.device}"
             for op in graph.get_operations()
             if op.type == "VarHandleOp" and self._tasks.placer(op) != HERE
         }
-        digest = hashlib.sha256(repr(sorted(variables.items())).encode()).hexdigest()
-        shown = dict(sorted(variables.items())) if len(variables) <= 1000 else {}
+        parts = dict(sorted({**variables, **column_texts(graph)}.items()))
+        digest = hashlib.sha256(repr(parts).encode()).hexdigest()
+        shown = parts if len(parts) <= 1000 else {}
         return {"model_dir": self._model_dir, "digest": digest, **shown}
 
 

@@ -226,7 +226,9 @@ class Saver:
                 path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
             directory, name = os.path.split(path)
             directory = directory or "."
-            tensors, state = tensors_to_save(sess, items, True), session_state(sess)
+            # Data first: what others train meanwhile may be trained twice, and is never left out.
+            state = session_state(sess)
+            tensors = tensors_to_save(sess, items, True)
             if write_state:
                 written = self._manager(directory, latest_filename).save(name, tensors, state)
             else:

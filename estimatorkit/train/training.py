@@ -90,6 +90,8 @@ class CheckedLoop:
         self._most = 1
         self.is_interrupted = False
         """Whether another process has ended the steps before their time: SIGTERM came to it."""
+        self.is_terminated = False
+        """Whether SIGTERM came to this process: others may go on without it, and it comes back."""
 
     def run(
         self,
@@ -139,13 +141,14 @@ class CheckedLoop:
         return Steps(1, [np.asarray(value)[None] for value in watched], after, False), results
 
     def leave(self, stop: Sequence[str] = ()) -> None:
-        """Says that no further step will be run, where other processes run the same steps.
+        """No further step will be run: says so where other processes run the same steps.
 
         Args:
             stop: the reasons.
         """
+        self.is_terminated = SIGTERM_CAME in stop
         if isinstance(self.loop, ReplicaLoop):
-            self.loop.leave(INTERRUPTED if SIGTERM_CAME in stop else ENDED)
+            self.loop.leave(INTERRUPTED if self.is_terminated else ENDED)
 
     def goes_on(self, hooks: Sequence[SessionRunHook], stop: list[str]) -> bool:
         """Whether an input that has ended goes on, since others have given back what was dealt out

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
 from estimatorkit.core.errors import UnimplementedError
+from estimatorkit.distribute import array_messages
 from estimatorkit.distribute.array_messages import BrokenMessage, receive, send
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -149,3 +150,13 @@ def test_what_cannot_travel_is_told() -> None:
     lists[0] = [1, 2]
     with pytest.raises(UnimplementedError, match="on one task"):
         there_and_back({}, [lists])
+
+
+def test_arrays_larger_than_a_batch_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_messages, "BATCH", 100_000)
+    arrays = [np.arange(count, dtype=np.float32) for count in (10, 100_000, 25_000, 30_001)]
+    stream = Stream()
+    send(stream, {}, arrays)
+    assert len(stream.chunks) == 1 + 4 + 1 + 2
+    _, found = receive(stream.reader())
+    assert all(map(same, arrays, found))

@@ -35,6 +35,7 @@ class Turns(RuleBasedStateMachine):
         self.dealing = Dealing(self.order)
         self.every = {(epoch, index) for epoch in range(3) for index in range(5)}
         self.held: dict[str, list[Unit]] = {}
+        self.silent: dict[str, list[Unit]] = {}  # held by workers that are taken for gone
         self.given: Counter[Unit] = Counter()
         self.times: Counter[Unit] = Counter()  # trained, by the model as it is
         self.saved: tuple[Any, Counter[Unit]] | None = None
@@ -59,6 +60,18 @@ class Turns(RuleBasedStateMachine):
         self.is_disturbed |= bool(self.held.pop(worker, None))
         self.dealing.left(worker)
 
+    @rule(worker=WORKERS)
+    def fall_silent(self, worker: str) -> None:
+        self.silent.setdefault(worker, []).extend(self.held.pop(worker, []))
+        self.dealing.left(worker)
+
+    @rule(worker=WORKERS)
+    def be_heard_of(self, worker: str) -> None:
+        done = self.silent.pop(worker, [])
+        self.times.update(done)
+        self.is_disturbed |= any(self.given[unit] > 1 for unit in done)
+        self.dealing.trained(worker, done)
+
     @rule()
     def save(self) -> None:
         self.saved = json.loads(json.dumps(self.dealing.state())), self.times.copy()
@@ -75,6 +88,7 @@ class Turns(RuleBasedStateMachine):
             times = Counter()
             self.given.clear()
         self.times, self.held = times.copy(), {}
+        self.silent.clear()
         for worker, units in before[1].items():  # they have not heard of it yet
             self.dealing.trained(worker, units)
 
@@ -102,6 +116,7 @@ class Turns(RuleBasedStateMachine):
             while self.dealing.has_more:
                 self.take("b")
                 self.train("b", 1)
+        self.is_disturbed |= any(self.silent.values())
         assert self.dealing.has_more is False
         assert set(self.times) == self.every
         if not self.is_disturbed:

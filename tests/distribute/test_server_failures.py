@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import signal
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+import pyarrow as pa
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.core.cluster_loop import ClusterLoop
 from estimatorkit.core.targets import Held, Target
 from estimatorkit.core.task_placement import HERE
-from estimatorkit.distribute import task_service
+from estimatorkit.distribute import task_channel, task_service
+from estimatorkit.distribute.array_messages import send
+from estimatorkit.distribute.shared_area import SharedArea
+from estimatorkit.distribute.task_channel import TaskConnection
 from estimatorkit.distribute.task_cluster import TaskCluster, serve_target
 from tests.distribute.processes import (
+    TOKEN,
     Process,
     Processes,
     free_cluster,
@@ -29,6 +35,7 @@ from tests.distribute.processes import (
     target,
     until,
 )
+from tests.distribute.proxies import Proxy
 
 pytestmark = pytest.mark.multiprocess
 
@@ -260,55 +267,6 @@ def session_by(address: str) -> Iterator[tf.Session]:
         yield made
 
 
-class Proxy:
-    """Passes connections on to an address, and cuts them.
-
-    Args:
-        address: `host:port`.
-    """
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._to = host, int(port)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
-        self._open: list[socket.socket] = []
-        self.cuts = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._listening.accept()
-                far = socket.create_connection(self._to)
-                self._open += [near, far]
-                for one, other in ((near, far), (far, near)):
-                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
-
-    @staticmethod
-    def _pass(one: socket.socket, other: socket.socket) -> None:
-        with suppress(OSError):
-            while data := one.recv(1 << 16):
-                other.sendall(data)
-        for each in (one, other):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    def cut(self) -> None:
-        """Ends all connections."""
-        cut, self._open = self._open, []
-        self.cuts += bool(cut)
-        for each in cut:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def close(self) -> None:
-        """Ends the proxy."""
-        self._listening.close()
-        self.cut()
-
-
 def test_nothing_is_done_twice_however_often_the_connection_is_cut(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,3 +303,121 @@ def test_nothing_is_done_twice_however_often_the_connection_is_cut(
     with tf.Session(server.target) as session:
         assert session.run(count) == runs
         np.testing.assert_array_equal(session.run(sums), np.full(50_000, runs - 1))
+
+
+def test_what_cannot_be_sent_is_told_once(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's own process asks nobody: all is sent by it as an answer."""
+    count, more = counter()
+
+    def refuse(writer: Any, header: Any, arrays: Any = (), area: Any = None) -> None:
+        if len(arrays):
+            raise tf.errors.UnimplementedError(None, None, "It stays here.")
+        send(writer, header, arrays, area)
+
+    with session_by(server.target.removeprefix("grpc://")) as session:
+        session.run(count.initializer)
+        monkeypatch.setattr(task_service, "send", refuse)
+        with pytest.raises(tf.errors.UnimplementedError, match="It stays here"):
+            session.run(more)
+        monkeypatch.undo()
+        assert session.run(more) == 2
+
+
+def test_an_answer_that_never_comes_whole_is_given_up(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, more = counter()
+    sent = 0
+
+    def broken(writer: Any, header: Any, arrays: Any = (), area: Any = None) -> None:
+        nonlocal sent
+        if len(arrays):
+            sent += 1
+            raise pa.ArrowInvalid("no batch can be so large")
+        send(writer, header, arrays, area)
+
+    monkeypatch.setattr(task_channel, "_ATTEMPTS", 3)
+    with session_by(server.target.removeprefix("grpc://")) as session:
+        session.run(count.initializer)
+        monkeypatch.setattr(task_service, "send", broken)
+        with pytest.raises(tf.errors.UnavailableError, match="no batch can be so large"):
+            session.run(more)
+    assert sent == 1 + 3
+
+
+def test_values_that_were_lost_count_as_lost_until_the_session_begins_anew(
+    server: tf.train.Server,
+) -> None:
+    with tf.device("/job:ps/task:0"):
+        never = tf.get_variable("never", [], initializer=tf.zeros_initializer())
+    with session_by(server.target.removeprefix("grpc://")) as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value never"):
+            session.run(never)
+        session.state.cluster.renew()
+        with pytest.raises(tf.errors.AbortedError, match="values were lost"):
+            session.run(never)
+        session.state.began_anew()
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value never"):
+            session.run(never)
+
+
+def test_no_memory_to_share_leaves_none_behind(
+    server: tf.train.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for one area, and not for two."""
+    made: list[SharedArea] = []
+    make = SharedArea.make
+
+    def one(size: int) -> SharedArea:
+        if made:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        made.append(make(size))
+        return made[0]
+
+    monkeypatch.setattr(SharedArea, "make", staticmethod(one))
+    connection = TaskConnection(server.target.removeprefix("grpc://"), "/job:ps/task:0", TOKEN)
+    channel = connection.channel()
+    value = np.arange(100_000, dtype=np.float32)
+    for _ in range(2):
+        channel.ask("write", {"names": ["given"]}, [value], borrowed=True)
+        channel.answer()
+    channel.end()
+    assert len(made) == 1
+    assert SharedArea.open(made[0].name, made[0].secret) is None
+
+
+def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> None:
+    """Answers come in memory that the next one is written to; a value is taken of two servers."""
+    other = tf.train.Server(free_cluster(ps=[1]), "ps", 1)
+    try:
+        addresses = {
+            f"/job:ps/task:{index}": each.target.removeprefix("grpc://")
+            for index, each in enumerate([server, other])
+        }
+        cluster = TaskCluster(addresses, HERE, None)
+        with tf.device("/job:ps/task:0"):
+            online = tf.get_variable("online", [100_000], initializer=tf.zeros_initializer())
+            step = tf.train.get_or_create_global_step()
+        with tf.device("/job:ps/task:1"):
+            follower = tf.get_variable("follower", [100_000], initializer=tf.zeros_initializer())
+        with tf.device(HERE):
+            seen = online.read_value()
+            ones = tf.ones_like(seen) + 0.0 * tf.reduce_sum(seen)
+        train = tf.group(
+            tf.assign_add(online, ones), tf.assign(follower, seen), tf.assign_add(step, 1)
+        )
+        made = serve_target("two", Target(Held(), cluster, shared=False))
+        with tf.Session(made) as session:
+            session.run(tf.global_variables_initializer())
+            loop = ClusterLoop(session.state, [seen], [train], [step.read_value()])
+            assert loop.one_round_trip
+            for first in range(0, 60, 20):
+                done = loop.run(20)
+                expected = np.repeat(np.arange(first, first + 20.0)[:, None], 100_000, axis=1)
+                np.testing.assert_array_equal(done.every[0], expected)
+                copied = session.run(follower)
+                assert copied.min() == copied.max() == first + 19
+    finally:
+        other.stop()

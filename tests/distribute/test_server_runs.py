@@ -326,7 +326,7 @@ def test_a_server_that_is_not_there() -> None:
 
 
 def test_an_address_that_is_taken(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.distribute.server._BIND_SECS", 0.1)
+    monkeypatch.setattr("estimatorkit.distribute.server.LISTEN_SECS", 0.1)
     with pytest.raises(tf.errors.UnavailableError, match="/job:ps/task:0 cannot listen") as caught:
         tf.train.Server(running.cluster, "ps", 0)
     assert running.cluster["ps"][0] in str(caught.value)

@@ -56,6 +56,20 @@ def test_the_slowest_may_always_go_on() -> None:
     assert updates.may_read("a", 0)
 
 
+def test_one_who_was_taken_for_gone_is_level_with_the_slowest_when_it_updates() -> None:
+    updates = Updates()
+    for worker in "ab":
+        updates.read(worker)
+    for _ in range(5):
+        for worker in "ab":
+            updates.updated(worker)
+            updates.read(worker)
+    updates.left("a")  # its connection was cut, in the midst of a step
+    updates.updated("a")
+    assert updates.workers == {"a": 6, "b": 5}
+    assert updates.may_read("b", 0)
+
+
 def test_one_who_comes_late_is_level_with_the_slowest() -> None:
     updates = Updates()
     updates.read("a")

@@ -24,6 +24,7 @@ from estimatorkit.layers.feature_column.columns import (
     SequenceDenseColumn,
     normalize_columns,
 )
+from estimatorkit.layers.feature_column.comparison import column_texts
 from estimatorkit.layers.feature_column.crossed import crossed_column
 from estimatorkit.layers.feature_column.embedding import (
     embedding_column,
@@ -85,6 +86,7 @@ __all__ = [
     "check_sparse_combiner",
     "check_vocabulary_fingerprints",
     "classifier_parse_example_spec",
+    "column_texts",
     "concatenate_context_input",
     "crossed_column",
     "embedding_column",

@@ -156,7 +156,7 @@ class _FeaturesLayer(Layer):
         (features,) = args
         if isinstance(features, Features):
             return args, kwargs
-        as_features(features)
+        Features(features)  # refuses what is no dict
         read = {key for column in self._columns for key in raw_keys(column)}
         tensors = {
             key: as_tensor(key, value)
@@ -271,7 +271,7 @@ class DenseFeatures(_FeaturesLayer):
 
     def call(self, features: Any) -> Tensor:
         """The dense tensor of features."""
-        source = as_features(features)
+        source = as_features(features, self._columns)
         pack(source, self._columns)
         outputs = self._each(lambda column, weights: flat_tensor(column, source, weights))
         self._parts_of_output = outputs
@@ -318,7 +318,7 @@ class SequenceFeatures(_FeaturesLayer):
 
     def call(self, features: Any) -> tuple[Tensor, Tensor]:
         """The steps and the lengths of features."""
-        source = as_features(features)
+        source = as_features(features, self._columns)
         steps = self._each(lambda column, weights: steps_of(column, source, weights))
         return joined_steps(steps, self._columns)
 

@@ -25,7 +25,7 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
-from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.layers.feature_column.weights import WeightMaker, remember_columns
 
 
 def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
@@ -49,8 +49,9 @@ def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
     return found
 
 
-def as_features(features: Any) -> Features:
-    """Raw features as `Features`."""
+def as_features(features: Any, columns: Iterable[FeatureColumn]) -> Features:
+    """Raw features as `Features`; the graph notes that `columns` read them."""
+    remember_columns(columns)
     return features if isinstance(features, Features) else Features(features)
 
 
@@ -127,7 +128,7 @@ def input_layer(
             not fit.
     """
     columns = columns_of(DenseColumn, feature_columns)
-    source = as_features(features)
+    source = as_features(features, columns)
     weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     outputs = []
     with variable_scope(None, default_name="input_layer"):
@@ -201,7 +202,7 @@ def sequence_input_layer(
         InvalidArgumentError: (when run) the features' sequences differ in length.
     """
     columns = columns_of(SequenceDenseColumn, feature_columns)
-    source = as_features(features)
+    source = as_features(features, columns)
     weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     steps = []
     with variable_scope(None, default_name="sequence_input_layer"):

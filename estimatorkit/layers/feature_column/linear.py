@@ -77,7 +77,7 @@ def linear_model(
                     hint="columns of sequences are for sequence_input_layer",
                 )
             )
-    source = as_features(features)
+    source = as_features(features, columns)
     maker = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     sums = []
     with variable_scope(None, default_name="linear_model") as scope:

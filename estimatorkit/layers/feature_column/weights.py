@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
 from estimatorkit.layers.feature_column.columns import FeatureColumn
@@ -100,7 +100,22 @@ def shared_by_graph(name: str, make: Callable[[], Any]) -> Any:
     return held[0]
 
 
-def notes_of_graph() -> dict[str, Any]:
-    """What feature columns remember of the default graph, in memory only: by name, a dict each."""
-    notes: dict[str, Any] = vars(get_default_graph()).setdefault("_feature_column_notes", {})
+def notes_of_graph(graph: Graph | None = None) -> dict[str, Any]:
+    """What feature columns remember of a graph, in memory only: by name, a dict each.
+
+    Args:
+        graph: the graph; the default one by default.
+    """
+    owner = get_default_graph() if graph is None else graph
+    notes: dict[str, Any] = vars(owner).setdefault("_feature_column_notes", {})
     return notes
+
+
+def remember_columns(columns: Iterable[FeatureColumn]) -> None:
+    """Remembers that a layer of the default graph reads these."""
+    notes_of_graph().setdefault("columns", {}).update(dict.fromkeys(columns))
+
+
+def remembered_columns(graph: Graph) -> list[FeatureColumn]:
+    """The columns that layers of a graph read, in the order in which they were made."""
+    return [*notes_of_graph(graph).get("columns", ())]

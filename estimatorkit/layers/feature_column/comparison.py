@@ -1,0 +1,86 @@
+"""What of feature columns processes that train one model together must have in common.
+
+Columns with vocabularies in another order, or with other boundaries, have variables of the same
+shapes: nothing else would tell that two processes do not mean the same by a row of a table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+from estimatorkit.core.dtypes import DType
+from estimatorkit.core.graph import Graph
+from estimatorkit.layers.feature_column.weights import remembered_columns
+
+_OF_THE_CHIEF = {"initializer", "ckpt_to_load_from", "tensor_name_in_ckpt", "table"}
+"""Fields that say with which values variables begin."""
+
+_OF_THE_HOST = {"vocabulary_file"}
+"""Fields that may be others on every host: of a vocabulary's file the content is compared."""
+
+_SHOWN = 160
+"""Characters of a column's text that are exchanged; a digest stands for the rest."""
+
+
+def column_texts(graph: Graph) -> dict[str, str]:
+    """What to compare of the columns that a graph's layers read, by column.
+
+    Functions count as equal where their code is: a normalizer may be made of numbers that a process
+    has found in its own data.
+
+    Args:
+        graph: the graph.
+
+    Returns:
+        By 'column <name>' a text, which ends with a digest where it would be long.
+    """
+    columns = remembered_columns(graph)
+    return {f"column {column.name}": _shortened(_text(column)) for column in columns}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... (SHA-256 {_digest(text)})"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, DType):
+        return value.name
+    if dataclasses.is_dataclass(value):
+        names = [each.name for each in dataclasses.fields(value)]
+        fields = [
+            f"{name}={_text(getattr(value, name))}"
+            for name in names
+            if name not in _OF_THE_CHIEF | _OF_THE_HOST
+        ]
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
+    if isinstance(value, functools.partial):
+        return f"partial({_text(value.func)}, {_text(value.args)}, {_text(value.keywords)})"
+    if callable(value):
+        code = getattr(value, "__code__", None)
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return name if code is None else f"{name} (code {_digest(_code_text(code))})"
+    return repr(value)
+
+
+def _code_text(code: CodeType) -> str:
+    """A function's code without what says where it is written."""
+    constants = [
+        _code_text(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
+    ]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
+
+
+__all__ = ["column_texts"]
