@@ -199,6 +199,7 @@ class TaskChannel:
         raise self.connection.unavailable(error) from error
 
     def _raise_if_over(self, raise_if_over: Callable[[], None] | None) -> None:
+        self.connection.raise_if_over()
         if raise_if_over is not None:
             raise_if_over()
         if self._is_closed:
@@ -232,13 +233,20 @@ class TaskConnection:
         task: the task's name, for messages.
         token: the cluster's.
         drop: called when the task cannot be reached any more, or has lost what it held.
+        raise_if_over: called while one connects anew; what it raises ends that.
     """
 
     def __init__(
-        self, address: str, task: str, token: str, drop: Callable[[], None] = lambda: None
+        self,
+        address: str,
+        task: str,
+        token: str,
+        drop: Callable[[], None] = lambda: None,
+        raise_if_over: Callable[[], None] = lambda: None,
     ) -> None:
         self.task = task
         self.drop = drop
+        self.raise_if_over = raise_if_over
         self._address = address
         self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
         header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())

@@ -122,21 +122,15 @@ class TaskCluster:
             self._ask(task, "forget", {})
         self.renew()
 
-    def tell(
-        self, raise_if_over: Callable[[], None] | None = None, **news: Any
-    ) -> dict[str, dict[str, Any]]:
+    def tell(self, **news: Any) -> dict[str, dict[str, Any]]:
         """Tells the other tasks something of the training; what each knows of it.
-
-        Args:
-            raise_if_over: see `channel`.
-            news: what is told.
 
         Raises:
             FailedPreconditionError: another process takes part as the task that this one is.
         """
         began = time.monotonic()
         while True:
-            told = {task: self._status(task, news, raise_if_over) for task in self._others()}
+            told = {task: self._status(task, news) for task in self._others()}
             silent = [each["taken"] for each in told.values() if "taken" in each]
             if not silent:
                 return told
@@ -160,7 +154,10 @@ class TaskCluster:
         return [task for task in self._addresses if task != self._own]
 
     def _status(
-        self, task: str, news: Mapping[str, Any], raise_if_over: Callable[[], None] | None
+        self,
+        task: str,
+        news: Mapping[str, Any],
+        raise_if_over: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
         header = {"tell": news, "member": self._member}
         found: dict[str, Any] = json.loads(
@@ -194,7 +191,9 @@ class TaskCluster:
                 if self._connections.pop(task, None) is not None:
                     self.generation += 1
 
-        connection = TaskConnection(self._addresses[task], task, cluster_token(), drop)
+        connection = TaskConnection(
+            self._addresses[task], task, cluster_token(), drop, lambda: self.raise_if_over()
+        )
         started = told = time.monotonic()
         while True:
             try:

@@ -72,7 +72,7 @@ class TrainingCluster:
         self._own = task_name(task.type, task.index)
         self._tasks = TaskCluster(servers, HERE, self._own, wait_secs, bound)
         self._tasks.dealer = next(iter(servers), None)
-        self._tasks.raise_if_over = self._raise_if_terminated
+        self._tasks.raise_if_over = self._raise_if_over
         self._is_terminated = False
         # When the end of a training was written last: one after it is the end of this training.
         self._completion = completion_time(model_dir)
@@ -93,9 +93,11 @@ class TrainingCluster:
         """SIGTERM came: this process waits for nobody any more."""
         self._is_terminated = True
 
-    def _raise_if_terminated(self) -> None:
+    def _raise_if_over(self) -> None:
         if self._is_terminated:
             raise Interrupted
+        if self._has_ended():
+            raise UnavailableError(None, None, "The training has ended.")
 
     def wait_for_servers(self) -> None:
         """Waits until all parameter servers are there.
@@ -170,7 +172,7 @@ class TrainingCluster:
         started = told_at = time.monotonic()
         while not self._has_ended():
             try:
-                told = list(self._tasks.tell(self._raise_if_ended).values())
+                told = list(self._tasks.tell().values())
             except LOST:
                 told = []
             if any(each.get("is_ending") or each.get("is_done") for each in told):
@@ -181,7 +183,8 @@ class TrainingCluster:
             others = [each["ready"] for each in told if each.get("ready", mine) != mine]
             if others:
                 raise _different(mine, others[0])
-            self._raise_if_terminated()
+            if self._is_terminated:
+                raise Interrupted
             now = time.monotonic()
             if now - started > self._wait_secs:
                 raise DeadlineExceededError(
@@ -207,10 +210,6 @@ class TrainingCluster:
             return False
         found = read_completion(self._model_dir)
         return found is not None and found.reason is not None
-
-    def _raise_if_ended(self) -> None:
-        if self._has_ended():
-            raise UnavailableError(None, None, "The training has ended.")
 
     def leave(self) -> None:
         """Lets go of the parameter servers: nobody waits for this process any more."""

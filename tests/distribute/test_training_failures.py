@@ -18,7 +18,8 @@ import psutil
 import pytest
 
 from tests.distribute.processes import Process, Processes, until
-from tests.distribute.trainings import Training, all_end
+from tests.distribute.proxies import Proxy
+from tests.distribute.trainings import END_SECS, Training, all_end
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
@@ -30,6 +31,9 @@ or a checkpoint is written."""
 
 RETRY = 138
 """The exit code of one who lost others, or for whom they did not come."""
+
+TERMINATED = 143
+"""The exit code of one who was told to end."""
 
 
 def training_of(
@@ -106,6 +110,42 @@ def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
     all_end(started)
     assert training.value("global_step") >= 150
     assert spread(training) <= TORN
+
+
+def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, max_steps=400, secs=0.03)
+    started = training.start_all()
+    started["chief 0"].wait_for("step = 20")
+    started["worker 0"].wait_for("step = ")
+    started["chief 0"].signal(signal.SIGTERM)
+    started["chief 0"].join(END_SECS, code=TERMINATED)
+    started["chief 0"] = training.start("chief 0")
+    started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+    assert started["worker 0"].runs
+    started["worker 0"].kill()
+    started["worker 0"] = training.start("worker 0")
+    started["worker 0"].wait_for("step = ")  # it takes part again
+    all_end(started)
+    assert spread(training) <= TORN
+
+
+@pytest.mark.parametrize(
+    ("role", "there"), [("chief 0", []), ("worker 0", []), ("worker 0", ["ps 0", "ps 1"])]
+)
+def test_who_waits_for_others_ends_when_it_is_told_to(
+    processes: Processes, tmp_path: Path, role: str, there: list[str]
+) -> None:
+    training = training_of(processes, tmp_path)
+    for other in there:
+        training.start(other)
+    waiting = training.start(role)
+    waiting.wait_for("Graph was finalized")
+    time.sleep(2)
+    assert waiting.runs
+    waiting.signal(signal.SIGTERM)
+    waiting.join(END_SECS, code=TERMINATED)
 
 
 def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
@@ -231,6 +271,46 @@ def test_processes_that_were_stopped_for_half_a_minute_go_on(
     assert spread(training) == 0
 
 
+def test_nobody_waits_for_long_for_a_process_that_is_silent(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Its connections look open, as those of a host do that is gone without a word."""
+    training = training_of(processes, tmp_path, ahead=2, max_steps=150, silent_secs=3.0)
+    started = training.start_all()
+    started["chief 0"].wait_for("step = 20")
+    started["worker 0"].wait_for("step = ")
+    started["worker 0"].signal(signal.SIGSTOP)
+    started["chief 0"].join()
+    assert training.value("global_step") >= 150
+    started["worker 0"].signal(signal.SIGCONT)
+    all_end(started)
+
+
+def test_a_chief_that_is_cut_off_for_long_goes_on_with_the_values_that_are_there(
+    processes: Processes, tmp_path: Path
+) -> None:
+    training = training_of(processes, tmp_path, max_steps=1500)
+    proxies = [Proxy(address) for address in training.cluster["ps"]]
+    try:
+        started = {role: training.start(role) for role in ("ps 0", "ps 1", "worker 0")}
+        cluster = {**training.cluster, "ps": [each.address for each in proxies]}
+        started["chief 0"] = training.start("chief 0", cluster)
+        started["chief 0"].wait_for("step = ")
+        for each in proxies:
+            each.hold()
+        started["chief 0"].wait_for("parameters are lost")
+        for each in proxies:
+            each.release()
+        started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
+        all_end(started)
+    finally:
+        for each in proxies:
+            each.close()
+    assert not lost(started["worker 0"])
+    assert not any("Restoring parameters" in line for line in started["chief 0"].lines)
+    assert spread(training) <= TORN
+
+
 def test_a_worker_that_stands_still_ends_and_says_where(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -273,6 +353,18 @@ def test_a_worker_with_another_model_is_refused(processes: Processes, tmp_path: 
     other.join(code=1)
     other.wait_for("this process has another model than the chief")
     assert any("count_0: float32(7,)" in line for line in other.lines)
+    all_end(started)
+
+
+def test_a_worker_with_another_vocabulary_is_refused(processes: Processes, tmp_path: Path) -> None:
+    """Its variables are of the same shapes."""
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, vocabulary=["a", "b"])
+    started = {role: training.start(role) for role in ("ps 0", "chief 0")}
+    other = training.start("worker 0", vocabulary=["b", "a"])
+    other.join(code=1)
+    other.wait_for("this process has another model than the chief")
+    assert any("vocabulary_list=['b', 'a']" in line for line in other.lines)
     all_end(started)
 
 

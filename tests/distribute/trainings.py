@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,12 @@ class Training:
         self._options = {**options, "model_dir": str(self.model_dir)}
         self.roles = [f"{job} {index}" for job, count in jobs.items() for index in range(count)]
 
-    def start(self, role: str, **options: Any) -> Process:
-        """Starts a process ('worker 1'), with other options where they are given."""
+    def start(
+        self, role: str, cluster: Mapping[str, list[str]] | None = None, **options: Any
+    ) -> Process:
+        """Starts a process ('worker 1'), with other addresses and options where they are given."""
         job, index = role.split()
-        task = {"cluster": self.cluster, "task": {"type": job, "index": int(index)}}
+        task = {"cluster": cluster or self.cluster, "task": {"type": job, "index": int(index)}}
         words = json.dumps({**self._options, **options})
         return self._processes.program(role, self._source, words, TF_CONFIG=json.dumps(task))
 
@@ -73,5 +76,6 @@ class Training:
 def all_end(processes: Mapping[str, Process], chief: str = "chief 0") -> None:
     """Waits for the chief's end, and that all others follow soon."""
     processes[chief].join()
+    deadline = time.monotonic() + END_SECS
     for process in processes.values():
-        process.join(END_SECS)
+        process.join(max(0.1, deadline - time.monotonic()))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
+from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.estimator import cluster_roles
 
@@ -30,14 +31,18 @@ OPTIONS: dict[str, Any] = {
     "ahead": None,  # how many steps a worker may be ahead of the slowest
     "stuck_secs": 600.0,
     "width": 1,  # of a counter
-    "told_secs": 600.0,  # after which an evaluator complains
+    "vocabulary": None,  # of a feature column
+    "silent_secs": 60.0,  # after which a process is taken for gone
+    "told_secs": None,  # after which an evaluator complains
     "eval_gate": False,  # whether the evaluations of steps after 40 wait for 'open-0'
 }
 
 
 def main(options: dict[str, Any]) -> None:
     """Trains, as whatever the environment says."""
-    cluster_roles.NO_CHECKPOINT_SECS = options["told_secs"]
+    if options["told_secs"] is not None:
+        cluster_roles.NO_CHECKPOINT_SECS = options["told_secs"]
+    members.SILENT_SECS = options["silent_secs"]
     task = ClusterTask.of_environment()
     role = f"{task.type} {task.index}"
     folder = Path(options["model_dir"])
@@ -80,6 +85,12 @@ def main(options: dict[str, Any]) -> None:
                 return np.float32(0)
 
             loss += tf.py_func(evaluated, [step], tf.float32)
+        if options["vocabulary"] is not None:
+            words = tf.feature_column.categorical_column_with_vocabulary_list(
+                "word", options["vocabulary"]
+            )
+            column = tf.feature_column.indicator_column(words)
+            loss += 0.0 * tf.reduce_sum(tf.feature_column.input_layer({"word": ["a"]}, [column]))
         predictions = features + counters[0]
         return tf.estimator.EstimatorSpec(mode, predictions, loss, train)
 
