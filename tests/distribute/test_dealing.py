@@ -306,11 +306,30 @@ def test_who_waits_for_others_hears_sigterm(processes: Processes, tmp_path: Path
     started["worker 0"].wait_for("element 3")
     started["chief 0"].wait_for("they hold data that they may give back")
     started["chief 0"].signal(signal.SIGTERM)
-    started["chief 0"].join(2 * END_SECS, 143)  # it waits for the worker for ten seconds
+    started["chief 0"].join(END_SECS, 143)
     training.open(3)
     started["chief 0"] = training.start("chief 0")
     all_end(started)
     assert (np.array(counts_of(training)) >= 10).all()
+
+
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_what_a_silent_worker_had_taken_is_given_out_again(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Its connections look open, as those of a host do that is gone without a word."""
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    gates = {"worker 0": [8]}
+    training = Training(processes, tmp_path, "dealing", jobs, gates=gates, silent_secs=3.0)
+    started = training.start_all()
+    started["worker 0"].wait_for("element 7")
+    started["worker 0"].signal(signal.SIGSTOP)
+    started["chief 0"].join()
+    assert (np.array(counts_of(training)) >= 10).all()
+    started["worker 0"].signal(signal.SIGCONT)
+    training.open(8)
+    all_end(started)
 
 
 TAKEN = 3

@@ -17,6 +17,8 @@ import psutil
 import pytest
 
 from estimatorkit.distribute.launching import Launch, local_cluster, tasks_of
+from estimatorkit.distribute.places import LocalPlace
+from tests.distribute.processes import until
 
 ASYNC = {"chief": 1, "ps": 1, "worker": 1}
 SYNC = {"worker": 2}
@@ -169,6 +171,52 @@ def test_signals_reach_every_process_and_nobody_is_left(number: int, tmp_path: P
     assert process.returncode == 128 + number
     assert rest.count(f"got {int(number)}") == 3
     assert not any(psutil.pid_exists(child) for child in children)
+
+
+def test_children_that_a_process_leaves_behind_end_with_it(tmp_path: Path) -> None:
+    """They hold the pipe with its lines."""
+    command = program(
+        tmp_path,
+        """
+        import subprocess
+        left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+        print("left", left.pid, flush=True)
+        """,
+    )
+    code, lines = launched(command, {"chief": 1})
+    assert code == 0
+    left = int(lines[0].split()[-1])
+    until(lambda: not is_alive(left), "it was left behind")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there; one that has ended and that nobody has waited for is not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Crowded(LocalPlace):
+    """A place where one waits for room; meanwhile somebody stops the launch."""
+
+    is_closed = False
+
+    def open(self, counts: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+        return super().open(counts)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_signal_ends_the_waiting_for_room(tmp_path: Path) -> None:
+    place = Crowded()
+    with pytest.raises(SystemExit) as caught:
+        launched(program(tmp_path, "print('never')"), place=place)
+    assert caught.value.code == 128 + signal.SIGINT
+    assert place.is_closed
 
 
 def test_the_commands_options(tmp_path: Path) -> None:

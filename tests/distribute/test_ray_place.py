@@ -12,7 +12,9 @@ import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 # Not imported here: Ray reads how it is to authenticate when it is.
@@ -55,7 +57,7 @@ def ray_ports() -> list[str]:
     pids = {
         line.split()[0]
         for line in processes.splitlines()
-        if re.search(r"gcs_server|raylet|ray::", line)
+        if re.search(r"gcs_server|raylet|dashboard\.py|ray::", line)
     }
     inodes = set()
     for pid in pids:
@@ -91,7 +93,8 @@ def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> 
         time.sleep(100)
         """
     seen: list[str] = []
-    watch = threading.Thread(target=_watch_ports, args=(tmp_path, seen))
+    servers: dict[str, Any] = {}
+    watch = threading.Thread(target=_watch, args=(tmp_path, seen, servers))
     watch.start()
     code, lines = launched(tmp_path, body)
     watch.join()
@@ -105,13 +108,29 @@ def test_processes_end_and_are_started_again_in_their_places(tmp_path: Path) -> 
     loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
     assert seen
     assert set(seen) <= loopback
+    # Who is not of this user may not submit work: a token is asked for, and there is no page.
+    modes = {name: each["environ"].get("RAY_AUTH_MODE") for name, each in servers.items()}
+    assert modes.items() >= {"gcs_server": "token", "raylet": "token"}.items()
+    pages = [each["cmdline"] for each in servers.values() if _is_page(each["cmdline"])]
+    assert all("--disable-frontend" in words for words in pages)
 
 
-def _watch_ports(tmp_path: Path, seen: list[str]) -> None:
+def _is_page(words: list[str]) -> bool:
+    return any(word.endswith("dashboard.py") for word in words)
+
+
+def _watch(tmp_path: Path, seen: list[str], servers: dict[str, Any]) -> None:
+    """Looks, once the processes run, at the ports and the processes of Ray."""
     deadline = time.monotonic() + 60
     while not (tmp_path / "died").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     seen.extend(ray_ports())
+    for process in psutil.process_iter(["name", "cmdline", "environ"]):
+        name = process.info["name"]
+        if name in ("gcs_server", "raylet"):
+            servers[name] = process.info
+        elif _is_page(process.info["cmdline"] or []):
+            servers["dashboard"] = process.info
 
 
 def test_all_get_new_places_where_one_is_lost(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 import estimatorkit as tf
 from estimatorkit import distribute
+from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import ClusterTask
 
 OPTIONS: dict[str, Any] = {
@@ -27,12 +28,14 @@ OPTIONS: dict[str, Any] = {
     "save_steps": 20,  # between checkpoints
     "secs": 0.0,  # that an element takes
     "replicas": 0,  # so many are synchronous; 0 for none
+    "silent_secs": 60.0,  # after which a process is taken for gone
     "gates": {},  # by role: numbers of elements before which the input waits for 'open-NUMBER'
 }
 
 
 def main(options: dict[str, Any]) -> None:
     """Trains, as whatever the environment says."""
+    members.SILENT_SECS = options["silent_secs"]
     task = ClusterTask.of_environment()
     role = f"{task.type} {task.index}"
     folder = Path(options["model_dir"])
