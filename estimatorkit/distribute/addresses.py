@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import ipaddress
 import socket
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from estimatorkit.core.log import logger
 
 LISTEN_SECS = 10.0
 """How long a taken address is tried: a process that was killed has not always gone yet."""
@@ -22,6 +26,25 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def warn_if_public(address: str, who: str) -> None:
+    """Says so where anybody may reach an address.
+
+    Args:
+        address: of this process.
+        who: what it is, for the message.
+    """
+    try:
+        found = ipaddress.ip_address(host_and_port(address)[0])
+    except ValueError:  # a name: nobody knows who else may reach it
+        return
+    if found.is_global or found.is_unspecified:
+        logger.warning(
+            "%s listens at %s, which anybody may reach: what it exchanges is not encrypted. Use an "
+            "address of a network of your own.",
+            *(who, address),
+        )
+
+
 def check_free(address: str) -> None:
     """Listens for an instant, since what listens in earnest would not say why it cannot.
 
@@ -31,6 +54,27 @@ def check_free(address: str) -> None:
     place = host_and_port(address)
     family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
     socket.create_server(place, family=family).close()
+
+
+def claim(address: str) -> socket.socket | None:
+    """Listens, so that nobody else can, and answers nobody.
+
+    Returns:
+        What listens, until it is closed; None where the address is not this host's.
+
+    Raises:
+        OSError: another listens there.
+    """
+    place = host_and_port(address)
+    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+    try:
+        return socket.create_server(place, family=family, backlog=0)
+    except socket.gaierror:
+        return None
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        return None
 
 
 def check_answered(address: str) -> None:
@@ -69,4 +113,12 @@ def keep_trying(
         time.sleep(_LOOK_SECS)
 
 
-__all__ = ["LISTEN_SECS", "check_answered", "check_free", "host_and_port", "keep_trying"]
+__all__ = [
+    "LISTEN_SECS",
+    "check_answered",
+    "check_free",
+    "claim",
+    "host_and_port",
+    "keep_trying",
+    "warn_if_public",
+]

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import jax
 
@@ -27,10 +28,14 @@ from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
     check_answered,
     check_free,
+    claim,
     keep_trying,
+    warn_if_public,
 )
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
+
+T = TypeVar("T")
 
 _FLAG = "--xla_cpu_collective_timeout_seconds"
 """How long gloo waits for another process; XLA's own default is half an hour."""
@@ -49,11 +54,13 @@ class Place:
         address: `host:port`, where process 0 is.
         count: how many processes come.
         number: which of them this is.
+        own: an address of this process alone, `host:port`; None where it has none.
     """
 
     address: str
     count: int
     number: int
+    own: str | None = None
 
     @staticmethod
     def of(task: ClusterTask) -> Place:
@@ -65,10 +72,12 @@ class Place:
         tasks = [(job, at) for job in task.cluster.jobs for at in task.cluster.task_indices(job)]
         tasks.sort(key=lambda each: (each != task.chief, each))
         address = task.cluster.task_address(*task.chief)
-        return Place(address, len(tasks), tasks.index((task.type, task.index)))
+        return Place(address, len(tasks), tasks.index((task.type, task.index)), task.address)
 
 
 _exit_code = 0
+_claims: list[Any] = []
+"""What listens at this process's own address, for as long as it runs."""
 
 
 def join(place: Place, seconds: float) -> None:
@@ -94,8 +103,13 @@ def join(place: Place, seconds: float) -> None:
     )
     # JAX itself ends the process by SIGABRT where these two do not hold.
     if place.number == 0:
+        warn_if_public(place.address, "Process 0")
         _check("process 0 cannot have its address", check_free, place.address, LISTEN_SECS)
     else:
+        if place.own is not None:
+            # A second process of one number would end them all.
+            problem = f"process {place.number} cannot have its address: is it running already?"
+            _claims.append(_check(problem, claim, place.own, LISTEN_SECS))
         _check("process 0 cannot be reached", check_answered, place.address, seconds)
     try:
         jax.distributed.initialize(
@@ -156,14 +170,14 @@ def _leave_at_once(code: int) -> None:
     _exit_code = code
 
 
-def _check(problem: str, check: Callable[[str], None], address: str, seconds: float) -> None:
-    """Tries something with an address until it works.
+def _check(problem: str, check: Callable[[str], T], address: str, seconds: float) -> T:
+    """Tries something with an address until it works; returns what it gives.
 
     Raises:
         SystemExit: 138: it did not in time.
     """
     try:
-        keep_trying(
+        return keep_trying(
             lambda: check(address),
             seconds,
             tell=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),

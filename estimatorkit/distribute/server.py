@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-import logging
 import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -14,8 +12,8 @@ from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
     check_free,
-    host_and_port,
     keep_trying,
+    warn_if_public,
 )
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.processors import share_processors
@@ -27,8 +25,6 @@ from estimatorkit.distribute.task_cluster import (
     stop_serving,
 )
 from estimatorkit.distribute.token import cluster_token
-
-_logger = logging.getLogger("estimatorkit")
 
 
 class Server:
@@ -138,7 +134,7 @@ def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any])
         check_free(address)
         return TaskService(address, task, held, cluster_token(), about)
 
-    _warn_if_public(task, address)
+    warn_if_public(address, task)
     try:
         return keep_trying(served, LISTEN_SECS)
     except OSError as error:
@@ -151,16 +147,3 @@ def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any])
                 hint="is the port in use, and is the host this one?",
             ),
         ) from error
-
-
-def _warn_if_public(task: str, address: str) -> None:
-    try:
-        found = ipaddress.ip_address(host_and_port(address)[0])
-    except ValueError:
-        return
-    if found.is_global or found.is_unspecified:
-        _logger.warning(
-            "%s listens at %s, which anybody may reach: what it exchanges is not encrypted. Use an "
-            "address of a network of your own.",
-            *(task, address),
-        )

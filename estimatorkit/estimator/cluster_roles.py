@@ -38,7 +38,8 @@ STOP_FILE = "stop_training"
 """What an evaluator writes into `model_dir` where a hook has a reason to stop, for the chief."""
 
 NO_CHECKPOINT_SECS = 600.0
-"""After so long without a checkpoint an evaluator says so, again and again."""
+"""After so long without a checkpoint, or a new one, an evaluator says so, again and again; after
+twice the time between checkpoints, where that is longer."""
 
 _LOOK_SECS = 1.0
 _STOP_SECS = 5.0
@@ -206,6 +207,8 @@ class _Evaluator(_Role):
         ]
         run.prepared(start)
         begun = heard = time.monotonic()
+        known: str | None = None
+        interval = self._estimator.config.save_checkpoints_secs or 0.0
         delay = min(spec.start_delay_secs for spec in self._specs.values())
         while not self.terminated.is_set():
             done = self._done()
@@ -213,11 +216,15 @@ class _Evaluator(_Role):
                 return run.finished_or_stored(done)
             now = time.monotonic()
             latest = self._estimator.latest_checkpoint()
-            if latest is None and now - heard > NO_CHECKPOINT_SECS:
+            if latest != known:
+                known, heard = latest, now
+            patience = max(NO_CHECKPOINT_SECS, 0.0 if latest is None else 2.0 * interval)
+            if now - heard > patience:
                 heard = now
                 logger.warning(
-                    "There is still no checkpoint in %s. Is this the folder that the chief writes "
-                    "to, on storage that they share?",
+                    "There is still no %s in %s. Is this the folder that the chief writes to, on "
+                    "storage that they share?",
+                    "checkpoint" if latest is None else f"checkpoint after {latest}",
                     self._estimator.model_dir,
                 )
             if latest is not None and now - begun >= delay:

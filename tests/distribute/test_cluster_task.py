@@ -118,6 +118,13 @@ def test_master_and_chief_stand_for_each_other() -> None:
         ({"cluster": HOSTS} | task("ps", True), ["task.index is not a number", "True"]),
         ({"cluster": HOSTS} | task("wrker", 0), ["task.type: 'wrker'", "did you mean 'worker'?"]),
         ({"cluster": HOSTS} | task("worker", 2), ["task.index: one of [0, 1]", "task.index: 2"]),
+        ({"cluster": HOSTS} | task("ps", -1), ["received: task.index: -1"]),
+        ({"cluster": HOSTS, "task": {"type": "ps"}}, ["expected: task.index: 0"]),
+        ({"cluster": HOSTS, "task": {"index": 0}}, ["expected: task.type: one of ['chief'"]),
+        (
+            {"cluster": {"chief": ["a:1", "b:1"]}} | task("chief", 0),
+            ["received: cluster.chief: ['a:1', 'b:1']"],
+        ),
         ({"cluster": {"ps": ["a:1"]}} | task("ps", 0), ["a chief, or workers", "jobs ['ps']"]),
         ({"cluster": {"ps": ["a:1"], "worker": []}} | task("ps", 0), ['one "chief" node']),
         (

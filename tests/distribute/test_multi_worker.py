@@ -218,6 +218,25 @@ def test_a_worker_without_chief_ends(processes: Processes, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "words", "code"),
+    [(0, "has a writer already", 1), (1, "process 1 cannot have its address", 138)],
+)
+def test_a_second_process_of_one_number_is_refused(
+    processes: Processes, tmp_path: Path, number: int, words: str, code: int
+) -> None:
+    found = environments({"worker": 2})
+    both = start(processes, found, tmp_path / "model", delay=0.01, max_steps=100_000)
+    for process in both:
+        process.wait_for("step 5")
+    own = found[number : number + 1]
+    (second,) = start(processes, own, tmp_path / "model", max_steps=100_000)
+    second.wait_for(words)
+    second.join(code=code)
+    assert all(process.runs for process in both)
+
+
+@pytest.mark.slow
 def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     address = json.loads(found[0]["TF_CONFIG"])["cluster"]["worker"][0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -178,6 +179,21 @@ def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None
     training = training_of(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)
     all_end(training.start_all())
     assert trained(training) == (150, [-150.0, -300.0])
+
+
+def test_a_replica_that_stands_still_for_long_is_waited_for(
+    processes: Processes, tmp_path: Path
+) -> None:
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, max_steps=300, aggregate=2, total=2)
+    started = training.start_all()
+    started["worker 0"].wait_for("step = 100")
+    started["worker 0"].signal(signal.SIGSTOP)
+    time.sleep(40)
+    assert started["chief 0"].runs
+    started["worker 0"].signal(signal.SIGCONT)
+    all_end(started)
+    assert trained(training) == (300, [-300.0, -600.0])
 
 
 def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(

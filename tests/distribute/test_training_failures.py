@@ -17,7 +17,8 @@ import numpy as np
 import psutil
 import pytest
 
-from tests.distribute.processes import Process, Processes, until
+import estimatorkit.compat.v1 as tf
+from tests.distribute.processes import Process, Processes, free_cluster, until
 from tests.distribute.proxies import Proxy
 from tests.distribute.trainings import END_SECS, Training, all_end
 
@@ -79,6 +80,24 @@ def test_where_a_parameter_server_dies_all_go_back_to_one_checkpoint(
     assert spread(training) <= TORN  # more than 10 steps were between the checkpoint and the death
 
 
+def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: Path) -> None:
+    """All processes save and step as they please."""
+    training = training_of(processes, tmp_path, max_steps=300)
+    started = training.start_all()
+    started["worker 0"].wait_for("step = ")
+    started["chief 0"].wait_for("step = 60")
+    started["ps 1"].kill()
+    before = started["chief 0"].lines
+    for role in ("chief 0", "worker 0"):
+        started[role].wait_for("parameters are lost")
+    started["ps 1"] = training.start("ps 1")
+    restored = started["chief 0"].wait_for("Restoring parameters from")
+    last = max(int(line.partition("step = ")[2].split()[0]) for line in before if "step = " in line)
+    assert last - int(restored.rpartition("-")[2]) <= 20 + 10  # saved each 20, told each 10
+    all_end(started)
+    assert spread(training) <= TORN
+
+
 def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
     processes: Processes, tmp_path: Path
 ) -> None:
@@ -89,11 +108,24 @@ def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
     started["chief 0"].wait_for("gate 60")
     started["worker 0"] = training.start("worker 0")
     first = started["worker 0"].wait_for("step = ")
-    assert int(first.partition("step = ")[2].split()[0]) >= 20
+    assert int(first.partition("step = ")[2].split()[0]) >= 50  # the newest checkpoint has 40
     training.open(60)
     all_end(started)
     assert not lost(started["chief 0"])
     assert spread(training) <= TORN
+
+
+def test_a_worker_that_others_do_not_know_may_join(processes: Processes, tmp_path: Path) -> None:
+    training = training_of(processes, tmp_path, gates={"chief 0": [30]})
+    started = training.start_all()
+    started["chief 0"].wait_for("gate 30")
+    (address,) = free_cluster(worker=1)["worker"].values()
+    cluster = {**training.cluster, "worker": [*training.cluster["worker"], address]}
+    started["worker 1"] = training.start("worker 1", cluster, max_steps=10**6)
+    started["worker 1"].wait_for("step = ")
+    training.open(30)
+    all_end(started)
+    assert spread(training) == 0
 
 
 def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
@@ -207,9 +239,10 @@ def test_where_all_die_they_come_back_in_any_order(
     [
         ({"ps": 1, "chief": 1, "worker": 1, "evaluator": 1}, "chief 0"),
         ({"ps": 2, "chief": 1}, "chief 0"),
-        ({"ps": 1, "worker": 2}, "worker 0"),
+        ({"ps": 1, "worker": 2, "evaluator": 1}, "worker 0"),
+        ({"ps": 1, "master": 1, "worker": 1}, "master 0"),
     ],
-    ids=["all roles", "no worker", "the first worker is the chief"],
+    ids=["all roles", "no worker", "the first worker is the chief", "a master"],
 )
 def test_all_end_with_the_chief(
     processes: Processes, tmp_path: Path, jobs: dict[str, int], chief: str
@@ -249,6 +282,21 @@ def test_who_waits_for_one_that_does_not_come_names_it_and_can_be_started_again(
         assert any(training.cluster["ps"][0] in line for line in started["worker 0"].lines)
     else:
         started["worker 0"].wait_for("the chief did not make the model ready within 4 seconds")
+
+
+def test_a_worker_whose_chief_is_gone_when_it_is_needed_can_be_started_again(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """Parameters are lost, and nobody restores them."""
+    jobs = {"ps": 1, "chief": 1, "worker": 1}
+    training = training_of(processes, tmp_path, jobs, wait_secs=4.0, max_steps=10**6)
+    started = training.start_all()
+    started["worker 0"].wait_for("step = ")
+    for role in ("chief 0", "ps 0"):
+        started[role].kill()
+    started["ps 0"] = training.start("ps 0")
+    started["worker 0"].join(END_SECS + 3 * 4.0, code=RETRY)  # it waits for either, or for both
+    assert any("within 4 seconds" in line for line in started["worker 0"].lines)
 
 
 # -- processes that stand still, or are too many, or others than the rest
@@ -436,3 +484,9 @@ def test_an_evaluator_says_that_it_finds_no_checkpoint(
     evaluator = training.start("evaluator 0", model_dir=other, told_secs=2.0)
     line = evaluator.wait_for("There is still no checkpoint in")
     assert other in line
+    (tmp_path / "other").mkdir(exist_ok=True)
+    with tf.Graph().as_default(), tf.Session() as session:
+        model = tf.get_variable("count_0", [1]), tf.train.get_or_create_global_step()
+        session.run([each.initializer for each in model])
+        old = tf.train.Saver().save(session, f"{other}/model.ckpt", 7)
+    assert str(old) in evaluator.wait_for("There is still no checkpoint after")
