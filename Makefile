@@ -25,7 +25,7 @@ quickstart: $(VENV)/installed ## install into .venv, then train and evaluate on 
 
 test: $(VENV)/installed-test ## install with [test], then run the tests
 	@echo "Running the tests ($(TEST_PROCESSES) processes)"
-	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES)
+	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist worksteal
 
 check: $(VENV)/installed-dev ## formatting, lint and types
 	@echo "Formatting (ruff format --check)"
