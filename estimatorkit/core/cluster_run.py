@@ -57,12 +57,12 @@ class ClusterState(State):
         super().__init__(graph, placer, held)
         self.cluster = cluster
         self.begun: set[str] = set()
-        self._began_with = cluster.generation
+        self._began_with = [cluster.generation]  # one with the states of functions' bodies
         self._in_use: set[Channel] = set()
 
     def began_anew(self) -> None:
         """All variables have values again, after other tasks had lost them."""
-        self._began_with = self.cluster.generation
+        self._began_with[0] = self.cluster.generation
 
     def cancel(self) -> None:
         """Ends what waits in runs, also with other tasks."""
@@ -97,7 +97,7 @@ class ClusterState(State):
             yield channel
         except FailedPreconditionError as error:
             close()
-            if self.cluster.generation == self._began_with:
+            if self.cluster.generation == self._began_with[0]:
                 raise
             # A variable without a value, since another session was told that it is lost.
             raise AbortedError(

@@ -101,8 +101,8 @@ class Launch:
         self._width = max(len(str(each)) for each in self._members)
         self._writing = threading.Lock()
         self._readers: list[threading.Thread] = []
-        self._signals = 0
-        self._is_started = False
+        self._signals: list[int] = []
+        self._waits_for_room = False
 
     def run(self) -> int:
         """Starts all, and waits for their end.
@@ -118,7 +118,6 @@ class Launch:
         with self._signals_passed_on():
             try:
                 self._start_all()
-                self._is_started = True
                 code = self._wait()
             finally:
                 self._stop()
@@ -131,9 +130,13 @@ class Launch:
 
     def _start_all(self) -> None:
         evaluator = {EVALUATOR: 1} if self.evaluator else {}
+        self._waits_for_room = True
         opened = self.place.open({**self.tasks, **evaluator})
+        self._waits_for_room = False
         self._cluster = {job: hosts for job, hosts in opened.items() if job != EVALUATOR}
         for member in self._members:
+            if self._signals:
+                raise SystemExit(128 + self._signals[0])
             self._start(member)
 
     def _start(self, member: _Member) -> None:
@@ -219,9 +222,10 @@ class Launch:
             return
 
         def handle(number: int, frame: Any) -> None:
-            self._signals += 1
-            self._send(number if self._signals == 1 else signal.SIGKILL)
-            if not self._is_started:
+            self._signals.append(number)
+            self._send(number if len(self._signals) == 1 else signal.SIGKILL)
+            if self._waits_for_room:
+                self._waits_for_room = False
                 raise SystemExit(128 + number)
 
         before = {

@@ -8,11 +8,9 @@ without a network: what the tests turn over.
 
 from __future__ import annotations
 
-from collections import Counter
-
 SILENT_SECS = 60.0
 """After so long without a word nobody waits for a process, and it loses its name to another that
-asks for it."""
+asks for it. Who takes part says so three times in that time, whatever it computes."""
 
 
 class Members:
@@ -21,7 +19,6 @@ class Members:
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self._open: Counter[str] = Counter()
 
     def heard(self, name: str, process: str, now: float) -> float | None:
         """A process says that it is a task.
@@ -42,23 +39,9 @@ class Members:
         self._heard[name] = now
         return None
 
-    def asks(self, name: str) -> None:
-        """A task asks for something, and waits for the answer: it need not be heard from."""
-        self._open[name] += 1
-
-    def answered(self, name: str, now: float) -> None:
-        """It has got the answer."""
-        self._open[name] -= 1
-        if name in self._heard:
-            self._heard[name] = now
-
     def silent(self, now: float) -> list[str]:
-        """The names of those who were not heard from for long, and wait for nothing."""
-        return [
-            name
-            for name, heard in self._heard.items()
-            if now - heard >= SILENT_SECS and not self._open[name]
-        ]
+        """The names of those who were not heard from for long."""
+        return [name for name, heard in self._heard.items() if now - heard >= SILENT_SECS]
 
     def left(self, name: str, process: str) -> None:
         """A connection of a process has ended: another may have its name."""

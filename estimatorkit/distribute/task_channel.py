@@ -28,12 +28,8 @@ from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.distribute.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
 from estimatorkit.distribute.arrow import flight, pa
 from estimatorkit.distribute.shared_area import SharedArea, aligned
-from estimatorkit.distribute.task_service import (
-    AUTHORIZATION,
-    RECONNECT_SECS,
-    part_header,
-    program_name,
-)
+from estimatorkit.distribute.task_program import part_header, program_name
+from estimatorkit.distribute.task_service import AUTHORIZATION, RECONNECT_SECS
 
 _BROKEN = (
     flight.FlightUnavailableError,
@@ -192,6 +188,7 @@ class TaskChannel:
                 send(self._writer, *self._asked)
                 return
             except _BROKEN:
+                self.connection.raise_if_over()
                 if time.monotonic() > deadline:
                     break
             time.sleep(0.1)
@@ -199,7 +196,6 @@ class TaskChannel:
         raise self.connection.unavailable(error) from error
 
     def _raise_if_over(self, raise_if_over: Callable[[], None] | None) -> None:
-        self.connection.raise_if_over()
         if raise_if_over is not None:
             raise_if_over()
         if self._is_closed:
@@ -233,7 +229,7 @@ class TaskConnection:
         task: the task's name, for messages.
         token: the cluster's.
         drop: called when the task cannot be reached any more, or has lost what it held.
-        raise_if_over: called while one connects anew; what it raises ends that.
+        raise_if_over: called while one connects anew in vain; what it raises ends that.
     """
 
     def __init__(

@@ -7,7 +7,6 @@ asked for is in `_QUESTIONS`.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import itertools
 import json
@@ -15,9 +14,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,25 +29,21 @@ from estimatorkit.core.errors import (
     CancelledError,
     FailedPreconditionError,
     OpError,
+    UnavailableError,
     UnimplementedError,
     UnknownError,
     explain,
 )
-from estimatorkit.core.executor import PlanRunner, State
-from estimatorkit.core.graph import Graph
-from estimatorkit.core.part_graph import PartGraph
-from estimatorkit.core.placement import Placer, available
-from estimatorkit.core.plan import make_plan
 from estimatorkit.core.targets import Held
-from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
 from estimatorkit.distribute.arrow import flight
-from estimatorkit.distribute.dealing import Deals, process_of
+from estimatorkit.distribute.dealing import Deals
 from estimatorkit.distribute.members import Members
 from estimatorkit.distribute.shared_area import SharedArea
 from estimatorkit.distribute.task_cluster import ENDED
+from estimatorkit.distribute.task_program import Program, part_of
 from estimatorkit.distribute.updates import Updates
 
 _logger = logging.getLogger("estimatorkit")
@@ -87,7 +80,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(f"grpc://{address}", middleware={"token": _TokenCheck(token)})
         self._about = {**about, "task": name, "incarnation": uuid.uuid4().hex}
         self._held = held
-        self._programs: dict[str, _Program] = {}
+        self._programs: dict[str, Program] = {}
         self._preparing = threading.Lock()
         self.channels = Channels()
         self._sweeper: threading.Timer | None = None
@@ -120,8 +113,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
             return bool(incarnation != self._about["incarnation"])
 
         def over() -> None:
-            if context.is_cancelled() or self.stopping.is_set():
+            if context.is_cancelled():
                 raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+            if self.stopping.is_set():
+                raise UnavailableError(None, None, f"{self._about['task']} ends.")
 
         try:
             while not self.stopping.is_set():
@@ -146,11 +141,10 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                     # It may have waited for something that was forgotten meanwhile.
                     return (lost if "error" in answer and is_lost() else answer), found
 
-                with self._asking(header.get("worker")):
-                    try:
-                        given = answers.answer(header["number"], work)
-                    except OpError as error:
-                        given = _as_header(error), []
+                try:
+                    given = answers.answer(header["number"], work)
+                except OpError as error:
+                    given = _as_header(error), []
                 answer, found = given
                 _send(writer, answer, found, outbox if header.get("borrowed") else None)
         finally:
@@ -171,21 +165,6 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 self._sweeper = threading.Timer(RECONNECT_SECS, self._forget_broken, (True,))
                 self._sweeper.daemon = True
                 self._sweeper.start()
-
-    @contextmanager
-    def _asking(self, worker: str | None) -> Iterator[None]:
-        """Inside, a question of a worker is worked on."""
-        if worker is None:
-            yield
-            return
-        name = process_of(worker)
-        with self._news:
-            self._members.asks(name)
-        try:
-            yield
-        finally:
-            with self._news:
-                self._members.answered(name, time.monotonic())
 
     def _give_up_silent(self) -> None:
         """Waits no more for hosts that are gone without a word: their connections look open."""
@@ -237,9 +216,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         name = header["program"]
         with self._preparing:
             if name not in self._programs:
-                given = header["part"]
-                part = PartGraph(bytes(arrays[0]), **{key: _tuple(given[key]) for key in given})
-                self._programs[name] = _Program(part, self._held)
+                part = part_of(header["part"], bytes(arrays[0]))
+                self._programs[name] = Program(part, self._held)
         with self._held.lock:
             for fresh in header.get("fresh", ()):
                 self._held.values.pop(fresh, None)
@@ -259,7 +237,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
         def ended() -> None:
             over()
             if worker is not None and self.told.get("is_ending"):
-                raise AbortedError(None, None, f"{self._about['task']}: {ENDED}.")
+                raise self._ended()
 
         waits: list[Callable[[], None]] = []
         try:
@@ -277,8 +255,13 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
                 wait()
         return found
 
+    def _ended(self) -> AbortedError:
+        return AbortedError(None, None, f"{self._about['task']}: {ENDED}.")
+
     def _wait_to_read(self, worker: str, bound: int | None, over: Callable[[], None]) -> None:
         with self._updated:
+            if self.told.get("is_ending") and worker not in self._updates.workers:
+                raise self._ended()  # the chief waits for those alone who were there
             while not self._updates.may_read(worker, bound):
                 over()
                 self._updated.wait(_LOOK_SECS)
@@ -416,81 +399,6 @@ _QUESTIONS: dict[str, Callable[..., Arrays]] = {
 }
 
 
-class _Program:
-    """A graph that this task runs for others."""
-
-    def __init__(self, part: PartGraph, held: Held) -> None:
-        graph, fed, fetched, targets = part.load(_register_all)
-        self._part = part
-        self._held = held
-        self._given = [name for name in part.inputs if name not in part.kept]
-        self.takes = len(self._given)
-        self._state = State(graph, Placer(part.soft), held)
-        self._state.several_devices = len(available()) > 1
-        self._reads = _numbers_read(graph, fetched, targets, fed)
-        plan = make_plan(graph, fetched, targets, fed, self._state.placer, part.optimize)
-        self._runner = PlanRunner(plan, self._state)
-
-    def __call__(
-        self,
-        arrays: Arrays,
-        kept: dict[str, Any],
-        over: Callable[[], None],
-        waits: list[Callable[[], None]],
-    ) -> Arrays:
-        given = dict(zip(self._given, arrays, strict=True))
-        given.update((name, kept[name]) for name in self._part.kept)
-        fed = [given[name] for name in self._part.inputs]
-        if self._reads:
-            with self._held.lock:
-                found = list(map(np.array, self._state.take(self._reads)))
-        else:
-            with self._state.watched(over):
-                found = self._runner.compute(fed, waits=waits)
-        values = dict(zip(self._part.outputs, found, strict=True))
-        if self._part.last:
-            kept.clear()
-        else:
-            kept.update((name, values[name]) for name in values if name not in self._part.sent)
-            kept.update((name, values[name]) for name in self._part.sent)
-        return [np.asarray(values[name]) for name in self._part.sent]
-
-
-def _numbers_read(
-    graph: Graph, fetched: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor]
-) -> list[str]:
-    """The variables that a graph reads, where it does no more and they are single numbers.
-
-    The global step is asked for at each step, and an XLA call for it would take as long as all else
-    that is done for it.
-    """
-    ops = graph.get_operations()
-    is_read = {"VarHandleOp", "ReadVariableOp"}.issuperset(op.type for op in ops)
-    if fed or targets or not is_read:
-        return []
-    handles = [tensor.op.inputs[0].op for tensor in fetched if tensor.op.inputs]
-    are_numbers = all(handle.attrs["shape"].rank == 0 for handle in handles)
-    return [handle.name for handle in handles] if are_numbers else []
-
-
-def _register_all() -> None:
-    import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
-
-
-def program_name(part: PartGraph) -> str:
-    """What a graph is called by all: equal graphs have equal names."""
-    digest = hashlib.sha256(part.graph_def)
-    digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
-    digest.update(repr((part.targets, part.soft, part.optimize)).encode())
-    return digest.hexdigest()
-
-
-def part_header(part: PartGraph) -> dict[str, Any]:
-    """The fields of a part besides its graph, as JSON holds them."""
-    names = [field.name for field in fields(part) if field.name != "graph_def"]
-    return {name: getattr(part, name) for name in names}
-
-
 def _forgotten(task: str) -> AbortedError:
     return AbortedError(
         None,
@@ -512,10 +420,6 @@ def _without_value(name: str) -> FailedPreconditionError:
 
 def _as_json(value: Any) -> Arrays:
     return [np.frombuffer(json.dumps(value).encode(), np.uint8)]
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedArea | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -40,6 +41,9 @@ from estimatorkit.train.records import RecordHook
 from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
 from estimatorkit.train.scaffold import Scaffold
 from estimatorkit.train.training import CheckedLoop, run_training, training_loop
+
+_PAUSE_SECS = 0.5
+"""Before one looks whether parameters that were lost are there again."""
 
 
 class Training:
@@ -132,6 +136,8 @@ class Training:
                 hook.begin()
             session = model.session
             model.start(given)
+            if self._cluster is not None:
+                closing.enter_context(self._cluster.taking_part())
             if not self._prepare(model, start, saving):
                 return None
             for hook in all_hooks:
@@ -140,6 +146,7 @@ class Training:
                 self._loop = training_loop(session, spec.train_op, self._loss)
             model.now_holds(None)
             loss = self._run(model, all_given, all_hooks, saving, newest)
+            _rest(all_hooks)
             if self._cluster is not None and self._is_chief and not self._loop.is_terminated:
                 self._cluster.drain()  # what workers still send is in the last checkpoint
             for hook in all_hooks:
@@ -178,9 +185,7 @@ class Training:
                     raise
                 if ENDED not in str(error):
                     logger.warning("The parameters are lost: %s", str(error).splitlines()[0])
-                for hook in hooks:
-                    if isinstance(hook, _ClusterHook):
-                        hook.rest()
+                _rest(hooks)
                 if not self._recover(cluster, model, given, saving, newest):
                     return None
 
@@ -193,13 +198,12 @@ class Training:
         newest: Callable[[], str | None],
     ) -> bool:
         while True:
+            time.sleep(_PAUSE_SECS)
             try:
                 cluster.renew()
                 begin_anew(model.session.state)
                 if not self._prepare(model, newest(), saving):
                     return False
-                if isinstance(model.session.state, ClusterState):
-                    model.session.state.began_anew()
                 for hook in given:
                     if hook not in saving:
                         hook.after_create_session(model.session, None)
@@ -233,6 +237,8 @@ class Training:
         else:
             self._initialize(model, start, saving)
             cluster.say_ready(model.graph)
+        if isinstance(model.session.state, ClusterState):
+            model.session.state.began_anew()
         return True
 
     def _initialize(
@@ -333,6 +339,13 @@ class _ClusterHook(SessionRunHook):
         """Watches no more."""
         if self._watchdog is not None:
             self._watchdog.stop()
+
+
+def _rest(hooks: Sequence[SessionRunHook]) -> None:
+    """What comes now are no steps: nobody is stuck."""
+    for hook in hooks:
+        if isinstance(hook, _ClusterHook):
+            hook.rest()
 
 
 def _step(session: Session) -> int:

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from estimatorkit.core.errors import (
     AbortedError,
     DeadlineExceededError,
     FailedPreconditionError,
+    OpError,
     UnavailableError,
     explain,
 )
@@ -26,6 +29,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
 from estimatorkit.core.targets import Held, Target
 from estimatorkit.core.task_placement import HERE, task_name
+from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.exit_codes import Interrupted
@@ -106,6 +110,23 @@ class TrainingCluster:
             DeadlineExceededError: one did not come.
         """
         self._tasks.tell()
+
+    @contextmanager
+    def taking_part(self) -> Iterator[None]:
+        """Inside, this process says now and then that it is there, whatever it computes."""
+        over = threading.Event()
+
+        def speak() -> None:
+            while not over.wait(members.SILENT_SECS / 3):
+                with suppress(OpError):  # who computes hears of it, too
+                    self._tasks.tell_if_there()
+
+        speaking = threading.Thread(target=speak, daemon=True)
+        speaking.start()
+        try:
+            yield
+        finally:
+            over.set()
 
     # -- chief
 

@@ -10,20 +10,14 @@ from estimatorkit.distribute.members import SILENT_SECS, Members
 
 def test_who_is_silent() -> None:
     members = Members()
-    for name in ("computes", "waits", "asks", "is gone"):
+    for name in ("computes", "is there", "has left"):
         assert members.heard(name, "its process", 0.0) is None
-    members.asks("waits")
-    members.asks("asks")
-    members.answered("asks", 30.0)
-    members.asks("a session")  # of a process that takes no part in the training
-    members.answered("a session", 30.0)
+    members.left("has left", "its process")
     assert members.silent(SILENT_SECS - 1) == []
-    members.heard("computes", "its process", SILENT_SECS - 1)
-    members.left("is gone", "its process")
-    assert members.silent(SILENT_SECS + 1) == []
-    assert members.silent(SILENT_SECS + 31) == ["asks"]
-    members.answered("waits", SILENT_SECS + 31)
-    assert members.silent(3 * SILENT_SECS) == ["computes", "waits", "asks"]
+    members.heard("is there", "its process", SILENT_SECS - 1)
+    assert members.heard("computes", "another", SILENT_SECS - 1) == SILENT_SECS - 1
+    assert members.silent(SILENT_SECS) == ["computes"]
+    assert members.silent(2 * SILENT_SECS) == ["computes", "is there"]
 
 
 TURNS = st.lists(

@@ -421,3 +421,36 @@ def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> N
                 assert copied.min() == copied.max() == first + 19
     finally:
         other.stop()
+
+
+def test_who_comes_when_the_training_ends_takes_no_step(server: tf.train.Server) -> None:
+    """The chief waits for the last steps of those alone who were there."""
+    address = server.target.removeprefix("grpc://")
+    with tf.device("/job:ps/task:0"):
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        step = tf.train.get_or_create_global_step()
+    with tf.device(HERE):
+        gradient = weight.read_value() + 1.0
+    train = tf.group(tf.assign_add(weight, gradient), tf.assign_add(step, 1))
+
+    clusters = []
+
+    def loop_of(name: str) -> ClusterLoop:
+        cluster = TaskCluster({"/job:ps/task:0": address}, HERE, name)
+        clusters.append(cluster)
+        session = tf.Session(serve_target(name, Target(Held(), cluster, shared=False)))
+        if not session.run(tf.is_variable_initialized(weight)):
+            session.run(tf.global_variables_initializer())
+        return ClusterLoop(session.state, [gradient], [train], [step.read_value()])
+
+    early, late = loop_of("/job:worker/task:0"), loop_of("/job:worker/task:1")
+    early.run(2)
+    chief = TaskCluster({"/job:ps/task:0": address}, HERE, "/job:chief/task:0")
+    clusters.append(chief)
+    (told,) = chief.tell(is_ending=True).values()
+    assert told["workers"] == ["/job:worker/task:0"]
+    with pytest.raises(tf.errors.AbortedError, match="the chief has ended the training"):
+        late.run(1)
+    assert early.run(2).after[0] == 4
+    for cluster in clusters:
+        cluster.close()

@@ -180,6 +180,38 @@ def test_who_waits_for_others_ends_when_it_is_told_to(
     waiting.join(END_SECS, code=TERMINATED)
 
 
+def test_where_a_server_is_told_to_end_who_waits_there_goes_on_with_the_next(
+    processes: Processes, tmp_path: Path
+) -> None:
+    """The chief waits on the servers for the worker, which stands at its gate."""
+    gates = {"worker 0": [10]}
+    training = training_of(processes, tmp_path, gates=gates, ahead=2, max_steps=100)
+    started = training.start_all()
+    started["worker 0"].wait_for("gate 10")
+    started["chief 0"].wait_for("step = 10")
+    time.sleep(1)
+    started["ps 0"].signal(signal.SIGTERM)
+    started["ps 0"].join(code=TERMINATED)
+    started["chief 0"].wait_for("parameters are lost")
+    started["ps 0"] = training.start("ps 0")
+    training.open(10)
+    all_end(started)
+    assert spread(training) <= TORN
+
+
+def test_all_that_are_told_to_end_do(processes: Processes, tmp_path: Path) -> None:
+    training = training_of(processes, tmp_path, ahead=2, gates={"worker 0": [10]})
+    started = training.start_all()
+    started["worker 0"].wait_for("gate 10")
+    started["chief 0"].wait_for("step = 10")
+    time.sleep(1)
+    for process in started.values():
+        process.signal(signal.SIGTERM)
+    training.open(10)
+    for process in started.values():
+        process.join(2 * END_SECS, code=TERMINATED)
+
+
 def test_an_evaluator_that_dies_does_not_export_a_worse_model_at_its_return(
     processes: Processes, tmp_path: Path
 ) -> None:

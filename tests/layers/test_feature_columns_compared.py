@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,8 +48,8 @@ def buckets(*boundaries: float) -> Any:
     return fc.bucketized_column(number(), boundaries)
 
 
-def halved(values: Any, by: float = 2.0) -> Any:
-    return values / by
+def halved(values: Any, by: Any = 2.0) -> Any:
+    return values / (2.0 if isinstance(by, Scale) else by)
 
 
 DIFFERENT = {
@@ -77,6 +80,39 @@ def test_what_reads_otherwise_is_different(name: str) -> None:
     assert list(texts(one)) == list(texts(other))
 
 
+class Scale:
+    """Without a repr of its own."""
+
+    def __call__(self, values: Any, *_: Any) -> Any:
+        return values * 2.0
+
+
+def of_some(values: Any) -> Any:
+    return values * (2.0 if values.op.name in {"price", "size", "weight", "age"} else 1.0)
+
+
+def test_what_a_process_calls_its_own_does_not_count() -> None:
+    def seen(seed: str) -> str:
+        program = (
+            "from tests.layers.test_feature_columns_compared import *\n"
+            "print(texts(number(normalizer_fn=of_some)))\n"
+            "print(texts(number(normalizer_fn=functools.partial(halved, by=Scale()))))\n"
+            "print(texts(number(normalizer_fn=Scale())))\n"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    found = seen("1")
+    assert found == seen("2")
+    assert found.count("Scale") == 2
+
+
 def by_mean(mean: float) -> Any:
     return number(normalizer_fn=lambda x: x - mean)
 
@@ -103,6 +139,11 @@ def test_a_vocabulary_s_file_counts_by_its_content(tmp_path: Path) -> None:
         listed = fc.categorical_column_with_vocabulary_file("word", str(path / "words.txt"))
         return fc.indicator_column(listed)
 
+    late = fc.categorical_column_with_vocabulary_file(
+        "word", str(tmp_path / "host0" / "words.txt"), vocabulary_size=2
+    )  # made before there is a file
+    before = column("host0", "a\nb\n")
+    assert texts(fc.indicator_column(late)) == texts(before)
     one, same = texts(column("host1", "a\nb\n")), texts(column("host2", "a\nb\n"))
     assert one == same
     assert texts(column("host3", "b\na\n")) != one

@@ -15,13 +15,15 @@ from typing import Any
 
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.graph import Graph
+from estimatorkit.layers.feature_column.vocabulary import vocabulary_fingerprints
 from estimatorkit.layers.feature_column.weights import remembered_columns
 
 _OF_THE_CHIEF = {"initializer", "ckpt_to_load_from", "tensor_name_in_ckpt", "table"}
 """Fields that say with which values variables begin."""
 
-_OF_THE_HOST = {"vocabulary_file"}
-"""Fields that may be others on every host: of a vocabulary's file the content is compared."""
+_OF_THE_HOST = {"vocabulary_file", "fingerprint"}
+"""Fields that may be others on every host: of a vocabulary's file the content is compared that the
+graph has read."""
 
 _SHOWN = 160
 """Characters of a column's text that are exchanged; a digest stands for the rest."""
@@ -37,10 +39,13 @@ def column_texts(graph: Graph) -> dict[str, str]:
         graph: the graph.
 
     Returns:
-        By 'column <name>' a text, which ends with a digest where it would be long.
+        By 'column <name>' a text, which ends with a digest where it would be long; by 'vocabulary
+        of <key>' what a file held.
     """
     columns = remembered_columns(graph)
-    return {f"column {column.name}": _shortened(_text(column)) for column in columns}
+    texts = {f"column {column.name}": _shortened(_text(column)) for column in columns}
+    files = vocabulary_fingerprints(graph)
+    return {**texts, **{f"vocabulary of {key}": read["sha256"] for key, read in files.items()}}
 
 
 def _shortened(text: str) -> str:
@@ -54,7 +59,7 @@ def _digest(text: str) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, DType):
         return value.name
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [each.name for each in dataclasses.fields(value)]
         fields = [
             f"{name}={_text(getattr(value, name))}"
@@ -62,8 +67,12 @@ def _text(value: Any) -> str:
             if name not in _OF_THE_CHIEF | _OF_THE_HOST
         ]
         return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, CodeType):  # without what says where it is written
+        return f"{value.co_code.hex()} {value.co_names} {_text(value.co_consts)}"
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, (set, frozenset)):  # in each process of another order
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
     if isinstance(value, functools.partial):
@@ -71,16 +80,12 @@ def _text(value: Any) -> str:
     if callable(value):
         code = getattr(value, "__code__", None)
         name = getattr(value, "__qualname__", type(value).__qualname__)
-        return name if code is None else f"{name} (code {_digest(_code_text(code))})"
+        return name if code is None else f"{name} (code {_digest(_text(code))})"
+    if (
+        getattr(type(value), "__repr__", None) is object.__repr__
+    ):  # it would say where in memory the object is
+        return type(value).__qualname__
     return repr(value)
-
-
-def _code_text(code: CodeType) -> str:
-    """A function's code without what says where it is written."""
-    constants = [
-        _code_text(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts
-    ]
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
 
 
 __all__ = ["column_texts"]
