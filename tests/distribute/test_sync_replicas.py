@@ -25,6 +25,10 @@ from tests.distribute.trainings import END_SECS, PROGRAMS, Training, all_end
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 
 
+AND_ONE_MORE = (0, 1)
+"""With backups, the last runs of all may be enough gradients for another update."""
+
+
 class Replicas:
     """A parameter server, and replicas of `programs/synchronous.py`.
 
@@ -120,7 +124,7 @@ def test_what_a_slow_replica_gives_too_late_is_dropped(processes: Processes) -> 
     replicas = Replicas(processes, 3, aggregate=2, last_step=20)
     started = [replicas.start(0), replicas.start(1), replicas.start(2, behind=2, scale=1e6)]
     chief, _, slow = (said(each) for each in started)
-    assert chief["variables"]["global_step"] == 20
+    assert chief["variables"]["global_step"] - 20 in AND_ONE_MORE
     assert len(slow["runs"]) >= 2
     for value in chief["variables"].values():
         assert np.abs(value).max() <= 100
@@ -131,7 +135,7 @@ def test_with_backups_a_replica_that_is_killed_is_not_missed(processes: Processe
     chief, other, killed = (replicas.start(index) for index in range(3))
     killed.wait_for("step 20")
     killed.kill()
-    assert said(chief)["variables"]["global_step"] == 200
+    assert said(chief)["variables"]["global_step"] - 200 in AND_ONE_MORE
     other.join(END_SECS)
 
 
@@ -205,7 +209,9 @@ def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     started["worker 1"].wait_for("step = 100")
     started.pop("worker 1").kill()
     all_end(started)
-    assert trained(training) == (400, [-400.0, -800.0])
+    step, weights = trained(training)
+    assert step - 400 in AND_ONE_MORE
+    assert weights == [-step, -2 * step]
 
 
 def test_estimators_go_back_together_where_a_parameter_server_is_lost(
@@ -235,4 +241,6 @@ def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
     all_end(started)
     late.signal(signal.SIGCONT)
     late.join(3 * END_SECS)
-    assert trained(training) == (300, [-300.0, -600.0])
+    step, weights = trained(training)
+    assert step - 300 in AND_ONE_MORE
+    assert weights == [-step, -2 * step]
