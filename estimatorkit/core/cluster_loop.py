@@ -253,8 +253,7 @@ class ClusterLoop:
                 if following is not None:
                     values = found[-len(step.received) :]
                     for tensor, value in zip(step.received, values, strict=True):
-                        is_copied = tensor in self._copied
-                        following[tensor] = np.array(value) if is_copied else value
+                        following[tensor] = np.array(value) if tensor in self._copied else value
         if failed:
             raise attributed(failed[0], self._state.graph)
 

@@ -51,9 +51,7 @@ def check_free(address: str) -> None:
     Raises:
         OSError: it cannot be listened at.
     """
-    place = host_and_port(address)
-    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-    socket.create_server(place, family=family).close()
+    _listen(address).close()
 
 
 def claim(address: str) -> socket.socket | None:
@@ -65,16 +63,20 @@ def claim(address: str) -> socket.socket | None:
     Raises:
         OSError: another listens there.
     """
-    place = host_and_port(address)
-    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
     try:
-        return socket.create_server(place, family=family, backlog=0)
+        return _listen(address)
     except socket.gaierror:
         return None
     except OSError as error:
         if error.errno != errno.EADDRNOTAVAIL:
             raise
         return None
+
+
+def _listen(address: str) -> socket.socket:
+    place = host_and_port(address)
+    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+    return socket.create_server(place, family=family, backlog=0)
 
 
 def check_answered(address: str) -> None:

@@ -131,8 +131,10 @@ class Launch:
     def _start_all(self) -> None:
         evaluator = {EVALUATOR: 1} if self.evaluator else {}
         self._waits_for_room = True
-        opened = self.place.open({**self.tasks, **evaluator})
-        self._waits_for_room = False
+        try:
+            opened = self.place.open({**self.tasks, **evaluator})
+        finally:
+            self._waits_for_room = False
         self._cluster = {job: hosts for job, hosts in opened.items() if job != EVALUATOR}
         for member in self._members:
             if self._signals:
@@ -225,7 +227,6 @@ class Launch:
             self._signals.append(number)
             self._send(number if len(self._signals) == 1 else signal.SIGKILL)
             if self._waits_for_room:
-                self._waits_for_room = False
                 raise SystemExit(128 + number)
 
         before = {

@@ -35,7 +35,7 @@ from estimatorkit.distribute.addresses import (
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FLAG = "--xla_cpu_collective_timeout_seconds"
 """How long gloo waits for another process; XLA's own default is half an hour."""
@@ -170,7 +170,7 @@ def _leave_at_once(code: int) -> None:
     _exit_code = code
 
 
-def _check(problem: str, check: Callable[[str], T], address: str, seconds: float) -> T:
+def _check(problem: str, check: Callable[[str], _T], address: str, seconds: float) -> _T:
     """Tries something with an address until it works; returns what it gives.
 
     Raises:

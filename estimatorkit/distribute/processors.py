@@ -32,9 +32,8 @@ def share_processors(cluster: ClusterSpec, address: str | None) -> None:
         for index in cluster.task_indices(job)
     ]
     sharing = sum(each.rpartition(":")[0] == host for each in addresses)
-    processors = _processors()
     if sharing > 1:
-        os.environ[VARIABLE] = str(max(1, processors // sharing))
+        os.environ[VARIABLE] = str(max(1, _processors() // sharing))
 
 
 def _processors() -> int:

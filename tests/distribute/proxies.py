@@ -6,6 +6,8 @@ import socket
 import threading
 from contextlib import suppress
 
+from estimatorkit.distribute.addresses import host_and_port
+
 
 class Proxy:
     """Passes connections on to an address, and cuts them.
@@ -19,8 +21,7 @@ class Proxy:
     """
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._to = host, int(port)
+        self._to = host_and_port(address)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self._open: list[socket.socket] = []

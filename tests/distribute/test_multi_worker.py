@@ -16,6 +16,7 @@ import pytest
 
 import estimatorkit
 from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.distribute.addresses import host_and_port
 from tests.distribute.processes import Process, Processes, free_cluster
 from tests.distribute.programs import mirrored
 from tests.slides.data import data_dir
@@ -240,8 +241,7 @@ def test_a_second_process_of_one_number_is_refused(
 def test_an_address_that_is_taken_is_named(processes: Processes, tmp_path: Path) -> None:
     found = environments({"worker": 2})
     address = json.loads(found[0]["TF_CONFIG"])["cluster"]["worker"][0]
-    host, _, port = address.rpartition(":")
-    with socket.create_server((host, int(port))):
+    with socket.create_server(host_and_port(address)):
         (chief,) = start(processes, found[:1], tmp_path / "model")
         assert address in chief.wait_for("process 0 cannot have its address")
         chief.join(code=138)

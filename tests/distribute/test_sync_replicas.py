@@ -178,6 +178,13 @@ def trained(training: Training) -> tuple[int, list[float]]:
     return int(training.value("global_step")), np.asarray(training.value("weights")).tolist()
 
 
+def check_trained_with_backups(training: Training, steps: int) -> None:
+    """Raises AssertionError where the last checkpoint has another step, or other weights."""
+    step, weights = trained(training)
+    assert step - steps in AND_ONE_MORE
+    assert weights == [-step, -2 * step]
+
+
 def test_estimators_train_together(processes: Processes, tmp_path: Path) -> None:
     jobs = {"ps": 1, "chief": 1, "worker": 1}
     training = training_of(processes, tmp_path, jobs, max_steps=150, aggregate=2, total=2)
@@ -209,9 +216,7 @@ def test_an_estimator_s_backups_take_the_place_of_one_that_is_killed(
     started["worker 1"].wait_for("step = ")
     started.pop("worker 1").kill()
     all_end(started)
-    step, weights = trained(training)
-    assert step - 1500 in AND_ONE_MORE
-    assert weights == [-step, -2 * step]
+    check_trained_with_backups(training, 1500)
 
 
 def test_estimators_go_back_together_where_a_parameter_server_is_lost(
@@ -241,6 +246,4 @@ def test_a_backup_that_comes_late_to_the_end_finds_that_it_is_over(
     all_end(started)
     late.signal(signal.SIGCONT)
     late.join(3 * END_SECS)
-    step, weights = trained(training)
-    assert step - 1500 in AND_ONE_MORE
-    assert weights == [-step, -2 * step]
+    check_trained_with_backups(training, 1500)

@@ -81,9 +81,8 @@ def _text(value: Any) -> str:
         code = getattr(value, "__code__", None)
         name = getattr(value, "__qualname__", type(value).__qualname__)
         return name if code is None else f"{name} (code {_digest(_text(code))})"
-    if (
-        getattr(type(value), "__repr__", None) is object.__repr__
-    ):  # it would say where in memory the object is
+    # Such a repr would say where in memory the object is.
+    if getattr(type(value), "__repr__", None) is object.__repr__:
         return type(value).__qualname__
     return repr(value)
 
