@@ -34,6 +34,7 @@ from estimatorkit.distribute.addresses import (
 )
 from estimatorkit.distribute.cluster_task import ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, Interrupted
+from estimatorkit.distribute.processors import patient_threads
 
 _T = TypeVar("_T")
 
@@ -132,6 +133,8 @@ def join(place: Place, seconds: float) -> None:
             )
         ) from error
     atexit.register(_end)
+    with patient_threads():
+        jax.local_devices()  # here JAX starts its own threads, and gloo's
 
 
 @contextmanager

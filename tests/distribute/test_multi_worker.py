@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import signal
 import socket
 import time
@@ -187,6 +188,20 @@ def test_the_meeting_place_is_bound_as_it_is_given(processes: Processes, tmp_pat
     }
     assert "127.0.0.1" in hosts
     assert hosts.isdisjoint({"0.0.0.0", "::"})  # noqa: S104 (it is not bound there)
+    for process in both:
+        process.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="only Linux has such policies")
+def test_gloos_thread_does_not_interrupt_those_that_compute(
+    processes: Processes, tmp_path: Path
+) -> None:
+    both = start(processes, environments({"worker": 2}), tmp_path / "model", delay=0.05)
+    for process in both:
+        process.wait_for("step 5")
+        threads = [each.id for each in psutil.Process(process.pid).threads()]
+        assert os.SCHED_BATCH in [os.sched_getscheduler(each) for each in threads]
+        assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
     for process in both:
         process.join()
 

@@ -1,0 +1,80 @@
+"""How processes of one host share its processors."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from estimatorkit.distribute import processors
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+
+needs_linux = pytest.mark.skipif(
+    not hasattr(os, "SCHED_BATCH"), reason="only Linux has scheduling policies for threads"
+)
+
+
+@pytest.mark.parametrize(
+    ("available", "address", "threads"),
+    [
+        (8, "a:1", "2"),  # four tasks on the host
+        (2, "a:1", "1"),  # never none
+        (8, "b:1", None),  # alone on its host: all of them, as without a cluster
+        (8, None, None),
+    ],
+    ids=["a share", "at least one", "alone", "no address"],
+)
+def test_tasks_of_one_host_share(
+    monkeypatch: pytest.MonkeyPatch, available: int, address: str | None, threads: str | None
+) -> None:
+    monkeypatch.setattr(processors, "_processors", lambda: available)
+    monkeypatch.setenv(processors.VARIABLE, "")  # so that it is put back as it was
+    monkeypatch.delenv(processors.VARIABLE)
+    cluster = ClusterSpec({"ps": ["a:1"], "worker": ["a:2", "b:1", "a:3"], "chief": ["a:4"]})
+    processors.share_processors(cluster, address)
+    assert os.environ.get(processors.VARIABLE) == threads
+    if threads is not None:
+        monkeypatch.setenv(processors.VARIABLE, "5")
+        processors.share_processors(cluster, address)
+        assert os.environ[processors.VARIABLE] == "5"  # whoever has said it counts
+
+
+def policy_of_a_new_thread() -> int:
+    found = []
+    thread = threading.Thread(target=lambda: found.append(os.sched_getscheduler(0)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@needs_linux
+def test_patient_threads() -> None:
+    with processors.patient_threads():
+        assert policy_of_a_new_thread() == os.SCHED_BATCH
+    assert policy_of_a_new_thread() == os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+@needs_linux
+def test_a_policy_that_somebody_chose_is_kept() -> None:
+    def work() -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with processors.patient_threads():
+            found.append(os.sched_getscheduler(0))
+        found.append(os.sched_getscheduler(0))
+
+    found: list[int] = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [os.SCHED_IDLE, os.SCHED_IDLE]
+
+
+@needs_linux
+def test_where_the_system_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", forbidden)
+    with processors.patient_threads():
+        assert policy_of_a_new_thread() == os.SCHED_OTHER
