@@ -25,16 +25,22 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import errors
 from estimatorkit.core.checkpoint_format import (
+    Part,
+    range_of,
+    read_parts,
+    read_state,
+    read_tensors,
+    shards_of,
+    verify_files,
+    write_contents,
+)
+from estimatorkit.core.checkpoint_manifest import (
     MANIFEST,
     STATE,
     Manifest,
     TensorEntry,
     is_checkpoint_file,
     read_manifest,
-    read_state,
-    read_tensors,
-    verify_files,
-    write_contents,
 )
 from estimatorkit.core.checkpoint_state import (
     CheckpointState,
@@ -155,22 +161,54 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
     foreign = open_tensorflow(os.fspath(path))
     if foreign is not None:
         chosen = list(foreign.tensors) if wanted is None else wanted
-        for name in chosen:
-            if name not in foreign.tensors:
-                raise _no_variable(path, name, foreign.tensors)
+        _check_known(path, chosen, foreign.tensors)
         return Checkpoint(os.fspath(path), {name: foreign.read(name) for name in chosen}, {})
 
     def read(folder: Path, manifest: Manifest) -> Checkpoint:
         chosen = list(manifest.tensors) if wanted is None else wanted
-        for name in chosen:
-            if name not in manifest.tensors:
-                raise _no_variable(path, name, manifest.tensors)
-        files = {manifest.tensors[name].shard for name in chosen} | {STATE}
-        verify_files(folder, manifest, manifest.files if wanted is None else files)
+        _check_known(path, chosen, manifest.tensors)
+        held = shards_of(manifest, map(Part, chosen))
+        verify_files(folder, manifest, manifest.files if wanted is None else {*held, STATE})
         tensors = read_tensors(folder, manifest, chosen)
         return Checkpoint(os.fspath(path), tensors, read_state(folder))
 
     return _open(path, read)
+
+
+def read_checkpoint_parts(path: AnyPath, parts: Iterable[Part]) -> list[NDArray[Any]]:
+    """Reads parts of tensors of a checkpoint, with memory for these alone.
+
+    Args:
+        path: such as `/dir/model.ckpt-100`.
+        parts: what to read.
+
+    Raises:
+        InvalidArgumentError: a tensor has no such part; and those of `read_checkpoint`.
+    """
+    wanted = list(parts)
+    names = [part.name for part in wanted]
+    foreign = open_tensorflow(os.fspath(path))
+    if foreign is not None:
+        _check_known(path, names, foreign.tensors)
+        return [_cut(foreign.read(part.name), part) for part in wanted]
+
+    def read(folder: Path, manifest: Manifest) -> list[NDArray[Any]]:
+        _check_known(path, names, manifest.tensors)
+        verify_files(folder, manifest, shards_of(manifest, wanted))
+        return read_parts(folder, manifest, wanted)
+
+    return _open(path, read)
+
+
+def _cut(whole: NDArray[Any], part: Part) -> NDArray[Any]:
+    places = range_of(part, whole.shape)
+    return whole if places is None else whole.take(range(*places), part.axis)
+
+
+def _check_known(path: AnyPath, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise _no_variable(path, name, known)
 
 
 def read_latest(

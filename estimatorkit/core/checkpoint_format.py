@@ -1,11 +1,10 @@
-"""The inside of one checkpoint folder: tensor shards, `state.json`, `MANIFEST.json`.
+"""The inside of one checkpoint folder: tensor shards, `state.json`, and a manifest of them.
 
-Tensors lie in safetensors files. What safetensors (from 0.4.3 on) lacks, complex numbers and
-strings, lies there as raw bytes; the manifest has the true dtype. The manifest also lists every
-file with size and sha256, and ends with the sha256 of its own text, so that one flipped byte
-anywhere is found. Nothing is believed before it is checked: names are taken from a fixed pattern,
-sizes and shapes are compared before memory is taken, nothing is unpickled. Folders are opened and
-renamed in `checkpoint`; here every function works on one folder that is known.
+Tensors lie in safetensors files, whole or, where several processes hold parts of one, in pieces.
+What safetensors (from 0.4.3 on) lacks, complex numbers and strings, lies there as raw bytes; the
+manifest (`checkpoint_manifest`) has the true dtype. Nothing is believed before it is checked, and
+nothing is unpickled. Folders are opened and renamed in `checkpoint`; here every function works on
+one folder that is known.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ import hashlib
 import itertools
 import json
 import math
-import os
 import re
-import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import safetensors
@@ -29,23 +27,25 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from estimatorkit.core import dtypes, errors
+from estimatorkit.core.checkpoint_manifest import (
+    FORMAT_VERSION,
+    JSON_BYTES,
+    MANIFEST,
+    STATE,
+    Manifest,
+    Piece,
+    TensorEntry,
+    damaged,
+    from_json,
+    plain_file,
+    read_small,
+)
 from estimatorkit.core.durable import os_error, sync_file
 
-FORMAT_VERSION = 1
-MANIFEST = "MANIFEST.json"
-STATE = "state.json"
-_DATA_FILE = re.compile(r"state\.json|variables-[0-9]{5}-of-[0-9]{5}\.safetensors")
 _SHARD = "variables-{:05d}-of-{:05d}.safetensors"
-# JSON takes about 30 times its size once parsed; a model of 100,000 variables has a manifest of 16
-# MB.
-_JSON_BYTES = 64 << 20
 _JSON_DEPTH = 50
-# The manifest's last line, the same in every version of the format: the sha256 of all that stands
-# before the comma.
-_SEAL = re.compile(rb'(?P<sealed>.*),\n "manifest_sha256": "(?P<digest>[0-9a-f]{64})"\n}\n', re.S)
 _RESERVED_NAME = "__metadata__"  # safetensors keeps it for itself
 _STORED_AS_BYTES = ("complex64", "complex128", "string")
-
 
 ShardWriter: TypeAlias = Callable[[Path, Mapping[str, str]], Mapping[str, tuple[str, list[int]]]]
 """Lets another process write a file: path, its names for the tensors by theirs in the checkpoint.
@@ -66,33 +66,33 @@ class Elsewhere:
 
 
 @dataclass(frozen=True)
-class FileEntry:
-    """A file of a checkpoint: `size` in bytes, `sha256` in hexadecimal."""
+class Pieces:
+    """A tensor in parts, which other processes may hold and write.
 
-    size: int
-    sha256: str
+    Attributes:
+        axis: the axis that they are parts along.
+        parts: an array or an `Elsewhere` for each, by its name in the files, in order.
+    """
 
-
-@dataclass(frozen=True)
-class TensorEntry:
-    """A tensor of a checkpoint: the file it lies in, the name of its dtype, its shape."""
-
-    shard: str
-    dtype: str
-    shape: tuple[int, ...]
+    axis: int
+    parts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """The table of contents of a checkpoint: files by name, tensors by variable name."""
+class Part:
+    """What is wanted of a tensor of a checkpoint: a range along an axis, or all of it.
 
-    files: Mapping[str, FileEntry]
-    tensors: Mapping[str, TensorEntry]
+    Attributes:
+        name: the tensor's.
+        axis: the axis.
+        start: where the range begins.
+        size: its size; None for all of the tensor.
+    """
 
-
-def is_checkpoint_file(name: str) -> bool:
-    """Returns whether a file name is one that this format uses."""
-    return name == MANIFEST or _DATA_FILE.fullmatch(name) is not None
+    name: str
+    axis: int = 0
+    start: int = 0
+    size: int | None = None
 
 
 # Writing
@@ -105,7 +105,7 @@ def write_contents(
 
     Args:
         directory: an empty folder.
-        tensors: variable name to array, or to an `Elsewhere`.
+        tensors: variable name to array, to an `Elsewhere`, or to `Pieces`.
         state: what JSON can hold.
         shard_bytes: a shard ends before the tensor that would make it larger than this.
 
@@ -115,36 +115,8 @@ def write_contents(
     """
     _check_state(state, "state", 0)
     state_json = _to_json(state, "the state")
-    others: dict[ShardWriter, dict[str, str]] = {}
-    for name, value in tensors.items():
-        if isinstance(value, Elsewhere):
-            others.setdefault(value.writer, {})[name] = value.name
-    encoded = {
-        name: _encode(name, value)
-        for name, value in tensors.items()
-        if not isinstance(value, Elsewhere)
-    }
-    sizes = {name: stored.nbytes for name, (_, stored) in encoded.items()}
-    shards = _split(sizes, shard_bytes) if sizes or not others else []
-    count = len(shards) + len(others)
-    entries: dict[str, Any] = {}
-    for index, names in enumerate(shards):
-        shard = _SHARD.format(index, count)
-        _write_shard(directory / shard, {name: encoded[name][1] for name in names})
-        for name in names:
-            dtype, shape = encoded[name][0]
-            entries[name] = {"shard": shard, "dtype": dtype, "shape": shape}
-    for index, (writer, wanted) in enumerate(others.items(), len(shards)):
-        shard = _SHARD.format(index, count)
-        written = writer(directory / shard, wanted)
-        if not (directory / shard).is_file():
-            raise _invalid(
-                "another process has written its part of the checkpoint, and it is not here",
-                received=str(directory / shard),
-                hint="give all processes one model_dir on storage that they share",
-            )
-        for name, (dtype, shape) in written.items():
-            entries[name] = {"shard": shard, "dtype": dtype, "shape": shape}
+    written = _write_shards(directory, _in_files(tensors), shard_bytes)
+    entries = {name: _entry(name, value, written) for name, value in tensors.items()}
     _write_synced(directory / STATE, state_json)
 
     files = {
@@ -156,6 +128,75 @@ def write_contents(
     seal = b',\n "manifest_sha256": "%s"\n}\n' % hashlib.sha256(sealed).hexdigest().encode()
     _write_synced(directory / MANIFEST, sealed + seal)
     sync_file(directory)
+
+
+_Written: TypeAlias = tuple[str, str, list[int]]
+"""What lies in a file: its name, and the dtype and the shape."""
+
+
+def _in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """What lies in files, by its name there: tensors, or the pieces of them."""
+    found: dict[str, Any] = {}
+    for name, value in tensors.items():
+        for each, given in (value.parts if isinstance(value, Pieces) else {name: value}).items():
+            if each in found:
+                raise _invalid("two tensors of a checkpoint have one name", received=repr(each))
+            found[each] = given
+    return found
+
+
+def _write_shards(
+    directory: Path, values: Mapping[str, Any], shard_bytes: int
+) -> dict[str, _Written]:
+    """Writes the files, here or elsewhere; what has become of each array."""
+    others: dict[ShardWriter, dict[str, str]] = {}
+    encoded = {}
+    for name, value in values.items():
+        if isinstance(value, Elsewhere):
+            others.setdefault(value.writer, {})[name] = value.name
+        else:
+            encoded[name] = _encode(name, value)
+    sizes = {name: stored.nbytes for name, (_, stored) in encoded.items()}
+    shards = _split(sizes, shard_bytes) if sizes or not others else []
+    count = len(shards) + len(others)
+    found: dict[str, _Written] = {}
+    for index, names in enumerate(shards):
+        shard = _SHARD.format(index, count)
+        _write_shard(directory / shard, {name: encoded[name][1] for name in names})
+        found.update((name, (shard, *encoded[name][0])) for name in names)
+    for index, (writer, wanted) in enumerate(others.items(), len(shards)):
+        shard = _SHARD.format(index, count)
+        written = writer(directory / shard, wanted)
+        if not (directory / shard).is_file():
+            raise _invalid(
+                "another process has written its part of the checkpoint, and it is not here",
+                received=str(directory / shard),
+                hint="give all processes one model_dir on storage that they share",
+            )
+        found.update((name, (shard, *described)) for name, described in written.items())
+    return found
+
+
+def _entry(name: str, value: Any, written: Mapping[str, _Written]) -> dict[str, Any]:
+    """A tensor's entry in the manifest."""
+    if not isinstance(value, Pieces):
+        shard, dtype, shape = written[name]
+        return {"shard": shard, "dtype": dtype, "shape": shape}
+    axis, found = value.axis, [written[each] for each in value.parts]
+    kinds = {(dtype, *shape[:axis], None, *shape[axis + 1 :]) for _, dtype, shape in found}
+    if len(kinds) > 1:
+        raise _invalid(
+            f"the parts of {name!r} are not parts of one array along axis {axis}",
+            received=", ".join(f"{dtype} {shape}" for _, dtype, shape in found),
+        )
+    _, dtype, first = found[0]
+    sizes = [shape[axis] for _, _, shape in found]
+    pieces = [
+        {"shard": shard, "name": each, "size": size}
+        for each, (shard, _, _), size in zip(value.parts, found, sizes, strict=True)
+    ]
+    shape = [*first[:axis], sum(sizes), *first[axis + 1 :]]
+    return {"dtype": dtype, "shape": shape, "axis": axis, "pieces": pieces}
 
 
 def write_shard(path: Path, tensors: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
@@ -272,9 +313,9 @@ def _check_state(value: Any, where: str, depth: int) -> None:
 
 def _to_json(content: Mapping[str, Any], what: str) -> bytes:
     data = json.dumps(content, indent=1, ensure_ascii=True, default=dict).encode()
-    if len(data) > _JSON_BYTES:
+    if len(data) > JSON_BYTES:
         raise _invalid(
-            f"{what} is too large", expected=f"{_JSON_BYTES} bytes at most", received=len(data)
+            f"{what} is too large", expected=f"{JSON_BYTES} bytes at most", received=len(data)
         )
     return data
 
@@ -285,46 +326,6 @@ def _write_synced(path: Path, data: bytes) -> None:
 
 
 # Reading
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """Reads and checks the manifest of a checkpoint folder, but not yet the files that it lists.
-
-    Raises:
-        DataLossError: it is damaged or inconsistent.
-        FailedPreconditionError: a newer version of the package wrote it.
-        OSError: it cannot be read.
-    """
-    path = directory / MANIFEST
-    data = _read_small(path)
-    match = _SEAL.fullmatch(data)
-    if match is None:
-        _damaged(path, "MANIFEST.json is cut off or is no manifest", "its last line, the sha256")
-    digest = hashlib.sha256(match["sealed"]).hexdigest()
-    if digest != match["digest"].decode():
-        _damaged(path, "MANIFEST.json is damaged", f"sha256 {match['digest'].decode()}", digest)
-    content = _from_json(path, data)
-    version = content.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise errors.FailedPreconditionError(
-            None,
-            None,
-            errors.explain(
-                f"the checkpoint {os.fspath(directory)!r} was written by a newer estimatorkit",
-                expected=f"format version {FORMAT_VERSION} at most",
-                received=f"format version {version}",
-                hint="upgrade estimatorkit: pip install --upgrade estimatorkit",
-            ),
-        )
-    if version != FORMAT_VERSION:
-        _damaged(path, "MANIFEST.json has no valid format_version", FORMAT_VERSION, repr(version))
-    listed = _object(path, content, "files")
-    files = {name: _file_entry(path, name, entry) for name, entry in listed.items()}
-    if STATE not in files:
-        _damaged(path, f"MANIFEST.json does not list {STATE}")
-    listed = _object(path, content, "tensors")
-    tensors = {name: _tensor_entry(path, name, entry, files) for name, entry in listed.items()}
-    return Manifest(files, tensors)
 
 
 def verify_files(directory: Path, manifest: Manifest, names: Iterable[str] | None = None) -> None:
@@ -341,17 +342,17 @@ def verify_files(directory: Path, manifest: Manifest, names: Iterable[str] | Non
     """
     for name in manifest.files if names is None else names:
         path, entry = directory / name, manifest.files[name]
-        size = _plain_file(path).st_size
+        size = plain_file(path).st_size
         if size != entry.size:
-            _damaged(path, f"{name} has the wrong size", f"{entry.size} bytes", f"{size} bytes")
+            damaged(path, f"{name} has the wrong size", f"{entry.size} bytes", f"{size} bytes")
         digest = _sha256(path)
         if digest != entry.sha256:
-            _damaged(path, f"{name} is damaged", f"sha256 {entry.sha256}", f"sha256 {digest}")
+            damaged(path, f"{name} is damaged", f"sha256 {entry.sha256}", f"sha256 {digest}")
 
 
 def read_state(directory: Path) -> dict[str, Any]:
     """Reads `state.json` of a checkpoint folder whose files are verified."""
-    return _from_json(directory / STATE, _read_small(directory / STATE))
+    return from_json(directory / STATE, read_small(directory / STATE))
 
 
 def read_tensors(
@@ -367,39 +368,139 @@ def read_tensors(
         DataLossError: a shard is no safetensors file, or does not hold what the manifest says.
     """
     wanted = list(names)
-    result: dict[str, NDArray[Any]] = dict.fromkeys(wanted, np.empty(0))
-    for shard in dict.fromkeys(manifest.tensors[name].shard for name in wanted):
-        path = directory / shard
-        listed = {name for name, entry in manifest.tensors.items() if entry.shard == shard}
+    found = read_parts(directory, manifest, [Part(name) for name in wanted])
+    return dict(zip(wanted, found, strict=True))
+
+
+def read_parts(directory: Path, manifest: Manifest, parts: Iterable[Part]) -> list[NDArray[Any]]:
+    """Reads tensors, or parts of them, of a checkpoint folder whose shards are verified.
+
+    No more is in memory than what is asked for; strings and complex numbers are read in whole
+    pieces.
+
+    Returns:
+        Arrays in the order of `parts`; see `read_tensors`.
+
+    Raises:
+        DataLossError: a shard is no safetensors file, or does not hold what the manifest says.
+        InvalidArgumentError: a tensor has no such part.
+    """
+    with ExitStack() as stack:
+        shards = _Shards(directory, manifest, stack)
+        return [shards.read(part) for part in parts]
+
+
+def shards_of(manifest: Manifest, parts: Iterable[Part]) -> set[str]:
+    """The files that hold these."""
+    entries = ((part, manifest.tensors[part.name]) for part in parts)
+    return {piece.shard for part, entry in entries for piece, _, _ in _cuts(part, entry)}
+
+
+class _Shards:
+    """The files of a folder, opened where they are needed, and compared with the manifest then."""
+
+    def __init__(self, directory: Path, manifest: Manifest, stack: ExitStack) -> None:
+        self._directory = directory
+        self._manifest = manifest
+        self._stack = stack
+        self._opened: dict[str, Any] = {}
+        self._listed: dict[str, set[str]] = {}
+        for name, entry in manifest.tensors.items():
+            for piece, _ in entry.stored(name):
+                self._listed.setdefault(piece.shard, set()).add(piece.name)
+
+    def read(self, part: Part) -> NDArray[Any]:
+        """A tensor, or a part of it."""
+        entry = self._manifest.tensors[part.name]
+        found = [
+            self._read_piece(piece, entry.dtype, shape, cut)
+            for piece, shape, cut in _cuts(part, entry)
+        ]
+        if not found:
+            empty = [part.size or 0 if at == part.axis else n for at, n in enumerate(entry.shape)]
+            return np.empty(empty, dtypes.as_dtype(entry.dtype).numpy_dtype)
+        return found[0] if len(found) == 1 else np.concatenate(found, entry.axis)
+
+    def _read_piece(
+        self, piece: Piece, dtype: str, shape: tuple[int, ...], cut: tuple[slice, ...]
+    ) -> NDArray[Any]:
+        path = self._directory / piece.shard
         try:
-            with safetensors.safe_open(path, framework="np") as file:
-                if set(file.keys()) != listed:
-                    difference = sorted(set(file.keys()) ^ listed)
-                    _damaged(path, f"{shard} and the manifest list different tensors: {difference}")
-                for name in wanted:
-                    if name in listed:
-                        result[name] = _read_tensor(path, file, name, manifest.tensors[name])
+            return _read_array(path, self._open(path), piece.name, (dtype, shape), cut)
         except safetensors.SafetensorError as error:
-            _damaged(path, f"{shard} is no valid safetensors file", received=str(error))
-    return result
+            damaged(path, f"{piece.shard} is no valid safetensors file", received=str(error))
+
+    def _open(self, path: Path) -> Any:
+        if path.name not in self._opened:
+            file = self._stack.enter_context(safetensors.safe_open(path, framework="np"))
+            difference = sorted(set(file.keys()) ^ self._listed[path.name])
+            if difference:
+                damaged(path, f"{path.name} and the manifest list different tensors: {difference}")
+            self._opened[path.name] = file
+        return self._opened[path.name]
 
 
-def _read_tensor(path: Path, file: Any, name: str, entry: TensorEntry) -> NDArray[Any]:
-    raw = entry.dtype in _STORED_AS_BYTES
-    dtype = dtypes.as_dtype(entry.dtype).numpy_dtype
+def _cuts(
+    part: Part, entry: TensorEntry
+) -> Iterator[tuple[Piece, tuple[int, ...], tuple[slice, ...]]]:
+    """What lies in files of a part that is not empty, with its shape, and what of it is wanted."""
+    places = range_of(part, entry.shape)
+    start = 0
+    for piece, shape in entry.stored(part.name):
+        cut = [(0, size) for size in shape]
+        whole = tuple(cut)
+        if places is not None:
+            low, high = places
+            if entry.pieces and part.axis == entry.axis:
+                low, high = max(low - start, 0), min(high - start, piece.size)
+                start += piece.size
+            cut[part.axis] = low, high
+        if tuple(cut) == whole or all(low < high for low, high in cut):
+            yield piece, shape, tuple(itertools.starmap(slice, cut))
+
+
+def range_of(part: Part, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Where the part of a tensor of this shape begins and ends; None for all of it.
+
+    Raises:
+        InvalidArgumentError: there is no such part.
+    """
+    if part.size is None:
+        return None
+    end = part.start + part.size
+    if part.axis >= len(shape) or part.start < 0 or part.size < 0 or end > shape[part.axis]:
+        raise _invalid(
+            f"the tensor {part.name!r} has no such part",
+            expected=f"a part of {list(shape)}",
+            received=f"{part.start} to {end} of axis {part.axis}",
+        )
+    return part.start, end
+
+
+def _read_array(
+    path: Path, file: Any, name: str, described: tuple[str, tuple[int, ...]], cut: tuple[slice, ...]
+) -> NDArray[Any]:
+    dtype_name, shape = described
+    raw = dtype_name in _STORED_AS_BYTES
+    dtype = dtypes.as_dtype(dtype_name).numpy_dtype
     header = file.get_slice(name)  # describes the tensor without reading it
-    shape = tuple(header.get_shape())
-    matches = len(shape) == 1 if raw else shape == entry.shape
-    if matches and raw and entry.dtype != "string":
-        matches = shape[0] == math.prod(entry.shape) * dtype.itemsize
+    stored = tuple(header.get_shape())
+    matches = len(stored) == 1 if raw else stored == shape
+    if matches and raw and dtype_name != "string":
+        matches = stored[0] == math.prod(shape) * dtype.itemsize
     if not matches:
-        _damaged(path, f"tensor {name!r} has the wrong shape", list(entry.shape), list(shape))
-    array: NDArray[Any] = file.get_tensor(name)
+        damaged(path, f"tensor {name!r} has the wrong shape", list(shape), list(stored))
+    whole = all(each.stop - each.start == size for each, size in zip(cut, shape, strict=True))
+    array: NDArray[Any] = file.get_tensor(name) if raw or whole else header[cut]
     if array.dtype != (np.dtype(np.uint8) if raw else dtype):
-        _damaged(path, f"tensor {name!r} has the wrong dtype", entry.dtype, str(array.dtype))
-    if entry.dtype == "string":
-        return _bytes_to_strings(path, name, array, entry.shape)
-    return array.view(dtype).reshape(entry.shape)
+        damaged(path, f"tensor {name!r} has the wrong dtype", dtype_name, str(array.dtype))
+    if not raw:
+        return array
+    if dtype_name == "string":
+        found = _bytes_to_strings(path, name, array, shape)
+    else:
+        found = array.view(dtype).reshape(shape)
+    return found if whole else found[cut].copy()
 
 
 def _bytes_to_strings(
@@ -411,88 +512,11 @@ def _bytes_to_strings(
     offsets = stored[:head].view("<i8") if len(stored) >= head else np.empty(0, "<i8")
     ordered = len(offsets) and offsets[0] == 0 and offsets[-1] == len(text)
     if not ordered or (offsets[1:] < offsets[:-1]).any():
-        _damaged(path, f"the string tensor {name!r} is inconsistent", f"{count} strings")
+        damaged(path, f"the string tensor {name!r} is inconsistent", f"{count} strings")
     bounds = offsets.tolist()
     result = np.empty(count, dtype=object)
     result[:] = [text[start:end] for start, end in itertools.pairwise(bounds)]
     return result.reshape(shape)
-
-
-def _object(path: Path, content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = content.get(key)
-    if not isinstance(value, dict):
-        _damaged(path, f"MANIFEST.json has no table {key!r}", "an object", repr(value)[:80])
-    return value
-
-
-def _file_entry(path: Path, name: str, entry: Any) -> FileEntry:
-    if _DATA_FILE.fullmatch(name) is None:
-        _damaged(
-            path,
-            f"MANIFEST.json lists a file {name!r}, which no checkpoint has",
-            "state.json or variables-NNNNN-of-NNNNN.safetensors",
-        )
-    match entry:
-        case {"size": int(size), "sha256": str(sha256)}:
-            return FileEntry(size, sha256)
-    _damaged(path, f"MANIFEST.json describes the file {name!r} wrongly", "size and sha256", entry)
-
-
-def _tensor_entry(path: Path, name: str, entry: Any, files: Mapping[str, FileEntry]) -> TensorEntry:
-    match entry:
-        case {"shard": str(shard), "dtype": str(dtype), "shape": list(shape)}:
-            known = shard in files and shard != STATE and dtype in dtypes.ALL
-            whole = len(shape) <= 64 and all(type(size) is int and size >= 0 for size in shape)
-            # NumPy counts the bytes without the zero dimensions, in 63 bits.
-            if known and dtype != "resource" and whole:
-                itemsize = dtypes.ALL[dtype].size
-                if math.prod(size for size in shape if size) * itemsize < 1 << 63:
-                    return TensorEntry(shard, dtype, tuple(shape))
-    _damaged(
-        path,
-        f"MANIFEST.json describes the tensor {name!r} wrongly",
-        "a listed shard, a known dtype, a shape of sizes >= 0",
-        entry,
-    )
-
-
-def _plain_file(path: Path) -> os.stat_result:
-    """Returns the status of a file that is neither a link (out of the folder, say) nor a pipe."""
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        _damaged(path, f"{path.name} is missing")
-    if not stat.S_ISREG(status.st_mode):
-        _damaged(path, f"{path.name} is not a plain file", "a plain file, not a link")
-    return status
-
-
-def _read_small(path: Path) -> bytes:
-    size = _plain_file(path).st_size
-    if size > _JSON_BYTES:
-        _damaged(path, f"{path.name} is too large", f"{_JSON_BYTES} bytes at most", size)
-    return path.read_bytes()
-
-
-def _from_json(path: Path, data: bytes) -> dict[str, Any]:
-    """Parses JSON as RFC 8259 has it: no NaN, no name twice, not nested without end."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        table = dict(pairs)
-        if len(table) != len(pairs):
-            raise ValueError("a name stands twice in one object")
-        return table
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not JSON")
-
-    try:
-        content = json.loads(data, object_pairs_hook=unique, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        _damaged(path, f"{path.name} is not valid JSON", received=str(error))
-    if not isinstance(content, dict):
-        _damaged(path, f"{path.name} holds no object", "{...}", repr(content)[:80])
-    return content
 
 
 def _sha256(path: Path) -> str:
@@ -518,17 +542,3 @@ def _is_unicode(text: str) -> bool:
 
 def _invalid(problem: str, **parts: Any) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, errors.explain(problem, **parts))
-
-
-def _damaged(path: Path, problem: str, expected: Any = None, received: Any = None) -> NoReturn:
-    """Raises `DataLossError` for one file of a checkpoint."""
-    raise errors.DataLossError(
-        None,
-        None,
-        errors.explain(
-            f"the checkpoint {os.fspath(path.parent)!r} is damaged: {problem}",
-            expected=expected,
-            received=received,
-            hint="use another checkpoint of the folder, or copy this one again if it was copied",
-        ),
-    )

@@ -22,7 +22,7 @@ from estimatorkit.core.checkpoint import (
     read_checkpoint,
     read_contents,
 )
-from estimatorkit.core.checkpoint_format import MANIFEST
+from estimatorkit.core.checkpoint_manifest import MANIFEST
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import NotFoundError, explain
 from estimatorkit.core.tensorflow_checkpoint import open_tensorflow

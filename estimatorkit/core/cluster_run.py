@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.checkpoint_format import Elsewhere
+from estimatorkit.core.checkpoint_format import Elsewhere, Part
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import (
     AbortedError,
@@ -212,14 +213,14 @@ class ClusterState(State):
         written: dict[str, tuple[str, list[int]]] = json.loads(bytes(found[0]))
         return written
 
-    def restore(self, path: str, keys: Mapping[str, str]) -> set[str]:
+    def restore(self, path: str, parts: Mapping[str, Part]) -> set[str]:
         """Lets the tasks that hold variables read them from a checkpoint."""
-        by_task: dict[str, dict[str, str]] = {}
-        for name, key in keys.items():
+        by_task: dict[str, dict[str, Any]] = {}
+        for name, part in parts.items():
             if task := self._task_of(name):
-                by_task.setdefault(task, {})[name] = key
+                by_task.setdefault(task, {})[name] = asdict(part)
         for task, wanted in by_task.items():
-            self._ask(task, "restore", {"path": os.path.abspath(path), "keys": wanted})
+            self._ask(task, "restore", {"path": os.path.abspath(path), "parts": wanted})
         return {name for wanted in by_task.values() for name in wanted}
 
     def _task_of(self, name: str) -> str:

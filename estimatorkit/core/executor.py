@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from estimatorkit.core.checkpoint_format import Part
 from estimatorkit.core.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -184,12 +185,12 @@ class State:
         """What a checkpoint takes for these variables: their values."""
         return self.take(names)
 
-    def restore(self, path: str, keys: Mapping[str, str]) -> set[str]:
+    def restore(self, path: str, parts: Mapping[str, Part]) -> set[str]:
         """Lets others that hold variables read them from a checkpoint.
 
         Args:
             path: the checkpoint's.
-            keys: the variables' names in it, by their own.
+            parts: what of its tensors the variables are, by their names.
 
         Returns:
             The names of those that are restored.

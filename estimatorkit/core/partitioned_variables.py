@@ -3,7 +3,8 @@
 A partitioner is a function of (shape, dtype) that says how many slices each axis has.
 
 `get_variable(partitioner=...)` makes them. The parts are variables of their own, called
-'name/part_0' and so on: optimizers and checkpoints see the parts.
+'name/part_0' and so on, and optimizers see these. Checkpoints hold the whole, so that it may be cut
+otherwise when it is restored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from estimatorkit.core.dtypes import DType, string
@@ -139,6 +141,36 @@ class PartitionedVariable(Operators):
             return list(value)
         sizes = [variable.shape[self.axis] for variable in self._variables]
         return list(split(value, sizes, axis=self.axis))
+
+
+def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None:
+    """The variable that these are all the parts of, by what they say of themselves.
+
+    Args:
+        name: how it is to be called.
+        parts: variables with a `save_slice_info`, in any order.
+
+    Returns:
+        None where some are missing, or they are parts along several axes.
+    """
+    found = [(part.save_slice_info, part) for part in parts if part.save_slice_info is not None]
+    found.sort(key=lambda each: each[0].var_offset)
+    shape = found[0][0].full_shape
+    cut = {
+        axis
+        for info, _ in found
+        for axis, size in enumerate(info.full_shape)
+        if info.var_shape[axis] != size
+    }
+    axis = min(cut, default=0)
+    ends = list(accumulate((info.var_shape[axis] for info, _ in found), initial=0))
+    if len(cut) > 1 or any(info.full_shape != shape for info, _ in found):
+        return None
+    if [info.var_offset[axis] for info, _ in found] != ends[:-1] or ends[-1] != shape[axis]:
+        return None
+    partitions = [len(found) if each == axis else 1 for each in range(len(shape))]
+    variables = [part for _, part in found]
+    return PartitionedVariable(name, shape, variables[0].dtype, variables, partitions)
 
 
 def partition_axis(name: str, partitions: Sequence[int]) -> int:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from estimatorkit.core.checkpoint_format import TensorEntry
+from estimatorkit.core.checkpoint_manifest import TensorEntry
 from estimatorkit.core.durable import is_temporary, remove_durably
 from estimatorkit.core.saved_slices import SavedSlices, matching
 from estimatorkit.core.sorted_table import is_table

@@ -25,6 +25,7 @@ from estimatorkit.core.partitioned_variables import PartitionedVariable, Partiti
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
+    SaveSliceInfo,
     Variable,
     global_variables,
     local_variables,
@@ -407,7 +408,10 @@ def _get(
             value = initializer[tuple(map(slice, info.var_offset, _ends(info, part_shape)))]
         else:
             value = _maker(initializer, part_shape, wanted, info)
-        parts.append(_make(f"{name}/part_{number}", value, wanted, regularizer, rest))
+        part = _make(f"{name}/part_{number}", value, wanted, regularizer, rest)
+        places = info.full_shape, info.var_offset, part_shape
+        part.save_slice_info = SaveSliceInfo(name, *map(tuple, places))
+        parts.append(part)
     whole = PartitionedVariable(name, shape, wanted, parts, partitions)
     store.partitioned[name] = whole
     return whole

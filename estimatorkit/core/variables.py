@@ -10,6 +10,7 @@ name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -47,6 +48,23 @@ class VariableAggregation(Enum):
     ONLY_FIRST_TOWER = 3
 
 
+@dataclass(frozen=True)
+class SaveSliceInfo:
+    """Which part of a tensor in checkpoints a variable is (`tf.Variable.SaveSliceInfo`).
+
+    Attributes:
+        full_name: the tensor's name.
+        full_shape: its shape.
+        var_offset: where the part begins, for each dimension.
+        var_shape: the part's shape.
+    """
+
+    full_name: str
+    full_shape: tuple[int, ...]
+    var_offset: tuple[int, ...]
+    var_shape: tuple[int, ...]
+
+
 class Variable(Operators):
     """State that lives in a session and survives its runs.
 
@@ -73,6 +91,9 @@ class Variable(Operators):
 
     aggregation: VariableAggregation = VariableAggregation.NONE
     """What becomes of values that replicas assign."""
+
+    save_slice_info: SaveSliceInfo | None = None
+    """Which part of a tensor in checkpoints it is, if it is one."""
 
     def __init__(
         self,
@@ -131,6 +152,15 @@ class Variable(Operators):
 
     def _read(self, name: str) -> Tensor:
         return make("ReadVariableOp", {"resource": self._handle}, name=name)
+
+    def save_beside(self, primary: Variable) -> None:
+        """Says that checkpoints take this variable as they take another, whose slot it is: where
+        that is a part of a tensor, this is a part of one that is called after it.
+        """
+        info = primary.save_slice_info
+        before, found, after = self.op.name.rpartition(primary.op.name)
+        if info is not None and found and self.shape.as_list() == list(info.var_shape):
+            self.save_slice_info = replace(info, full_name=f"{before}{info.full_name}{after}")
 
     # -- what it is
 

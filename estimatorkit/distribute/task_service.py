@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from estimatorkit.core.checkpoint import read_checkpoint
-from estimatorkit.core.checkpoint_format import write_shard
+from estimatorkit.core.checkpoint import read_checkpoint_parts
+from estimatorkit.core.checkpoint_format import Part, write_shard
 from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import (
     AbortedError,
@@ -304,9 +304,8 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _restore(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        keys: dict[str, str] = header["keys"]
-        read = read_checkpoint(header["path"], keys.values()).tensors
-        self._put(keys, [read[key] for key in keys.values()])
+        parts = {name: Part(**part) for name, part in header["parts"].items()}
+        self._put(parts, read_checkpoint_parts(header["path"], parts.values()))
         return []
 
     def _put(self, names: Iterable[str], values: Iterable[Any]) -> None:

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from estimatorkit.core import (
     attr_values,
     checkpoint_format,
+    checkpoint_manifest,
     control_flow,
     indexed_slices,
     ops,
@@ -363,7 +364,7 @@ def read_weights(folder: Path, contents: Contents) -> dict[str, Any]:
     check_folder(folder / FOLDER)
     weights = folder / FOLDER / WEIGHTS
     check_folder(weights)
-    manifest = checkpoint_format.read_manifest(weights)
+    manifest = checkpoint_manifest.read_manifest(weights)
     checkpoint_format.verify_files(weights, manifest)
     found: dict[str, Any] = checkpoint_format.read_tensors(weights, manifest, manifest.tensors)
     wanted = {f"variable/{each}" for graph in contents.graphs for each in graph.variables}

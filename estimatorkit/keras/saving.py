@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.checkpoint import SHARD_BYTES, read_checkpoint, write_checkpoint
-from estimatorkit.core.checkpoint_format import is_checkpoint_file, write_contents
+from estimatorkit.core.checkpoint_format import write_contents
+from estimatorkit.core.checkpoint_manifest import is_checkpoint_file
 from estimatorkit.core.checkpoint_state import update_checkpoint_state
 from estimatorkit.core.durable import os_errors, sync_file, temporary_beside
 from estimatorkit.core.errors import NotFoundError, explain

@@ -6,7 +6,8 @@ An error has TensorFlow's words first, then a table of what is missing, unexpect
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -14,14 +15,14 @@ from numpy.typing import NDArray
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, explain
-from estimatorkit.core.graph import Graph
-from estimatorkit.core.partitioned_variables import PartitionedVariable
+from estimatorkit.core.partitioned_variables import PartitionedVariable, whole_of
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable
 
 Whole = Variable | PartitionedVariable
 Item = Whole | Saveable
 """What takes part in a checkpoint; a `Whole` is one tensor of it."""
+_PART = re.compile(r"/part_[0-9]+(?=/|$)")  # of the names of partitioned variables' parts
 # TensorFlow 2's checkpoints of objects hold under this key which object each tensor belongs to.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 # `<variable>/<slot>` here is `training/<optimizer>/<variable>/<old>` in what TensorFlow 2's
@@ -48,22 +49,39 @@ class Found(NamedTuple):
         return f"{self.shape} {self.dtype}"
 
 
-def joined(items: Mapping[str, Item], found: Container[str], graph: Graph) -> dict[str, Item]:
-    """Puts partitioned variables in place of their parts, where a checkpoint has only the whole.
-
-    TensorFlow's checkpoints have the whole; the package's have the parts, unless a Saver was given
-    a `PartitionedVariable` by itself.
-    """
-    result = dict(items)
-    wholes = {} if graph.variable_store is None else graph.variable_store.partitioned
-    for whole in wholes.values():
-        names = [part.op.name for part in whole]
-        ours = all(result.get(name) is part for name, part in zip(names, whole, strict=True))
-        if ours and whole.name in found and not all(name in found for name in names):
-            for name in names:
-                del result[name]
-            result[whole.name] = whole
+def with_wholes(items: Mapping[str, Item]) -> dict[str, Item]:
+    """Puts partitioned variables in place of their parts, and of the slots of these."""
+    result: dict[str, Item] = {}
+    parts: dict[str, dict[str, Variable]] = {}
+    for name, item in items.items():
+        whole = _name_of_whole(name, item) if isinstance(item, Variable) else None
+        result[whole or name] = item  # of a whole, keeps the place
+        if whole is not None and isinstance(item, Variable):
+            parts.setdefault(whole, {})[name] = item
+    for whole, found in parts.items():
+        together = whole_of(whole, list(found.values()))
+        if together is None:
+            del result[whole]
+            result.update(found)
+        else:
+            result[whole] = together
     return result
+
+
+def _name_of_whole(name: str, variable: Variable) -> str | None:
+    """What a checkpoint calls the tensor that a variable is a part of; None where it is none.
+
+    Args:
+        name: what the variable itself would be called there. Where that does not say which part it
+            is, somebody has chosen it.
+        variable: it.
+    """
+    info, own = variable.save_slice_info, variable.op.name
+    for found in _PART.finditer(own):
+        if info is not None and own[: found.start()] + own[found.end() :] == info.full_name:
+            whole, count = re.subn(rf"{found[0]}(?=/|$)", "", name)
+            return whole if count == 1 else None
+    return None
 
 
 def keys_of(items: Mapping[str, Item]) -> list[str]:

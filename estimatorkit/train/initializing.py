@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.checkpoint import locate_checkpoint, read_contents
-from estimatorkit.core.checkpoint_format import TensorEntry
+from estimatorkit.core.checkpoint_manifest import TensorEntry
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
@@ -19,7 +20,7 @@ from estimatorkit.core.graphdef import graph_def_of, import_graph_def, is_from_t
 from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import Variable
+from estimatorkit.core.variables import SaveSliceInfo, Variable
 
 _VARIABLES = (
     *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
@@ -63,11 +64,15 @@ class ImportedVariable(Variable):
         self._shape = self._handle.op.attrs["shape"]
         self.trainable = proto.trainable
         self.constraint = None
+        if proto.HasField("save_slice_info_def"):
+            info = proto.save_slice_info_def
+            places = info.full_shape, info.var_offset, info.var_shape
+            self.save_slice_info = SaveSliceInfo(scope + info.full_name, *map(tuple, places))
 
 
 def variable_def(variable: Variable, scope: str = "") -> Any:
     """A variable as a `VariableDef`, with names below `scope`."""
-    from tensorboard.compat.proto.variable_pb2 import VariableDef
+    from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
 
     names = {
         "variable_name": variable.handle.name,
@@ -76,7 +81,12 @@ def variable_def(variable: Variable, scope: str = "") -> Any:
         "initial_value_name": variable.initial_value.name,
     }
     below = {key: _below(name, scope) for key, name in names.items()}
-    return VariableDef(**below, is_resource=True, trainable=variable.trainable)
+    made = VariableDef(**below, is_resource=True, trainable=variable.trainable)
+    info = variable.save_slice_info
+    if info is not None:
+        words = {**asdict(info), "full_name": _below(info.full_name, scope)}
+        made.save_slice_info_def.CopyFrom(SaveSliceInfoDef(**words))
+    return made
 
 
 def _below(name: str, scope: str) -> str:

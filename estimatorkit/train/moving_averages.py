@@ -109,12 +109,15 @@ class ExponentialMovingAverage:
                 value = item.initialized_value()
             else:
                 value = zeros(item.shape, item.dtype) if known else zeros_like(item)
-            return Variable(
+            average = Variable(
                 value,
                 trainable=False,
                 validate_shape=known,
                 name=_full_name(item.op.name, self._name),
             )
+        if isinstance(item, Variable):
+            average.save_beside(item)
+        return average
 
     def average(self, var: Variable | Tensor) -> Variable | None:
         """The variable that holds the average, or None where there is none."""
@@ -185,6 +188,7 @@ def assign_moving_average(
                 )
                 for end, shape in (("biased", variable.shape), ("local_step", ()))
             )
+        biased.save_beside(variable)
         new_biased = biased.assign_sub((biased.read_value() - fresh) * rate)
         count = local_step.assign_add(1.0)
         unbiased = new_biased / (1.0 - (1.0 - rate) ** count)

@@ -343,6 +343,7 @@ class Optimizer:
                     validate_shape=variable.shape.is_fully_defined(),
                     name=name,
                 )
+            of_name[variable].save_beside(variable)
         return of_name[variable]
 
     def _get_or_make_slot_with_initializer(

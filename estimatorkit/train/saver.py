@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, islice
 from numbers import Integral
 from typing import Any
 
@@ -24,7 +25,7 @@ from estimatorkit.core.checkpoint import (
     read_contents,
     write_checkpoint,
 )
-from estimatorkit.core.checkpoint_format import Elsewhere
+from estimatorkit.core.checkpoint_format import Elsewhere, Part, Pieces
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
@@ -44,7 +45,15 @@ from estimatorkit.layers.feature_column.vocabulary import (
 )
 from estimatorkit.train.checks import STEP_CHECKS
 from estimatorkit.train.column_notes import changed_columns, noted_columns
-from estimatorkit.train.fitting import Found, Item, check_fits, joined, keys_by_name, keys_of
+from estimatorkit.train.fitting import (
+    Found,
+    Item,
+    Whole,
+    check_fits,
+    keys_by_name,
+    keys_of,
+    with_wholes,
+)
 
 _NEVER = 10000.0  # hours
 
@@ -324,23 +333,37 @@ class Saver:
         found = {
             name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()
         }
-        items = joined(items, found, sess.graph)
         keys = keys_of(items)
         renamed = keys_by_name(path, found, keys)
         check_fits(path, {key: found[old] for key, old in renamed.items()}, items, self._reshape)
         held = {
-            item.op.name: renamed[key] for key, item in items.items() if isinstance(item, Variable)
+            key: _parts_of(renamed[key], item)
+            for key, item in items.items()
+            if isinstance(item, Whole) and item.shape.as_list() == [*found[renamed[key]].shape]
         }
-        elsewhere = sess.state.restore(path, held)
+        wanted = {name: part for parts in held.values() for name, part in parts.items()}
+        elsewhere = sess.state.restore(path, wanted)
         items = {
             key: item
             for key, item in items.items()
-            if not (isinstance(item, Variable) and item.op.name in elsewhere)
+            if key not in held or not elsewhere.issuperset(held[key])
         }
         keys = keys_of(items)
         read = read_checkpoint(path, [renamed[key] for key in keys])
         tensors = {key: read.tensors[renamed[key]] for key in keys}
         _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
+
+
+def _parts_of(key: str, item: Whole) -> dict[str, Part]:
+    """What of a tensor of a checkpoint a variable is, or each part of one, by name."""
+    if isinstance(item, Variable):
+        return {item.op.name: Part(key)}
+    sizes = [part.shape[item.axis] for part in item]
+    starts = accumulate(sizes, initial=0)
+    return {
+        part.op.name: Part(key, item.axis, start, size)
+        for part, start, size in zip(item, starts, sizes, strict=False)
+    }
 
 
 def saved_items() -> dict[str, Item]:
@@ -367,7 +390,6 @@ def restore_checkpoint(
     """
     if _vocabularies(sess.graph):
         check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
-    items = joined(items, checkpoint.tensors, sess.graph)
     keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
     tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
     found = {name: Found.of_array(value) for name, value in tensors.items()}
@@ -439,7 +461,7 @@ def _by_name(given: Any) -> dict[str, Item]:
     twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
     if twice:
         raise ValueError(f"At least two variables have the same name: {twice[0]}")
-    return dict(named)
+    return with_wholes(dict(named))
 
 
 def _check_is_checkpoint(path: str) -> None:
@@ -474,23 +496,33 @@ def tensors_to_save(
     Args:
         sess: the session.
         items: variables and others by their names in the checkpoint.
-        may_be_elsewhere: whether variables that other processes hold are given as `Elsewhere`.
+        may_be_elsewhere: whether variables that other processes hold are given as `Elsewhere`, and
+            those in parts as `Pieces`.
 
     Raises:
         FailedPreconditionError: a variable has none.
     """
-    variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
-    names = [variable.op.name for variable in variables.values()]
-    values = sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names)
-    tensors = {
-        name: value if isinstance(value, Elsewhere) else np.asarray(value)
-        for name, value in zip(variables, values, strict=True)
+    wholes = {name: item for name, item in items.items() if isinstance(item, Whole)}
+    parts = {
+        name: [item] if isinstance(item, Variable) else list(item) for name, item in wholes.items()
     }
+    names = [variable.op.name for own in parts.values() for variable in own]
+    taken = iter(sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names))
+    tensors: dict[str, Any] = {}
+    for name, whole in wholes.items():
+        values: list[Any] = [
+            each if isinstance(each, Elsewhere) else np.asarray(each)
+            for each in islice(taken, len(parts[name]))
+        ]
+        if isinstance(whole, Variable):
+            tensors[name] = values[0]
+        elif may_be_elsewhere:
+            numbered = {f"{name}[{number}]": value for number, value in enumerate(values)}
+            tensors[name] = Pieces(whole.axis, numbered)
+        else:
+            tensors[name] = np.concatenate(values, whole.axis)
     for name, item in items.items():
-        if isinstance(item, PartitionedVariable):
-            parts = sess.state.take([part.op.name for part in item])
-            tensors[name] = np.concatenate([np.asarray(part) for part in parts], item.axis)
-        elif isinstance(item, Saveable):
+        if isinstance(item, Saveable):
             saved = item.values_to_save(sess.state)
             tensors.update(
                 (name + suffix, value)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.checkpoint_format import TensorEntry
+from estimatorkit.core.checkpoint_manifest import TensorEntry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import explain
 from estimatorkit.core.filesystem import open_file

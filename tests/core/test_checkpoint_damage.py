@@ -143,6 +143,11 @@ def entry(shard: str = SHARD, dtype: str = "float64", shape: Any = (2, 3)) -> di
     return {"shard": shard, "dtype": dtype, "shape": shape}
 
 
+def pieces(*listed: tuple[Any, Any, Any], dtype: str = "float64", axis: Any = 0) -> dict[str, Any]:
+    named = [{"shard": shard, "name": name, "size": size} for shard, name, size in listed]
+    return {"dtype": dtype, "shape": [2, 3], "axis": axis, "pieces": named}
+
+
 def test_crafting_is_done_right(folder: Path) -> None:
     craft(folder / "model.ckpt-2", lambda content: None)
     assert read_checkpoint(folder / "model.ckpt-2").state["step"] == 2
@@ -217,6 +222,19 @@ def test_variable_names_are_only_keys(tmp_path: Path) -> None:
         entry(shard="variables-00001-of-00002.safetensors"),
         entry(shard="../variables-00000-of-00001.safetensors"),
         {"shard": SHARD, "dtype": "float64"},
+        pieces(),
+        pieces((SHARD, "w", 2), (SHARD, "w", 1)),
+        pieces((SHARD, "w", 3), (SHARD, "u", -1)),
+        pieces((SHARD, "w", 2.0)),
+        pieces((SHARD, "w", True), (SHARD, "u", 1)),
+        pieces((SHARD, 7, 2)),
+        pieces(("state.json", "w", 2)),
+        pieces(("../" + SHARD, "w", 2)),
+        pieces((SHARD, "w", 2), axis=-2),
+        pieces((SHARD, "w", 2), axis=2),
+        pieces((SHARD, "w", 3), axis=True),
+        pieces((SHARD, "w", 2), dtype="object"),
+        {**pieces((SHARD, "w", 2)), "pieces": [[SHARD, "w", 2]]},
         [SHARD, "float64", [2, 3]],
         None,
     ],
@@ -237,6 +255,9 @@ def test_tensor_entries_that_are_wrong(tensor: Any, folder: Path) -> None:
         (entry(dtype="float32"), "wrong dtype"),
         (entry(dtype="string", shape=[3]), "wrong shape"),
         (entry(dtype="complex128", shape=[2, 3]), "wrong shape"),
+        (pieces((SHARD, "w", 2), dtype="int64"), "wrong dtype"),
+        (pieces((SHARD, "w", 1), (SHARD, "u", 1)), "list different tensors"),
+        (pieces((SHARD, "w", 1), (SHARD, "w", 1)), "wrong shape"),
     ],
 )
 def test_manifest_and_shard_disagree(tensor: Any, message: str, folder: Path) -> None:

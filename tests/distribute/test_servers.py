@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.core.checkpoint import read_checkpoint
 from tests.distribute.conftest import Running
 from tests.distribute.processes import Processes, target
 
@@ -247,6 +249,57 @@ def test_a_table_on_two_servers_learns_as_in_one_process(
             np.concatenate(session.run(list(table))) for session in (several, one)
         )
         np.testing.assert_allclose(several_table, one_table, rtol=1e-6)
+
+
+def test_servers_save_and_restore_their_parts_also_where_these_are_others(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process reads none of it."""
+    read: list[str] = []
+
+    def noted(path: Any, names: Any) -> Any:
+        read.extend(names)
+        return read_checkpoint(path, names)
+
+    monkeypatch.setattr("estimatorkit.train.saver.read_checkpoint", noted)
+
+    def built(parts: int) -> tuple[Any, Any]:
+        with tf.device(
+            tf.train.replica_device_setter(worker_device=WORKERS[1], cluster=running.cluster)
+        ):
+            table = tf.get_variable("t", [50, 8], partitioner=tf.fixed_size_partitioner(parts))
+            loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, [1, 1, 49, 30], "div")))
+            return table, tf.train.AdagradOptimizer(0.1).minimize(loss)
+
+    def state(session: tf.Session) -> list[Any]:
+        slots = [each for each in tf.global_variables() if "Adagrad" in each.name]
+        return [np.concatenate(session.run(each)) for each in (list(table), slots)]
+
+    table, step = built(2)
+    with tf.Session(running.master) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        path = tf.train.Saver().save(session, tmp_path / "m")
+        session.run(step)
+        wanted = state(session)
+    assert tf.train.list_variables(path) == [("t", [50, 8]), ("t/Adagrad", [50, 8])]
+    assert len(list(Path(path).glob("variables-*"))) == len(PS)
+    for parts in (2, 3):
+        tf.Session.reset(running.master)
+        with tf.Graph().as_default():
+            table, step = built(parts)
+            assert {part.device for part in table} == {*PS}
+            with tf.Session(running.master) as session:
+                tf.train.Saver().restore(session, path)
+                session.run(step)
+                for found, value in zip(state(session), wanted, strict=True):
+                    np.testing.assert_allclose(found, value, rtol=1e-6)
+    assert read == []
+    with tf.Graph().as_default(), tf.Session() as alone:
+        whole = tf.get_variable("t", [50, 8])
+        tf.train.Saver().restore(alone, path)
+        assert alone.run(whole).shape == (50, 8)
+    assert read == ["t"]
 
 
 def test_tables_are_with_their_tasks(running: Running) -> None:

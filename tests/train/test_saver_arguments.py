@@ -248,27 +248,6 @@ def test_saveables(session: tf.Session, tmp_path: Path) -> None:
     assert "2 variables missing, 0 different, 3 unexpected" in str(caught.value)
 
 
-def test_partitioned_variables(session: tf.Session, tmp_path: Path) -> None:
-    """Their parts are saved as such, or one by one as the whole."""
-    whole = tf.get_variable(
-        "p",
-        initializer=tf.constant(np.arange(10.0, dtype=np.float32).reshape(2, 5)),
-        partitioner=tf.fixed_size_partitioner(2, axis=1),
-    )
-    session.run(tf.global_variables_initializer())
-    path = tf.train.Saver().save(session, tmp_path / "parts")
-    assert list_variables(path) == [("p/part_0", [2, 3]), ("p/part_1", [2, 2])]
-    saver = tf.train.Saver([whole])
-    path = saver.save(session, tmp_path / "whole")
-    assert read_checkpoint(path).tensors["p"].tolist() == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
-    session.run([part.assign(part * 0) for part in whole])
-    saver.restore(session, path)
-    assert [part.tolist() for part in session.run(list(whole))] == [
-        [[0, 1, 2], [5, 6, 7]],
-        [[3, 4], [8, 9]],
-    ]
-
-
 # -- graphs
 
 
