@@ -91,9 +91,9 @@ class ClusterState(State):
 
         left = self.time_left
         timer = None if left is None else threading.Timer(left, close)
+        if timer is not None:
+            timer.start()
         try:
-            if timer is not None:
-                timer.start()
             self.raise_if_cancelled()
             yield channel
         except FailedPreconditionError as error:
@@ -116,6 +116,9 @@ class ClusterState(State):
             self._in_use.difference_update(used.values())
             if timer is not None:
                 timer.cancel()
+                # What it holds it lets go of at its end. Arrow's streams, let go of by a daemon
+                # while Python ends, abort the process.
+                timer.join()
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
         """Those of the variables that have no value, wherever they are."""

@@ -31,6 +31,17 @@ def variable(name: str, where: str, shape: Any = (), value: float = 0.0) -> tf.V
         return tf.get_variable(name, shape, initializer=tf.constant_initializer(value))
 
 
+def test_no_thread_outlives_a_run_that_has_a_deadline(running: Running) -> None:
+    """It would let go of Arrow's streams at its end, which aborts a process that ends then."""
+    w = variable("w", PS[1])
+    before = threading.enumerate()
+    with tf.Session(running.master) as session:
+        session.run(w.initializer)
+        for _ in range(20):
+            session.run(w, options=tf.RunOptions(timeout_in_ms=60_000))
+            assert not [each for each in threading.enumerate() if each not in before]
+
+
 # -- what sessions share
 
 
