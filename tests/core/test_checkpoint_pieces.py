@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from estimatorkit.core import errors
+from estimatorkit.core import dtypes, errors
 from estimatorkit.core.checkpoint import (
     list_variables,
     load_variable,
@@ -30,14 +30,13 @@ def in_pieces(value: Any, cuts: list[int], axis: int = 0) -> Pieces:
     return Pieces(axis, {f"piece {number}": part for number, part in enumerate(parts)})
 
 
+_NUMBERS = np.arange(24).reshape(4, 3, 2)
 VALUES = {
-    "float32": np.arange(24, dtype=np.float32).reshape(4, 3, 2),
-    "int64": np.arange(24).reshape(4, 3, 2),
-    "bool": np.arange(24).reshape(4, 3, 2) % 5 == 0,
-    "float16": np.arange(24, dtype=np.float16).reshape(4, 3, 2),
-    "complex64": np.arange(24).reshape(4, 3, 2).astype(np.complex64) * 1j,
-    "string": np.array([b"x" * n for n in range(24)], object).reshape(4, 3, 2),
+    name: _NUMBERS % 5 == 0 if name == "bool" else _NUMBERS.astype(dtype.numpy_dtype)
+    for name, dtype in dtypes.ALL.items()
+    if name not in ("string", "resource")
 }
+VALUES["string"] = np.array([b"x" * n for n in range(24)], object).reshape(4, 3, 2)
 
 
 @pytest.mark.parametrize("name", VALUES)
