@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core import attr_values, errors
-from estimatorkit.core.checkpoint_format import write_contents
+from estimatorkit.core.checkpoint_format import read_tensors, write_contents
+from estimatorkit.core.checkpoint_manifest import read_manifest
 from estimatorkit.core.graphdef import node_def_of
 from estimatorkit.core.ops.files import write_file
 from estimatorkit.estimator.exported_files import SIGNATURE
@@ -230,11 +231,9 @@ def test_programs_of_other_platforms_are_named(model: Path) -> None:
 
 
 def _weights(model: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    from estimatorkit.core import checkpoint_format as checkpoints
-
     folder = model / "serving" / "weights"
-    manifest = checkpoints.read_manifest(folder)
-    tensors = dict(checkpoints.read_tensors(folder, manifest, manifest.tensors))
+    manifest = read_manifest(folder)
+    tensors = dict(read_tensors(folder, manifest, manifest.tensors))
     change(tensors)
     shutil.rmtree(folder)
     folder.mkdir()

@@ -146,7 +146,10 @@ class Replica:
             while int(read(self._model.step)) < until:
                 time.sleep(0.01)
         self._runs.append((step, number))
-        reached = run(self._train_op, self._model.feeds(number, options["scale"]))
+        # After the last step others are no further: what it gives would be in time.
+        is_late = not options["behind"] or step < options["last_step"]
+        scale = options["scale"] if is_late else 1.0
+        reached = run(self._train_op, self._model.feeds(number, scale))
         print(f"step {reached}", flush=True)
 
 
