@@ -167,8 +167,8 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
     def read(folder: Path, manifest: Manifest) -> Checkpoint:
         chosen = list(manifest.tensors) if wanted is None else wanted
         _check_known(path, chosen, manifest.tensors)
-        held = shards_of(manifest, map(Part, chosen))
-        verify_files(folder, manifest, manifest.files if wanted is None else {*held, STATE})
+        files = None if wanted is None else {*shards_of(manifest, map(Part, chosen)), STATE}
+        verify_files(folder, manifest, files)
         tensors = read_tensors(folder, manifest, chosen)
         return Checkpoint(os.fspath(path), tensors, read_state(folder))
 

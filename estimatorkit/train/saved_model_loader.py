@@ -63,7 +63,7 @@ def load(
         _warn_of_missing(sess.graph, meta_graph, scope)
         prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
         if loaded.variables:
-            _restore(sess, prefix, loaded.variables, _slices(meta_graph))
+            _restore(sess, prefix, loaded.variables)
         name = _init_op(meta_graph)
         if name:
             feeds = {scope + tensor: path for tensor, path in assets.items()}
@@ -152,34 +152,28 @@ def _without_saving(meta_graph: Any) -> Any:
     return made
 
 
-def _slices(meta_graph: Any) -> dict[str, Any]:
-    """Of parts of partitioned variables, what of the whole they are (`SaveSliceInfoDef`)."""
-    from tensorboard.compat.proto.variable_pb2 import VariableDef
-
-    held = meta_graph.collection_def.get("variables")
-    protos = [] if held is None else map(VariableDef.FromString, held.bytes_list.value)
-    return {
-        proto.variable_name.removesuffix(":0"): proto.save_slice_info_def
-        for proto in protos
-        if proto.HasField("save_slice_info_def")
-    }
-
-
-def _restore(
-    sess: Any, prefix: str, variables: Mapping[str, Variable], slices: Mapping[str, Any]
-) -> None:
+def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
     """Gives variables their values; those that the model does not hold stay without one."""
     found = read_contents(prefix)
-    keys = {name: slices[name].full_name if name in slices else name for name in variables}
+    keys = {name: _key(name, variable) for name, variable in variables.items()}
     keys = {name: key for name, key in keys.items() if key in found}
     read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
     for name, key in keys.items():
-        value = read.tensors[key]
-        if name in slices:
-            part = slices[name]
+        value, part = read.tensors[key], variables[name].save_slice_info
+        if part is not None:
             places = zip(part.var_offset, part.var_shape, strict=True)
             value = value[tuple(slice(start, start + size) for start, size in places)]
         sess.load_variable(variables[name], value)
+
+
+def _key(name: str, variable: Variable) -> str:
+    """What the model calls the tensor that a variable is, or is a part of; `name` is without the
+    scope that it was imported into.
+    """
+    info = variable.save_slice_info
+    return (
+        name if info is None else info.full_name.removeprefix(variable.op.name.removesuffix(name))
+    )
 
 
 __all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from numbers import Integral
 from typing import Any
 
@@ -503,24 +503,27 @@ def tensors_to_save(
         FailedPreconditionError: a variable has none.
     """
     wholes = {name: item for name, item in items.items() if isinstance(item, Whole)}
-    parts = {
-        name: [item] if isinstance(item, Variable) else list(item) for name, item in wholes.items()
+    names = [
+        variable.op.name
+        for whole in wholes.values()
+        for variable in ([whole] if isinstance(whole, Variable) else whole)
+    ]
+    taken = sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names)
+    values: dict[str, Any] = {
+        name: value if isinstance(value, Elsewhere) else np.asarray(value)
+        for name, value in zip(names, taken, strict=True)
     }
-    names = [variable.op.name for own in parts.values() for variable in own]
-    taken = iter(sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names))
     tensors: dict[str, Any] = {}
     for name, whole in wholes.items():
-        values: list[Any] = [
-            each if isinstance(each, Elsewhere) else np.asarray(each)
-            for each in islice(taken, len(parts[name]))
-        ]
         if isinstance(whole, Variable):
-            tensors[name] = values[0]
-        elif may_be_elsewhere:
-            numbered = {f"{name}[{number}]": value for number, value in enumerate(values)}
+            tensors[name] = values[whole.op.name]
+            continue
+        parts = [values[part.op.name] for part in whole]
+        if may_be_elsewhere:
+            numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
             tensors[name] = Pieces(whole.axis, numbered)
         else:
-            tensors[name] = np.concatenate(values, whole.axis)
+            tensors[name] = np.concatenate(parts, whole.axis)
     for name, item in items.items():
         if isinstance(item, Saveable):
             saved = item.values_to_save(sess.state)
