@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 import estimatorkit
+from tests.threads import StartedThreads
 
 _COMPILED = pytest.StashKey[str]()
 
@@ -40,6 +41,12 @@ def _fresh_graph() -> Iterator[None]:
     logger = logging.getLogger("estimatorkit")
     for handler in list(logger.handlers):
         logger.removeHandler(handler)
+
+
+@pytest.fixture
+def threads() -> StartedThreads:
+    """The threads that the test starts."""
+    return StartedThreads()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

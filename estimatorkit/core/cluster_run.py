@@ -129,11 +129,11 @@ class ClusterState(State):
             missing.update(name for name, has in zip(own, found, strict=True) if not has)
         return [name for name in names if name in missing]
 
-    def take(self, names: Sequence[str]) -> list[Any]:
+    def read(self, names: Sequence[str]) -> list[Any]:
         """The values of these names, wherever they are."""
         by_task = self._by_task(names)
         own = self.own(names)
-        values = dict(zip(own, super().take(own), strict=True))
+        values = dict(zip(own, super().read(own), strict=True))
         questions = {task: {"names": wanted} for task, wanted in by_task.items()}
         for task, found in self._ask_all("read", questions).items():
             values.update(zip(by_task[task], found, strict=True))
@@ -188,8 +188,7 @@ class ClusterState(State):
 
     def _within(self, graph: Graph) -> ClusterState:
         """The state of a function's body: the same variables, in the same run."""
-        held = Held(self.values, self.resources, self.lock, self._making)
-        inner = ClusterState(graph, self.placer, held, self.cluster)
+        inner = ClusterState(graph, self.placer, self.held, self.cluster)
         inner.compilations, inner.begun = self.compilations, self.begun
         inner.cancelled, inner._in_use, inner._run = self.cancelled, self._in_use, self._run
         inner._began_with = self._began_with
@@ -202,7 +201,7 @@ class ClusterState(State):
         for name in names:
             task = self._task_of(name)
             if task == HERE:
-                found += self.take([name])
+                found += self.read([name])
             else:
                 writer = writers.setdefault(task, partial(self._save, task))
                 found.append(Elsewhere(writer, name))

@@ -183,7 +183,7 @@ class CompiledLoop:
             runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
         every, after, changed = self._many(
             *(columns, self._constants, np.int32(start), np.int32(count), kept),
-            *(self._take(self._changed), runs, shapes),
+            *(self._state.held.to_donate(self._take(self._changed)), runs, shapes),
         )
         self._state.values.update(zip(self._changed, changed, strict=True))
         return every, after
@@ -191,7 +191,7 @@ class CompiledLoop:
     def _run_singly(
         self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
     ) -> tuple[list[Any], list[Any]]:
-        changed = self._take(self._changed)
+        changed = self._state.held.to_donate(self._take(self._changed))
         given = columns, self._constants, kept
         every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
         for index in range(start, start + count):

@@ -31,12 +31,25 @@ def get_default_session() -> Any:
 
 
 @contextmanager
-def default_session(session: Any) -> Iterator[Any]:
-    """Makes `session` the default session inside the `with` block."""
+def default_session(session: Any, enforce_nesting: bool = True) -> Iterator[Any]:
+    """Makes `session` the default session inside the `with` block.
+
+    Args:
+        session: the session.
+        enforce_nesting: whether blocks must be left in the reverse order of their entering.
+
+    Raises:
+        AssertionError: a block is left before one that was entered inside it.
+    """
     _stack.sessions.append(session)
     try:
         yield session
     finally:
+        if enforce_nesting and _stack.sessions[-1:] != [session]:
+            raise AssertionError(
+                f"Nesting violated for default stack of {type(session)} objects: blocks must be "
+                "left in the reverse order of their entering."
+            )
         _stack.sessions.remove(session)
 
 

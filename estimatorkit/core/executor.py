@@ -61,6 +61,7 @@ class State:
         resources: host objects by name (iterators, ...).
         compilations: how often XLA compiled, by what.
         lock: held while state changes.
+        held: all that other sessions may share.
         placer: gives operations their devices.
         several_devices: whether values may be on another device than the default one.
         cancelled: set when the session closes; what blocks looks at it.
@@ -71,7 +72,7 @@ class State:
         self, graph: Graph, placer: Placer | None = None, held: Held | None = None
     ) -> None:
         keep_freed_memory()
-        held = held or Held()
+        self.held = held = held or Held()
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False
@@ -147,9 +148,14 @@ class State:
             watch()
 
     def resource(self, name: Any, make: Callable[[], Any]) -> Any:
-        """The host object called `name` (or that of a function), made by `make` on first use."""
+        """The host object called `name` (or that of a function), made by `make` on first use.
+
+        Raises:
+            CancelledError: the session was closed, and has forgotten its objects.
+        """
         with self._making:
             if name not in self.resources:
+                self.raise_if_cancelled()
                 self.resources[name] = make()
             return self.resources[name]
 
@@ -167,7 +173,7 @@ class State:
         return not self.uninitialized([name])
 
     def take(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names.
+        """The values of these names, for one who holds the lock: the next run may donate them.
 
         Raises:
             FailedPreconditionError: a variable has none.
@@ -175,15 +181,25 @@ class State:
         try:
             return [self.values[name] for name in names]
         except KeyError:
+            self.raise_if_cancelled()  # a session that closes forgets its values
             return [self._value_or_counter(name) for name in names]
+
+    def read(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names at one moment, as arrays that no run changes.
+
+        Raises:
+            FailedPreconditionError: a variable has none.
+        """
+        return self.held.read(lambda: self.take(names))
 
     def put(self, name: str, value: Any) -> None:
         """Gives a variable a value."""
-        self.values[name] = value
+        with self.lock:
+            self.values[name] = value
 
     def to_save(self, names: Sequence[str]) -> list[Any]:
         """What a checkpoint takes for these variables: their values."""
-        return self.take(names)
+        return self.read(names)
 
     def restore(self, path: str, parts: Mapping[str, Part]) -> set[str]:
         """Lets others that hold variables read them from a checkpoint.
@@ -200,20 +216,19 @@ class State:
     def random_counters(self) -> dict[str, Any]:
         """The counters of random operations that have run, by the operations' names."""
         own = {op.name: op.type for op in self.graph.get_operations()}
-        return {
-            name: value
-            for name, value in self.values.items()
-            if own.get(name, "VarHandleOp") != "VarHandleOp"
-        }
+        with self.lock:
+            found = [name for name in self.values if own.get(name, "VarHandleOp") != "VarHandleOp"]
+        return dict(zip(found, self.read(found), strict=True))
 
     def restart_random(self) -> None:
         """Lets random operations begin anew, as in a new session of the graph."""
-        for name in self.random_counters():
-            del self.values[name]
+        with self.lock:
+            for name in self.random_counters():
+                del self.values[name]
 
     def put_on_device(self) -> None:
         """Moves values that were loaded as arrays to the device, rather than in every run."""
-        with x64():
+        with self.lock, x64():
             for name, value in self.values.items():
                 if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
                     self.values[name] = jax.device_put(value)
@@ -304,7 +319,7 @@ class CompiledSegment:
         compilations = state.compilations[self._name]
         with self._context():
             kept = state.take(self._kept)
-            donated = state.take(self._donated)
+            donated = state.held.to_donate(state.take(self._donated))
             if state.several_devices:
                 inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
             outputs, changed = executable(inputs, kept, donated)
@@ -407,7 +422,7 @@ class HostSegment:
         state = self._state
         names = state.own(self._segment.reads)
         variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
-        variables.update(zip(names, state.take(names), strict=True))
+        variables.update(zip(names, state.read(names), strict=True))
         interpret(
             self._segment.ops,
             local,
@@ -418,9 +433,11 @@ class HostSegment:
             rewriting=self._segment.rewriting,
         )
         written = state.own(self._segment.writes)
-        state.values.update((name, variables[name]) for name in written)
+        with state.lock:
+            state.values.update((name, variables[name]) for name in written)
         for tensor in self._segment.outputs:
             values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
+        state.raise_if_cancelled()  # Python functions and datasets do not look by themselves
 
 
 class PlanRunner:

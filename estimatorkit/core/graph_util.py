@@ -120,7 +120,7 @@ def convert_variables_to_constants(
     return freeze(
         input_graph_def,
         output_node_names,
-        sess.state.take,
+        sess.state.read,
         variable_names_whitelist,
         variable_names_blacklist,
     )

@@ -8,8 +8,8 @@ The executable takes the range of steps, so that it is the same one however many
 for, and results are equal to the bit for every way of asking (`compiled_loop`). Any other plan
 (`py_func`, queues) runs one step a call, by the session.
 
-The source of elements is anything with `block(prepare)` (see `data.cursor.Cursor`): this module
-does not know datasets.
+The source of elements is anything with `block(prepare)` and a `lock` (see `data.cursor.Cursor`):
+this module does not know datasets.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class StepLoop:
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call; they may depend on variables
             only.
-        source: gives the object with `block(prepare)` for an `IteratorGetNext` operation.
+        source: gives the object with `block(prepare)` and `lock` for an `IteratorGetNext`
+            operation.
         name: what the executable is called where compilations are counted.
     """
 
@@ -144,9 +145,13 @@ class StepLoop:
             start, available = 0, compiled_loop.STEPS_WITHOUT_INPUT
             block = None
             if self._source is not None:
+                cursor = self._source(self._get_next)  # type: ignore[arg-type]
                 try:
-                    cursor = self._source(self._get_next)  # type: ignore[arg-type]
-                    block = cursor.block(self._prepare)
+                    with cursor.lock:
+                        block = cursor.block(self._prepare)
+                        start = block.offset
+                        available = min(steps - done, block.count - start)
+                        block.offset += available
                 except OutOfRangeError:
                     if done == 0:
                         raise
@@ -156,13 +161,10 @@ class StepLoop:
                     self._input_error = error
                     break
                 columns = self._compiled.columns(block)
-                start, available = block.offset, block.count - block.offset
+                elements.append((block.columns, start, available))
             count = min(steps - done, available)
             two_shapes = None if block is None else block.two_shapes
             kept, after = self._compiled(columns, start, count, two_shapes)
-            if block is not None:
-                elements.append((block.columns, block.offset, count))
-                block.offset += count
             parts.append((start, count, kept))
             done += count
         if not done:

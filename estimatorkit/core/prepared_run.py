@@ -190,6 +190,8 @@ class _FeedConverter:
 
 
 def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
+    if leaf is None:
+        raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
     try:
         found = graph.as_graph_element(leaf)
     except TypeError as error:

@@ -32,7 +32,6 @@ from estimatorkit.core.lower import changed_names, state_names
 from estimatorkit.core.ops.collectives import AXIS, TYPES, divided
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.replicas import Offer, Replicas, different_programs, fingerprint
-from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 from estimatorkit.core.x64 import x64
@@ -55,8 +54,7 @@ class ReplicatedState(State):
     """
 
     def __init__(self, state: State, replicas: Replicas) -> None:
-        held = Held(state.values, state.resources, state.lock, state._making)
-        super().__init__(state.graph, state.placer, held)
+        super().__init__(state.graph, state.placer, state.held)
         self.replicas = replicas
 
     def take(self, names: Sequence[str]) -> list[Any]:

@@ -6,6 +6,7 @@ convert the feeds, call the segments and convert the results.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,9 +40,21 @@ class Session:
 
     As a context manager it is the default session (and its graph the default graph) inside the
     block, and is closed at its end.
+
+    Raises:
+        TypeError: an argument is of another type.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        for name, value, kind, wanted in (
+            ("graph", graph, (Graph, type(None)), "tf.Graph"),
+            ("target", target, str, "string"),
+        ):
+            if not isinstance(value, kind):
+                raise TypeError(
+                    f"Argument `{name}` must be a {wanted}, but got "
+                    f'"{type(value).__name__}": {value!r}'
+                )
         self.graph = get_default_graph() if graph is None else graph
         self.config = config
         self._options = read_config(config)
@@ -56,6 +69,7 @@ class Session:
         # Another session's values may be anywhere.
         self.state.several_devices = bool(target) and len(available()) > 1
         self._runs: dict[Any, PreparedRun] = {}
+        self._preparing = threading.Lock()
         self._closed = False
         self._stopped = False
         self._entered: list[Any] = []
@@ -113,8 +127,14 @@ class Session:
             InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.
             FailedPreconditionError: a variable has no value yet.
             RuntimeError: the session is closed.
-            TypeError, ValueError, KeyError: a fetch or a feed is none, or is not in the graph.
+            TypeError, ValueError, KeyError: a fetch or a feed is none, or is not in the graph; or
+                `feed_dict` is no mapping.
         """
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise TypeError(
+                "feed_dict must be a dictionary or collections.abc.Mapping type object, instead of "
+                f"{type(feed_dict).__name__!r}."
+            )
         kind = type(fetches)
         key: Any
         if kind is list or kind is tuple:
@@ -127,13 +147,21 @@ class Session:
             run = None
             key = (structure_key(fetches), *(feed_dict or ()))
             run = self._runs.get(key)
-        if run is None:
-            run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
         if self._stopped:
             self._check_open()
-        if options is None and run_metadata is None and not self._options.timeout:
+        if run is None:
+            with self._preparing:  # threads that begin together compile once
+                run = self._runs.get(key)
+                if run is None:
+                    run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
+        return self._run_prepared(run, feed_dict, options, run_metadata)
+
+    def _run_prepared(
+        self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
+    ) -> Any:
+        if options is None and metadata is None and not self._options.timeout:
             return run(feed_dict)
-        return self._traced(run, feed_dict, options, run_metadata)
+        return self._traced(run, feed_dict, options, metadata)
 
     def _traced(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
@@ -169,7 +197,14 @@ class Session:
             fetches: as for `run`.
             feed_list: the keys of the feeds, in the order in which their values are given.
             accept_options: whether the function takes `options` and `run_metadata` by keyword.
+
+        Raises:
+            TypeError: `feed_list` is no list or tuple.
         """
+        if not isinstance(feed_list, (list, tuple, type(None))):
+            raise TypeError(
+                f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list!r}"
+            )
         keys = tuple(feed_list or ())
         run = self._prepare(fetches, keys)
 
@@ -177,9 +212,7 @@ class Session:
             if self._stopped:
                 self._check_open()
             feeds = dict(zip(keys, values, strict=True))
-            if accept_options and (options is not None or run_metadata is not None):
-                return self._traced(run, feeds, options, run_metadata)
-            return run(feeds)
+            return self._run_prepared(run, feeds, options, run_metadata)
 
         return call
 
@@ -272,6 +305,11 @@ class Session:
         return default_session(self)
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you "
+                "want to enter a session multiple times."
+            )
         graph = self.graph.as_default()
         session = default_session(self)
         graph.__enter__()
@@ -294,7 +332,7 @@ class InteractiveSession(Session):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        self._default = default_session(self)
+        self._default = default_session(self, enforce_nesting=False)
         self._default.__enter__()
         self._graph_context = None if graph is None else graph.as_default()
         if self._graph_context is not None:

@@ -53,9 +53,8 @@ def read_config(config: Any) -> SessionOptions:
     if not isinstance(config, ConfigProto):
         raise TypeError(
             explain(
-                "config must be a tf.ConfigProto",
+                f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"',
                 expected="ConfigProto or None",
-                received=type(config).__name__,
             )
         )
     if config.device_count.get("CPU", 0) > 1:

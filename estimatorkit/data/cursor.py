@@ -3,7 +3,8 @@
 A cursor reads its iterator in blocks and hands out single elements (to `session.run`) or blocks of
 elements of one shape (to the loop that runs many steps in one call); both move the same position.
 While one block is used, a thread reads the next. The position that is saved is that of the next
-element to be handed out, however far the thread has read.
+element to be handed out, however far the thread has read. Several threads may share a cursor: each
+element goes to one of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import nest
 from estimatorkit.core.columns import RaggedColumn, as_plain, count_equal_shapes, parts_of
-from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.errors import CancelledError, OutOfRangeError
 from estimatorkit.core.numbered_rows import NumberedColumn, as_picked
 from estimatorkit.core.two_shapes import TwoShapes, in_two_shapes
 from estimatorkit.data.block_iterator import BlockIterator
@@ -84,7 +85,11 @@ class Block:
 
 
 class Cursor:
-    """Where a session stands in a dataset.
+    """Where a session stands in a dataset. All methods may be called from any thread.
+
+    Attributes:
+        lock: held while the position is looked at or moved. Who takes elements of a block holds it
+            from `block` until the block's `offset` has moved.
 
     Args:
         dataset: the dataset, which depends on no tensor.
@@ -96,6 +101,8 @@ class Cursor:
     def __init__(
         self, dataset: Dataset, seed: int | None, state: Any = None, epoch: int = 0
     ) -> None:
+        self.lock = threading.RLock()
+        self._closed = False
         numbered = dataset.make_number_iterator(seed, state)
         self._arrays: Columns | None = None
         self._iterator: BlockIterator
@@ -129,15 +136,16 @@ class Cursor:
         Raises:
             OutOfRangeError: there is no more.
         """
-        self._prepare = prepare
-        block = self._any_block()
-        if block.prepare is not prepare:
-            block = self._block = _cut(block, block.offset, block.count)
-            self._make_ready(block, prepare)
-        if not all(isinstance(column, np.ndarray) for column in block.ready):
-            rest = _cut(block, block.offset, block.count)
-            block = self._block = self._of_two_shapes(rest) or self._first_of_one_shape(rest)
-        return block
+        with self.lock:
+            self._prepare = prepare
+            block = self._any_block()
+            if block.prepare is not prepare:
+                block = self._block = _cut(block, block.offset, block.count)
+                self._make_ready(block, prepare)
+            if not all(isinstance(column, np.ndarray) for column in block.ready):
+                rest = _cut(block, block.offset, block.count)
+                block = self._block = self._of_two_shapes(rest) or self._first_of_one_shape(rest)
+            return block
 
     def _of_two_shapes(self, block: Block) -> Block | None:
         """The elements, of two shapes, as one block; None where they are of others."""
@@ -197,12 +205,16 @@ class Cursor:
 
         Raises:
             OutOfRangeError: there is no more.
+            CancelledError: the cursor is closed.
         """
-        block = self._any_block()
-        block.columns = [as_picked(column) for column in block.columns]
-        position = block.offset
-        block.offset += 1
-        return [column[position] for column in block.columns]
+        with self.lock:
+            if self._closed:
+                raise CancelledError(None, None, "The iterator is closed.")
+            block = self._any_block()
+            block.columns = [as_picked(column) for column in block.columns]
+            position = block.offset
+            block.offset += 1
+            return [column[position] for column in block.columns]
 
     def step_back(self) -> None:
         """Lets the last element come once more.
@@ -210,35 +222,40 @@ class Cursor:
         Raises:
             OutOfRangeError: there was none.
         """
-        if self._block is None or not self._block.offset:
-            raise OutOfRangeError(None, None, "There is no element before the first.")
-        self._block.offset -= 1
+        with self.lock:
+            if self._block is None or not self._block.offset:
+                raise OutOfRangeError(None, None, "There is no element before the first.")
+            self._block.offset -= 1
 
     def get_state(self) -> dict[str, Any]:
         """The position of the next element, small and JSON-able."""
-        if self._block is None:
-            position, skip = dict(self._settled().get_state()), 0
-        else:
-            block = self._block
-            position, skip = dict(block.state), block.skip + block.offset
-        return {
-            "dataset": describe(self._plan),
-            "ended": self._ended,
-            "position": position,
-            "skip": skip,
-            "taken": self.taken,
-        }
+        with self.lock:
+            if self._block is None:
+                position, skip = dict(self._settled().get_state()), 0
+            else:
+                block = self._block
+                position, skip = dict(block.state), block.skip + block.offset
+            return {
+                "dataset": describe(self._plan),
+                "ended": self._ended,
+                "position": position,
+                "skip": skip,
+                "taken": self.taken,
+            }
 
     @property
     def taken(self) -> int:
         """How many elements have been handed out since the beginning of the input."""
-        return self._number if self._block is None else self._block.number + self._block.offset
+        with self.lock:
+            block = self._block
+            return self._number if block is None else block.number + block.offset
 
     def pass_over(self, count: int) -> None:
         """Goes on by so many elements, before any has been handed out; to the end where there are
         fewer.
         """
-        self._number += self._settled().skip(count)
+        with self.lock:
+            self._number += self._settled().skip(count)
 
     def set_state(self, state: Mapping[str, Any]) -> bool:
         """Goes from the beginning to a position that `get_state` gave.
@@ -251,6 +268,10 @@ class Cursor:
         """
         if state["ended"] or state["dataset"] != describe(self._plan):
             return False
+        with self.lock:
+            return self._go_to(state)
+
+    def _go_to(self, state: Mapping[str, Any]) -> bool:
         iterator = self._settled()
         beginning = iterator.get_state()
         self._block = self._rest = None
@@ -269,14 +290,21 @@ class Cursor:
 
     def close(self) -> None:
         """Gives back what the iterator holds; closing twice is no error."""
-        if self._next is not None and not wait([self._next], CLOSE_SECS).done:
-            logging.getLogger("estimatorkit").warning(
-                "The input is left behind, busy: its next element did not come within %g s. "
-                "Does a generator wait for something?",
-                CLOSE_SECS,
-            )
-            return
-        self._settled().close()
+        self._closed = True
+        end = time.monotonic() + CLOSE_SECS
+        if self.lock.acquire(timeout=CLOSE_SECS):  # another thread may wait for an element
+            try:
+                left = max(0.0, end - time.monotonic())
+                if self._next is None or wait([self._next], left).done:
+                    self._settled().close()
+                    return
+            finally:
+                self.lock.release()
+        logging.getLogger("estimatorkit").warning(
+            "The input is left behind, busy: its next element did not come within %g s. "
+            "Does a generator wait for something?",
+            CLOSE_SECS,
+        )
 
     def _settled(self) -> BlockIterator:
         """The iterator, with no thread at work on it."""

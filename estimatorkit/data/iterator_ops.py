@@ -16,6 +16,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import (
+    CancelledError,
     FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
@@ -49,8 +50,8 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
     Raises:
         FailedPreconditionError: the iterator was not initialized.
     """
-    found = state.resources.get(iterator)
-    if found is None:
+
+    def make() -> Cursor:
         op = state.graph.get_operation_by_name(iterator)
         dataset = op.attrs.get("_dataset")
         if dataset is None:
@@ -63,18 +64,32 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
                     hint="run iterator.initializer first",
                 ),
             )
-        plan = bound(dataset._plan, state)
-        found = state.resources[iterator] = Cursor(Dataset(plan), op.graph.seed, state)
-    cursor: Cursor = found
+        return Cursor(Dataset(bound(dataset._plan, state)), op.graph.seed, state)
+
+    cursor: Cursor = state.resources.get(iterator) or state.resource(iterator, make)
     return cursor
 
 
+def put_cursor(state: Any, iterator: str, cursor: Cursor) -> None:
+    """Puts a cursor in the place of the one that an iterator has, which ends."""
+    old = state.resources.get(iterator)
+    state.resources[iterator] = cursor
+    if old is not None:
+        old.close()
+
+
 def _get_next(iterator: str, specs: tuple[Spec, ...], *, context: Any) -> list[Any]:
-    try:
-        return list(cursor_of(context, iterator).next_element())
-    except OutOfRangeError as error:
-        op = context.graph.get_operation_by_name(iterator)
-        raise OutOfRangeError(None, op, "End of sequence") from error
+    while True:
+        cursor = cursor_of(context, iterator)
+        try:
+            return list(cursor.next_element())
+        except OutOfRangeError as error:
+            op = context.graph.get_operation_by_name(iterator)
+            raise OutOfRangeError(None, op, "End of sequence") from error
+        except CancelledError:
+            # Another thread may have initialized the iterator meanwhile.
+            if context.resources.get(iterator, cursor) is cursor:
+                raise
 
 
 def _get_next_of(handle: Any, specs: tuple[Spec, ...], *, context: Any) -> list[Any]:
@@ -110,13 +125,11 @@ def _make(*values: Any, iterator: str, dataset: Dataset, context: Any) -> list[A
     op: Operation = context.graph.get_operation_by_name(iterator)
     plan = dataset._plan
     plan = plan.bind(dict(zip(plan.tensors(), values, strict=True)))
-    old = context.resources.pop(iterator, None)
-    if old is not None:
-        old.close()
-    cursor = context.resources[iterator] = Cursor(Dataset(plan), op.graph.seed, context)
+    cursor = Cursor(Dataset(plan), op.graph.seed, context)
     waiting = context.resources.pop(("iterator position", iterator), None)
     if waiting is not None:
         cursor.set_state(waiting.state)
+    put_cursor(context, iterator, cursor)
     return []
 
 
@@ -268,11 +281,7 @@ class Iterator:
             dataset: a dataset of the iterator's structure that depends on no tensor.
             epoch: the number of the pass, see `Cursor`.
         """
-        name = self.resource_name
-        old = state.resources.pop(name, None)
-        if old is not None:
-            old.close()
-        state.resources[name] = Cursor(dataset, state.graph.seed, state, epoch)
+        put_cursor(state, self.resource_name, Cursor(dataset, state.graph.seed, state, epoch))
 
     @property
     def resource_name(self) -> str:
@@ -402,7 +411,9 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 def iterator_states(state: Any) -> dict[str, Any]:
     """The positions of all iterators of a session, for a checkpoint."""
     return {
-        name: held.get_state() for name, held in state.resources.items() if isinstance(held, Cursor)
+        name: held.get_state()
+        for name, held in list(state.resources.items())
+        if isinstance(held, Cursor)
     }
 
 

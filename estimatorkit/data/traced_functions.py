@@ -216,7 +216,7 @@ def value_of(tensor: Tensor, state: Any) -> Any:
             ),
         )
     if tensor.dtype is resource:
-        return state.take([tensor.op.name])[0]
+        return state.read([tensor.op.name])[0]
     from estimatorkit.core.executor import PlanRunner
     from estimatorkit.core.plan import make_plan
 

@@ -61,8 +61,7 @@ class Program:
         given.update((name, kept[name]) for name in self._part.kept)
         fed = [given[name] for name in self._part.inputs]
         if self._reads:
-            with self._held.lock:
-                found = list(map(np.array, self._state.take(self._reads)))
+            found = self._state.read(self._reads)
         else:
             with self._state.watched(over):
                 found = self._runner.compute(fed, waits=waits)

@@ -271,12 +271,15 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _read(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """The values of variables, each a copy: a run may give their memory away."""
-        with self._held.lock:
+        """The values of variables."""
+
+        def take() -> Arrays:
             missing = [name for name in header["names"] if name not in self._held.values]
             if missing:
                 raise _without_value(missing[0])
-            return [np.array(self._held.values[name]) for name in header["names"]]
+            return [self._held.values[name] for name in header["names"]]
+
+        return self._held.read(take)
 
     def _write(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
@@ -292,13 +295,11 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _save(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        """Writes a file of a checkpoint; nothing changes meanwhile."""
-        path = Path(header["path"])
-        with os_errors("write the checkpoint", path), self._held.lock:
-            values = self._held.values
-            written = write_shard(
-                path, {key: np.asarray(values[name]) for key, name in header["names"].items()}
-            )
+        """Writes a file of a checkpoint, with values of one moment."""
+        path, names = Path(header["path"]), header["names"]
+        found = self._held.read(lambda: [self._held.values[name] for name in names.values()])
+        with os_errors("write the checkpoint", path):
+            written = write_shard(path, dict(zip(names, found, strict=True)))
         return _as_json(written)
 
     def _restore(

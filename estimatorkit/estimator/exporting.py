@@ -344,8 +344,7 @@ class ServedModel:
             files.write_file(folder, f"{files.FOLDER}/graph-{number}.pb", data, written)
             weights.update(made.arrays)
             for variable in made.variables:
-                (value,) = self.session.state.take([variable])
-                weights[f"variable/{variable}"] = np.asarray(value)
+                (weights[f"variable/{variable}"],) = self.session.state.read([variable])
             entries.append(
                 {
                     "modules": {each: modules[made.modules[each]] for each in made.modules},

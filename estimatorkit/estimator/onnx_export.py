@@ -131,7 +131,7 @@ def _translated(
 ) -> bytes:
     run = polymorphic_function(segment)
     constants = {each: each.op.attrs["value"] for each in segment.inputs if each.op.type == "Const"}
-    weights = [np.asarray(each) for each in session.state.take(segment.reads)]
+    weights = session.state.read(segment.reads)
     names = list(inputs.values())
 
     def function(*given: Any) -> tuple[Any, ...]:

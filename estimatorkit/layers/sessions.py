@@ -73,7 +73,7 @@ def values_of(variables: Sequence[Any]) -> list[Any]:
     if not variables:
         return []
     session = session_of(variables[0].graph)
-    return [np.array(session.state.values[each.op.name]) for each in variables]
+    return [np.array(value) for value in session.state.read([each.op.name for each in variables])]
 
 
 def set_values(pairs: Sequence[tuple[Any, Any]]) -> None:

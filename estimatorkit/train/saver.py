@@ -25,7 +25,7 @@ from estimatorkit.core.checkpoint import (
     read_contents,
     write_checkpoint,
 )
-from estimatorkit.core.checkpoint_format import Elsewhere, Part, Pieces
+from estimatorkit.core.checkpoint_format import Part, Pieces
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
@@ -423,7 +423,7 @@ def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators
     known = {op.name for op in sess.graph.get_operations()}
     for name, words in state.get("random", {}).items():
         if name in known:
-            sess.state.values[name] = np.array(words, np.uint32)
+            sess.state.put(name, np.array(words, np.uint32))
     if iterators:
         restore_dealt(sess.state, state.get("dealt", {}))
         moved = restore_iterators(sess.state, state.get("iterators", {}))
@@ -508,11 +508,8 @@ def tensors_to_save(
         for whole in wholes.values()
         for variable in ([whole] if isinstance(whole, Variable) else whole)
     ]
-    taken = sess.state.to_save(names) if may_be_elsewhere else sess.state.take(names)
-    values: dict[str, Any] = {
-        name: value if isinstance(value, Elsewhere) else np.asarray(value)
-        for name, value in zip(names, taken, strict=True)
-    }
+    taken = sess.state.to_save(names) if may_be_elsewhere else sess.state.read(names)
+    values: dict[str, Any] = dict(zip(names, taken, strict=True))
     tensors: dict[str, Any] = {}
     for name, whole in wholes.items():
         if isinstance(whole, Variable):

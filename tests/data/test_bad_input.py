@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
+from tests.threads import StartedThreads
 
 Dataset = tf.data.Dataset
 
@@ -146,7 +146,9 @@ PREFETCHED: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", PREFETCHED)
 @pytest.mark.parametrize("size", [1, 64])
-def test_what_a_generator_raises_reaches_the_caller(name: str, size: int) -> None:
+def test_what_a_generator_raises_reaches_the_caller(
+    name: str, size: int, threads: StartedThreads
+) -> None:
     iterator = PREFETCHED[name](_pairs()).make_block_iterator()
 
     def read() -> None:
@@ -157,7 +159,7 @@ def test_what_a_generator_raises_reaches_the_caller(name: str, size: int) -> Non
         read()
     assert "_breaks" in _names(caught.value)
     iterator.close()
-    assert not [each for each in threading.enumerate() if "estimatorkit" in each.name]
+    assert not threads.running("estimatorkit")
 
 
 def test_operations_that_fail_on_a_thread_name_their_line() -> None:

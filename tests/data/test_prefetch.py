@@ -15,28 +15,17 @@ import pytest
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data import Dataset
 from estimatorkit.data.prefetching import THREAD_NAME
-
-
-def _threads() -> int:
-    return sum(thread.name == THREAD_NAME for thread in threading.enumerate())
-
-
-def _wait_until_no_thread() -> bool:
-    end = time.monotonic() + 5
-    while _threads() and time.monotonic() < end:
-        time.sleep(0.005)
-    return not _threads()
+from tests.threads import StartedThreads
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_is_left() -> Iterator[None]:
-    assert _wait_until_no_thread()
+def _no_thread_is_left(threads: StartedThreads) -> Iterator[None]:
     yield
     gc.collect()
-    assert _wait_until_no_thread()
+    assert threads.have_ended(THREAD_NAME)
 
 
-def test_the_thread_runs_ahead_by_no_more_than_the_buffer() -> None:
+def test_the_thread_runs_ahead_by_no_more_than_the_buffer(threads: StartedThreads) -> None:
     made: list[int] = []
     asked = threading.Event()
 
@@ -57,14 +46,16 @@ def test_the_thread_runs_ahead_by_no_more_than_the_buffer() -> None:
     # Its position is that of the caller.
     state = iterator.get_state()
     iterator.close()
-    assert _threads() == 0
+    assert not threads.running(THREAD_NAME)
     again = Dataset.from_generator(generate, "int64").prefetch(12).make_block_iterator()
     again.set_state(state)
     assert again.next_block(2)[0].tolist() == [5, 6]
     again.close()
 
 
-def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback() -> None:
+def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback(
+    threads: StartedThreads,
+) -> None:
     def breaks_in_the_middle() -> Iterator[int]:
         yield from range(5)
         raise KeyError("the reason")
@@ -78,48 +69,48 @@ def test_an_error_comes_after_the_rows_before_it_with_its_own_traceback() -> Non
         iterator.next_block(3)
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert "breaks_in_the_middle" in names
-    assert _threads() == 0
+    assert not threads.running(THREAD_NAME)
 
 
-def test_the_end_of_the_input_ends_the_thread() -> None:
+def test_the_end_of_the_input_ends_the_thread(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).prefetch(2).make_block_iterator()
     assert iterator.next_block(10)[0].tolist() == [0, 1, 2, 3, 4]
     for _ in range(2):
         with pytest.raises(OutOfRangeError):
             iterator.next_block(10)
-    assert _threads() == 0
+    assert not threads.running(THREAD_NAME)
 
 
-def test_a_dropped_iterator_takes_its_thread_with_it() -> None:
+def test_a_dropped_iterator_takes_its_thread_with_it(threads: StartedThreads) -> None:
     iterator = Dataset.range(5).repeat().batch(2).prefetch(2).make_block_iterator()
     iterator.next_block(1)
-    assert _threads() == 1
+    assert len(threads.running(THREAD_NAME)) == 1
     del iterator
-    assert _wait_until_no_thread()
+    assert threads.have_ended(THREAD_NAME)
 
 
-def test_closing_the_outermost_iterator_stops_all_threads() -> None:
+def test_closing_the_outermost_iterator_stops_all_threads(threads: StartedThreads) -> None:
     inner = Dataset.range(5).repeat().prefetch(2)
     iterator = Dataset.zip((inner, inner.batch(2).prefetch(1))).prefetch(3).make_block_iterator()
     iterator.next_block(4)
-    assert _threads() == 4
+    assert len(threads.running(THREAD_NAME)) == 4
     iterator.close()
-    assert _threads() == 0
+    assert not threads.running(THREAD_NAME)
 
 
-def test_leaving_a_loop_over_a_dataset_stops_its_thread() -> None:
+def test_leaving_a_loop_over_a_dataset_stops_its_thread(threads: StartedThreads) -> None:
     for number in Dataset.range(100).repeat().prefetch(4):
         if number == 7:
             break
     del number
     gc.collect()
-    assert _wait_until_no_thread()
+    assert threads.have_ended(THREAD_NAME)
 
 
-def test_a_pass_can_be_begun_again_while_the_thread_reads() -> None:
+def test_a_pass_can_be_begun_again_while_the_thread_reads(threads: StartedThreads) -> None:
     made = Dataset.range(20).shuffle(20).prefetch(3).take(5).repeat(4)
     assert len(list(made)) == 20
-    assert _wait_until_no_thread()
+    assert threads.have_ended(THREAD_NAME)
 
 
 def test_block_sizes_may_change() -> None:

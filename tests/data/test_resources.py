@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import psutil
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from tests.threads import StartedThreads
 
 Dataset = tf.data.Dataset
 ROWS = 400  # of a file: more than is read at once
@@ -89,19 +89,21 @@ def _cached(folder: Path) -> Any:
     return dataset
 
 
-def _left() -> tuple[set[str], set[str]]:
-    threads = {each.name for each in threading.enumerate() if "estimatorkit" in each.name}
-    return threads, {file.path for file in psutil.Process().open_files()}
+def _open_files() -> set[str]:
+    return {file.path for file in psutil.Process().open_files()}
 
 
-def _wait_for(before: Any) -> Any:
-    """What is left once the threads of dropped iterators had the time to end."""
-    gc.collect()
+def _left(threads: StartedThreads, files: set[str]) -> tuple[list[str], set[str]]:
+    """Which threads and open files, besides `files`, are left once those of dropped iterators had
+    the time to end.
+    """
     end = time.monotonic() + 5
-    while _left() != before and time.monotonic() < end:
-        time.sleep(0.005)
+    while True:
         gc.collect()
-    return _left()
+        left = threads.running("estimatorkit"), _open_files() - files
+        if left == ([], set()) or time.monotonic() > end:
+            return left
+        time.sleep(0.005)
 
 
 def _closed(dataset: Any) -> None:
@@ -161,9 +163,9 @@ def test_nothing_is_left_behind(name: str, files: list[str], tmp_path: Path) -> 
     for way in WAYS:
         with tf.Graph().as_default():
             dataset = PIPELINES[name](files, tmp_path)
-            before = _left()
+            threads, before = StartedThreads(), _open_files()
             way(dataset)
-            assert _wait_for(before) == before, way
+            assert _left(threads, before) == ([], set()), way
             assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
 
 
@@ -187,7 +189,7 @@ def test_a_generator_is_closed_with_its_iterator() -> None:
         assert len(ended) >= count, way
 
 
-def test_arrays_are_not_kept_by_iterators_that_were_dropped() -> None:
+def test_arrays_are_not_kept_by_iterators_that_were_dropped(threads: StartedThreads) -> None:
     rows = np.zeros([10, 2])
     dataset = Dataset.from_tensor_slices(rows).batch(2).prefetch(1)
     _dropped(dataset)
@@ -195,4 +197,4 @@ def test_arrays_are_not_kept_by_iterators_that_were_dropped() -> None:
     del dataset
     tf.reset_default_graph()
     gc.collect()
-    assert _wait_for((set(), _left()[1]))[0] == set()
+    assert threads.have_ended("estimatorkit")

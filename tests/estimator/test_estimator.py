@@ -6,7 +6,6 @@ import functools
 import gc
 import json
 import logging
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from tests.threads import StartedThreads
 from tests.train import counting
 from tests.train.counting import Recorder, no_input
 
@@ -85,7 +85,9 @@ class TestTrain:
                 estimator.train(lambda: features_of(4)().take(0), hooks, steps=3)
             assert "look at input_fn" in str(caught.value)
 
-    def test_an_error_of_the_input_keeps_its_traceback(self, tmp_path: Path) -> None:
+    def test_an_error_of_the_input_keeps_its_traceback(
+        self, tmp_path: Path, threads: StartedThreads
+    ) -> None:
         def generator() -> Any:
             yield from ([1.0], [2.0])
             raise KeyError("line 3 of my file")
@@ -94,7 +96,7 @@ class TestTrain:
         with pytest.raises(KeyError, match="line 3 of my file") as caught:
             estimator.train(lambda: Dataset.from_generator(generator, tf.float32, [1]))
         assert "generator" in [frame.name for frame in caught.traceback]
-        assert not _input_threads()
+        assert not threads.running("estimatorkit")
 
     def test_the_last_loss_is_logged(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -113,11 +115,13 @@ class TestTrain:
         with pytest.raises(tf.errors.FailedPreconditionError, match="has a writer already"):
             estimator.train(no_input, [Nested()], steps=1)
 
-    def test_threads_and_the_session_are_gone(self, tmp_path: Path) -> None:
+    def test_threads_and_the_session_are_gone(
+        self, tmp_path: Path, threads: StartedThreads
+    ) -> None:
         recorder = Recorder()
         estimator = counting.estimator(tmp_path, uses_input=True)
         estimator.train(lambda: features_of(9000)().repeat(), [recorder], steps=20)
-        assert not _input_threads()
+        assert not threads.running("estimatorkit")
         with pytest.raises(RuntimeError, match="closed"):
             recorder.session.run("value:0")
 
@@ -135,10 +139,6 @@ class AskEachStep(tf.train.SessionRunHook):  # type: ignore[misc]
 
 def _never_called() -> Any:
     raise AssertionError("the input function was called")
-
-
-def _input_threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("estimatorkit")]
 
 
 # -- evaluation
@@ -198,13 +198,15 @@ class TestEvaluate:
             trained.evaluate(features_of(count), hooks=[recorder])
             assert recorder.session.state.compilations["evaluation_step"] == 1
 
-    def test_changes_nothing(self, trained: Estimator, tmp_path: Path) -> None:
+    def test_changes_nothing(
+        self, threads: StartedThreads, trained: Estimator, tmp_path: Path
+    ) -> None:
         before = sorted(path.name for path in tmp_path.iterdir())
         first = trained.evaluate(features_of(5))
         assert trained.evaluate(features_of(5)) == first
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "eval"])
         assert trained.get_variable_value("global_step") == 3
-        assert not _input_threads()
+        assert not threads.running("estimatorkit")
 
     def test_the_familiar_lines(self, trained: Estimator, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.INFO, "estimatorkit"):
@@ -289,7 +291,9 @@ class TestPredict:
     def test_an_empty_input_has_no_predictions(self, trained: Estimator) -> None:
         assert list(trained.predict(lambda: features_of(5)().take(0))) == []
 
-    def test_one_that_is_abandoned_frees_what_it_holds(self, trained: Estimator) -> None:
+    def test_one_that_is_abandoned_frees_what_it_holds(
+        self, threads: StartedThreads, trained: Estimator
+    ) -> None:
         recorder = Recorder()
         predictions = trained.predict(
             lambda: features_of(9000)().prefetch(2).repeat(), hooks=[recorder]
@@ -300,7 +304,7 @@ class TestPredict:
         assert recorder.calls == ["begin", "after_create_session", "close"]
         with pytest.raises(RuntimeError, match="closed"):
             recorder.session.run("value:0")
-        assert not _input_threads()
+        assert not threads.running("estimatorkit")
 
     def test_several_at_a_time(self, trained: Estimator) -> None:
         one, two = (trained.predict(features_of(3)) for _ in range(2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from estimatorkit.core import errors
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
+from tests.threads import StartedThreads
 
 
 def estimator(folder: Path, of: Callable[[Any], Any] = lambda features: features["x"]) -> Estimator:
@@ -50,8 +50,8 @@ def queued(epochs: int | None = 1) -> dict[str, Any]:
     return {"x": tf.train.batch([x], 2)}
 
 
-def test_queues_are_filled_until_they_end(tmp_path: Path) -> None:
-    made, before = estimator(tmp_path), threading.active_count()
+def test_queues_are_filled_until_they_end(tmp_path: Path, threads: StartedThreads) -> None:
+    made = estimator(tmp_path)
     made.train(queued)
     assert made.get_variable_value("global_step") == 4
     made.train(lambda: queued(None), steps=3)
@@ -59,7 +59,7 @@ def test_queues_are_filled_until_they_end(tmp_path: Path) -> None:
     assert made.evaluate(queued)["mean"] == 3.5
     assert made.evaluate(queued, steps=3)["mean"] == 2.5
     assert [row["x"] for row in made.predict(queued)] == list(range(8))
-    assert threading.active_count() == before
+    assert not threads.running()
 
 
 def test_what_a_thread_raises_is_raised(tmp_path: Path) -> None:

@@ -19,16 +19,14 @@ from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.session import Session
 from estimatorkit.train.coordinator import Coordinator, LooperThread
 from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from tests.threads import StartedThreads
 
 
 @pytest.fixture(autouse=True)
-def session() -> Iterator[Session]:
+def session(threads: StartedThreads) -> Iterator[Session]:
     with Graph().as_default(), Session() as opened:
         yield opened
-    left = [thread for thread in threading.enumerate() if thread.name.startswith("QueueRunner")]
-    for thread in left:
-        thread.join(timeout=20)
-    assert not any(thread.is_alive() for thread in left)
+    assert threads.have_ended("QueueRunner")
 
 
 # -- coordinators

@@ -20,6 +20,7 @@ from estimatorkit.data import cursor as cursors
 from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterators import BatchIterator
+from tests.threads import StartedThreads
 from tests.train import toy
 
 SEED = 11
@@ -34,11 +35,6 @@ def take(cursor: Cursor, most: int = 10_000) -> list[Any]:
         except OutOfRangeError:
             break
     return taken
-
-
-def input_threads() -> list[str]:
-    """The names of the threads that read input."""
-    return [t.name for t in threading.enumerate() if t.name.startswith("estimatorkit")]
 
 
 def as_it_is(columns: Any, count: int) -> Any:
@@ -112,12 +108,14 @@ def test_spans_of_blocks_and_single_elements_move_one_position(
     assert take(cursor) == [[n] for n in range(first, 12)]
 
 
-def test_the_position_does_not_follow_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_position_does_not_follow_the_thread(
+    threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_blocks(monkeypatch, 2)
     cursor = Cursor(Dataset.range(100), SEED)
     take(cursor, 6)
     states = [cursor.get_state()]
-    assert wait_for(lambda: not input_threads())
+    assert threads.have_ended("estimatorkit")
     states.append(cursor.get_state())
     assert states[0] == states[1]
     other = Cursor(Dataset.range(100), SEED)
@@ -285,7 +283,9 @@ def test_a_generator_is_started_once() -> None:
 
 @pytest.mark.parametrize("name", ["slices", "prefetched", "generator"])
 @pytest.mark.parametrize("end", ["closed", "dropped", "read out"])
-def test_threads_end(name: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_end(
+    name: str, end: str, threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_blocks(monkeypatch, 2)
     cursor: Cursor | None = Cursor(PIPELINES[name](), SEED)
     assert cursor is not None
@@ -293,11 +293,11 @@ def test_threads_end(name: str, end: str, monkeypatch: pytest.MonkeyPatch) -> No
     if end == "closed":
         cursor.close()
         cursor.close()
-        assert wait_for(lambda: not input_threads())
+        assert threads.have_ended("estimatorkit")
     elif end == "dropped":
         cursor = None
         gc.collect()
-    assert wait_for(lambda: not input_threads())
+    assert threads.have_ended("estimatorkit")
 
 
 def test_a_generator_is_closed_with_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +318,7 @@ def test_a_generator_is_closed_with_its_cursor(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_generator_that_waits_for_ever_does_not_hold_up_the_end(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    threads: StartedThreads, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cursors, "CLOSE_SECS", 0.05)
     released = threading.Event()
@@ -335,7 +335,7 @@ def test_a_generator_that_waits_for_ever_does_not_hold_up_the_end(
         cursor.close()
     assert "left behind" in caplog.text
     released.set()
-    assert wait_for(lambda: not input_threads())
+    assert threads.have_ended("estimatorkit")
 
 
 class TestErrors:
@@ -347,7 +347,7 @@ class TestErrors:
     @pytest.mark.parametrize("after", [0, 1, 2, 3, 7, 8])
     @pytest.mark.parametrize("batch", [False, True])
     def test_come_after_the_elements_before_them(
-        self, after: int, batch: bool, monkeypatch: pytest.MonkeyPatch
+        self, threads: StartedThreads, after: int, batch: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         small_blocks(monkeypatch, 2)
         data = Dataset.from_generator(lambda: self.failing(after), tf.int64, ())
@@ -359,9 +359,11 @@ class TestErrors:
             cursor.next_element()
         assert "failing" in [frame.name for frame in caught.traceback]
         cursor.close()
-        assert wait_for(lambda: not input_threads())
+        assert threads.have_ended("estimatorkit")
 
-    def test_of_a_prefetching_thread_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_prefetching_thread_too(
+        self, threads: StartedThreads, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         small_blocks(monkeypatch, 2)
         data = Dataset.from_generator(lambda: self.failing(5), tf.int64, ()).prefetch(3)
         cursor = Cursor(data, SEED)
@@ -370,7 +372,7 @@ class TestErrors:
             cursor.next_element()
         assert "failing" in [frame.name for frame in caught.traceback]
         cursor.close()
-        assert wait_for(lambda: not input_threads())
+        assert threads.have_ended("estimatorkit")
 
     def test_that_are_no_exceptions_come_through(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A thread that ended without a word would leave the caller waiting."""

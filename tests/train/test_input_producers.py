@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,14 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import errors
+from tests.threads import StartedThreads
 
 
 @pytest.fixture(autouse=True)
-def session() -> Iterator[tf.Session]:
+def session(threads: StartedThreads) -> Iterator[tf.Session]:
     with tf.Graph().as_default(), tf.Session() as opened:
         yield opened
-    left = [thread for thread in threading.enumerate() if thread.name.startswith("QueueRunner")]
-    for thread in left:
-        thread.join(timeout=20)
-    assert not any(thread.is_alive() for thread in left)
+    assert threads.have_ended("QueueRunner")
 
 
 def run_to_the_end(session: tf.Session, tensors: Any) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load
 from estimatorkit.core.session import Session
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_monitored import ERRORS, SNIPPETS, count, fail, recorder, train
+from tests.threads import StartedThreads
 from tests.train import toy
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "monitored.json").read_text("utf-8"))
@@ -135,17 +135,16 @@ def test_the_plain_session_of_a_singular_one() -> None:
         assert session.should_stop()
 
 
-def test_queue_runners_start_and_end() -> None:
-    before = set(threading.enumerate())
+def test_queue_runners_start_and_end(threads: StartedThreads) -> None:
     with tf.Graph().as_default():
         name = tf.train.string_input_producer(["a", "b"], num_epochs=2, shuffle=False).dequeue()
         found = []
         with tf.train.MonitoredSession() as session:
-            assert set(threading.enumerate()) > before
+            assert threads.running()
             while not session.should_stop():
                 found.append(session.run(name))
     assert found == [b"a", b"b"] * 2
-    assert set(threading.enumerate()) <= before
+    assert not threads.running()
 
 
 def test_what_a_thread_reports_is_raised() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core.checkpoint import latest_checkpoint
 from tests.golden.snippets_monitored import count, summary_steps
+from tests.threads import StartedThreads
 
 
 def until(condition: Any) -> None:
@@ -22,8 +22,7 @@ def until(condition: Any) -> None:
         time.sleep(0.01)
 
 
-def test_a_training_is_saved_and_gone_on_with(tmp_path: Path) -> None:
-    before = set(threading.enumerate())
+def test_a_training_is_saved_and_gone_on_with(tmp_path: Path, threads: StartedThreads) -> None:
     for expected in (3, 6):
         with tf.Graph().as_default():
             op = count(tf)
@@ -41,7 +40,7 @@ def test_a_training_is_saved_and_gone_on_with(tmp_path: Path) -> None:
             with pytest.raises(RuntimeError, match="closed Session"):
                 session.run(op)
             assert supervisor.should_stop()
-    assert set(threading.enumerate()) <= before
+    assert not threads.running()
     assert summary_steps(tf, str(tmp_path), "global_step/sec")
     assert "global_step" in (tmp_path / "graph.pbtxt").read_text("utf-8")
 

@@ -6,7 +6,6 @@ Clusters of processes are in tests/distribute/test_sync_replicas.py.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
 from tests.golden import snippets_sync_replicas as snippets
 from tests.golden.golden_files import error_of
+from tests.threads import StartedThreads
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "sync_replicas.json").read_text("utf-8")
@@ -32,14 +32,10 @@ SOON = 10.0
 
 
 @pytest.fixture(autouse=True)
-def no_threads_are_left() -> Iterator[None]:
-    before = set(threading.enumerate())
+def no_threads_are_left(threads: StartedThreads) -> Iterator[None]:
     with tf.Graph().as_default():
         yield
-    deadline = time.monotonic() + SOON
-    while left := [each for each in threading.enumerate() if each not in before]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.01)
+    assert threads.have_ended(), threads.running()
 
 
 # -- as TensorFlow
