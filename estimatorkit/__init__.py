@@ -104,7 +104,6 @@ _PLACES: dict[str, str] = {
     # Variables
     **names(
         f"{_CORE}.variables",
-        *("VariableAggregation", "VariableSynchronization"),
         *("Variable", "all_variables", "assert_variables_initialized", "assign", "assign_add"),
         *("assign_sub", "global_variables", "global_variables_initializer"),
         *("is_variable_initialized", "local_variables", "local_variables_initializer"),
@@ -123,8 +122,13 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.variable_scope",
-        *("AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable"),
+        *("AUTO_REUSE", "VariableScope", "create_partitioned_variables"),
+        *("get_local_variable", "get_variable"),
         *("get_variable_scope", "no_regularizer", "variable_op_scope", "variable_scope"),
+    ),
+    **names(
+        f"{_CORE}.variable_options",
+        *("VariableAggregation", "VariableSynchronization", "variable_creator_scope"),
     ),
     **names(
         f"{_CORE}.partitioned_variables",

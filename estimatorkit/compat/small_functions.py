@@ -91,6 +91,7 @@ class Template:
     """See `make_template`.
 
     Attributes:
+        name: the name given.
         func: the function.
         variable_scope: where its variables are; None before they are.
     """
@@ -98,6 +99,9 @@ class Template:
     def __init__(
         self, name: str, func: Callable[..., Any], unique_name: str | None, getter: Any
     ) -> None:
+        if name is None:
+            raise ValueError("name cannot be None.")
+        self.name = name
         self.func = func
         self.variable_scope: Any = None
         self._called = False
@@ -110,18 +114,37 @@ class Template:
             self.variable_scope = scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives, with the template's variables."""
+        """What the function gives, with the template's variables.
+
+        Raises:
+            ValueError: a later call makes a variable that the first one did not make.
+        """
         names, options = self._where
         if self.variable_scope is None:
             inside = variable_scope(*names, **options)
         else:
             inside = variable_scope(self.variable_scope, reuse=True if self._called else None)
         with inside as scope:
+            before = len(get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES))
             result = self.func(*args, **kwargs)
+            made = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)[before:]
+        if self._called and made:
+            raise ValueError(
+                explain(
+                    "Trainable variable created when calling a template after the first time, "
+                    "perhaps you used tf.Variable when you meant tf.get_variable",
+                    received=made,
+                )
+            )
         if self.variable_scope is None:
             self.variable_scope = scope
         self._called = True
         return result
+
+    @property
+    def var_scope(self) -> Any:
+        """`variable_scope` by its older name."""
+        return self.variable_scope
 
     @property
     def variable_scope_name(self) -> str | None:
@@ -129,24 +152,37 @@ class Template:
         return None if self.variable_scope is None else f"{self.variable_scope.name}/"
 
     @property
-    def name(self) -> str | None:
-        """The scope's name; None before there is one."""
-        return None if self.variable_scope is None else str(self.variable_scope.name)
+    def variables(self) -> list[Any]:
+        """The global and the local variables in its scope; none before the first call."""
+        return self.global_variables + self.local_variables
 
     @property
-    def variables(self) -> list[Any]:
-        """The variables in its scope."""
-        return self._collected(GraphKeys.GLOBAL_VARIABLES) + self._collected(
-            GraphKeys.LOCAL_VARIABLES
-        )
+    def global_variables(self) -> list[Any]:
+        """The global ones."""
+        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+
+    @property
+    def local_variables(self) -> list[Any]:
+        """The local ones."""
+        return self._collected(GraphKeys.LOCAL_VARIABLES)
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Those of them that are trainable."""
+        """The trainable ones."""
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global ones that are not trainable."""
+        trainable = set(self.trainable_variables)
+        return [variable for variable in self.global_variables if variable not in trainable]
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
+
     def _collected(self, key: str) -> list[Any]:
-        if self.variable_scope is None:
+        if not self._called:
             return []
         return list(get_default_graph().get_collection(key, self.variable_scope_name))
 

@@ -33,6 +33,7 @@ class _Scopes(threading.local):
         self.control: list[tuple[Operation, ...]] = [()]
         self.devices: tuple[Callable[[Any], str], ...] = ()
         self.gradients: dict[str, str] = {}
+        self.creators: tuple[Callable[..., Any], ...] = ()
 
 
 class Graph:
@@ -222,6 +223,15 @@ class Graph:
     def get_name_scope(self) -> str:
         """The current name scope, without a '/' at its end."""
         return self._scopes.name
+
+    @property
+    def variable_creators(self) -> tuple[Callable[..., Any], ...]:
+        """What makes variables here, the outermost first; owned by `variable_creator_scope`."""
+        return self._scopes.creators
+
+    @variable_creators.setter
+    def variable_creators(self, creators: tuple[Callable[..., Any], ...]) -> None:
+        self._scopes.creators = creators
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:

@@ -39,6 +39,32 @@ class PartitionInfo:
     full_shape: list[int]
     var_offset: list[int]
 
+    def single_offset(self, shape: Sequence[int]) -> int:
+        """Where a slice of this shape begins, along the axis that is cut."""
+        return self.var_offset[self.single_slice_dim(shape)]
+
+    def single_slice_dim(self, shape: Sequence[int]) -> int:
+        """The axis that is cut into slices of this shape; 0 where none is.
+
+        Raises:
+            TypeError: `shape` is no sequence.
+            ValueError: it has another rank, reaches beyond the whole, or is cut along several axes.
+        """
+        if not isinstance(shape, Sequence):
+            raise TypeError(f"`shape` must be a sequence (like tuple or list) instead of {shape!r}")
+        places = list(zip(shape, self.full_shape, self.var_offset, strict=False))
+        cut = [axis for axis, (size, whole, _) in enumerate(places) if size != whole]
+        beyond = any(start + size > whole for size, whole, start in places)
+        if len(shape) != len(self.full_shape) or beyond or len(cut) > 1:
+            raise ValueError(
+                explain(
+                    "the shape is not that of a slice along one axis",
+                    expected=f"a part of {self.full_shape} that begins at {self.var_offset}",
+                    received=list(shape),
+                )
+            )
+        return cut[0] if cut else 0
+
 
 class PartitionedVariable(Operators):
     """A variable in parts. As a tensor it is the parts joined.
@@ -49,6 +75,9 @@ class PartitionedVariable(Operators):
         dtype: its dtype.
         variable_list: the parts, in order.
         partitions: how many slices each axis has; more than one for one axis at most.
+
+    Attributes:
+        partitions: as given.
 
     Raises:
         ValueError: there are no parts, or slices along several axes.
@@ -68,7 +97,7 @@ class PartitionedVariable(Operators):
         self.dtype = dtype
         self.shape = as_shape(shape)
         self._variables = list(variable_list)
-        self._partitions = list(partitions)
+        self.partitions = list(partitions)
         self.axis = partition_axis(name, partitions)
 
     def __iter__(self) -> Iterator[Any]:
@@ -191,28 +220,54 @@ def partition_axis(name: str, partitions: Sequence[int]) -> int:
     return cut[0] if cut else 0
 
 
-def slices_of(
+def partitions_of(
     name: str, shape: TensorShape, dtype: DType, partitioner: Partitioner
-) -> tuple[list[int], list[tuple[PartitionInfo, list[int]]]]:
-    """How a partitioner cuts a variable.
-
-    Returns:
-        The number of slices for each axis; and for each slice where it is, and its shape. Sizes
-        differ by one at most, the larger first.
+) -> list[int]:
+    """How many slices a partitioner gives each axis of a variable.
 
     Raises:
-        ValueError: the partitioner's answer does not fit.
+        ValueError: the shape is not known or has no axes, or the partitioner's answer does not fit.
     """
-    dims = [int(dim) for dim in shape.as_list() if dim is not None]
-    partitions = [int(count) for count in partitioner(shape=shape, dtype=dtype)]
-    if len(partitions) != len(dims):
+    if not shape.is_fully_defined():
         raise ValueError(
             explain(
-                f"Partitioner returned a partition list that does not match shape of {name}",
-                expected=f"{len(dims)} numbers, for shape {shape}",
-                received=partitions,
+                "Shape of a new partitioned variable must be fully defined, but instead was "
+                f"{shape}.",
+                hint=f"give {name} a shape",
             )
         )
+    if shape.rank == 0:
+        raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
+    found = partitioner(shape=shape, dtype=dtype)
+    if not isinstance(found, Sequence):
+        raise ValueError(f"Partitioner must return a sequence, but saw: {found}")
+    partitions = [int(count) for count in found]
+    if len(partitions) != shape.rank:
+        raise ValueError(
+            "Partitioner returned a partition list that does not match the Variable's rank: "
+            f"{partitions} vs. {shape}"
+        )
+    if any(count < 1 for count in partitions):
+        raise ValueError(f"Partitioner returned zero partitions for some axes: {partitions}")
+    if sum(count > 1 for count in partitions) > 1:
+        raise ValueError(
+            f"Can only slice a variable along one dimension: shape: {shape}, partitioning: "
+            f"{partitions}"
+        )
+    return partitions
+
+
+def slices_of(
+    name: str, shape: TensorShape, partitions: Sequence[int]
+) -> list[tuple[PartitionInfo, list[int]]]:
+    """Where each slice of a variable is, and its shape.
+
+    Sizes differ by one at most, the larger first.
+
+    Raises:
+        ValueError: there are more slices than the axis is long.
+    """
+    dims = [int(dim) for dim in shape.as_list() if dim is not None]
     axis = partition_axis(name, partitions)
     count = partitions[axis]
     if count > dims[axis]:
@@ -229,7 +284,7 @@ def slices_of(
         offset[axis] = start
         found.append((PartitionInfo(dims, offset), [*dims[:axis], size, *dims[axis + 1 :]]))
         start += size
-    return partitions, found
+    return found
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
@@ -258,16 +313,18 @@ def variable_axis_size_partitioner(
     Raises:
         ValueError: a number is not positive.
     """
-    if max_shard_bytes < 1 or bytes_per_string_element < 1 or (max_shards or 1) < 1:
+    if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             explain(
-                "variable_axis_size_partitioner: all numbers must be positive",
-                received=(max_shard_bytes, bytes_per_string_element, max_shards),
+                "Both max_shard_bytes and bytes_per_string_element must be positive",
+                received=f"{max_shard_bytes} and {bytes_per_string_element}",
             )
         )
+    if max_shards is not None and max_shards < 1:
+        raise ValueError(explain("max_shards must be positive", received=max_shards))
 
     def partitioner(shape: Any, dtype: DType) -> list[int]:
-        whole = as_shape(shape)
+        whole = _with_axis(as_shape(shape), axis)
         length = whole[axis] or 1
         row_bytes = _bytes(whole, dtype, bytes_per_string_element) / length
         rows = max(1, math.floor(max_shard_bytes / max(row_bytes, 1)))
@@ -297,8 +354,12 @@ def _bytes(shape: TensorShape, dtype: DType, bytes_per_string: int) -> int:
 
 
 def _along(shape: TensorShape, axis: int, count: int) -> list[int]:
-    if axis >= len(shape):
-        raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
-    partitions = [1] * len(shape)
+    partitions = [1] * len(_with_axis(shape, axis))
     partitions[axis] = min(count, shape[axis] or 1)
     return partitions
+
+
+def _with_axis(shape: TensorShape, axis: int) -> TensorShape:
+    if axis >= len(shape):
+        raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
+    return shape

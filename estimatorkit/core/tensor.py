@@ -122,14 +122,41 @@ class Operators:
         return _operate("getitem", self, key)
 
 
+class Reference:
+    """A key that stands for a tensor or a variable in dicts and sets: what `ref()` gives."""
+
+    __slots__ = ("_referred",)
+
+    def __init__(self, referred: Any) -> None:
+        self._referred = referred
+
+    def deref(self) -> Any:
+        """What it stands for."""
+        return self._referred
+
+    def __hash__(self) -> int:
+        return id(self._referred)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._referred is other._referred
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referred!r}>"
+
+
 class Tensor(Operators):
     """One output of an operation: what will flow along an edge when the graph runs.
 
     Tensors are compared and hashed by identity, as in TensorFlow 1; `a == b` is no op (use
     `equal`).
+
+    Attributes:
+        assign: of a slice of a variable only: changes that slice (see `Variable`).
     """
 
-    __slots__ = ("_shape", "dtype", "op", "value_index")
+    __slots__ = ("_shape", "assign", "dtype", "op", "value_index")
+
+    assign: Callable[..., Tensor]
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
         self.op = op
@@ -168,6 +195,14 @@ class Tensor(Operators):
             ValueError: it contradicts what is known.
         """
         self._shape = self._shape.merge_with(shape)
+
+    def ref(self) -> Reference:
+        """A key for dicts and sets; `deref()` gives the tensor again."""
+        return Reference(self)
+
+    def experimental_ref(self) -> Reference:
+        """`ref()` by its older name."""
+        return Reference(self)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor."""

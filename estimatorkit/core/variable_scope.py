@@ -3,7 +3,7 @@
 Each graph has one store: its variables by full name, and the current scope, which holds defaults
 and says whether a name that is there is shared or refused. A scope is a prefix of variable names;
 `Variable(...)` itself knows only name scopes. Custom getters stand between `get_variable` and
-`_get`, which looks the variable up or makes it, in parts where a partitioner says so.
+`VariableStore.get`, which looks the variable up or makes it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import DType, as_dtype, float32
+from estimatorkit.core.dtypes import as_dtype, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import GlorotUniform, Zeros
-from estimatorkit.core.partitioned_variables import PartitionedVariable, PartitionInfo, slices_of
-from estimatorkit.core.shapes import as_shape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.partitioned_variables import PartitionedVariable
+from estimatorkit.core.variable_options import validated
+from estimatorkit.core.variable_store import VariableStore
 from estimatorkit.core.variables import (
-    SaveSliceInfo,
     Variable,
     global_variables,
     local_variables,
@@ -132,12 +130,11 @@ class VariableScope:
         return f"{self.name}/" if self.name else None
 
 
-class _Store:
+class _Store(VariableStore):
     """The variables of a graph by name, and the current scope."""
 
     def __init__(self) -> None:
-        self.variables: dict[str, Variable] = {}
-        self.partitioned: dict[str, PartitionedVariable] = {}
+        super().__init__()
         self.scope = VariableScope()
         self.scope_counts: dict[str, int] = {}
 
@@ -184,61 +181,89 @@ def variable_scope(
         name_or_scope: a name, a `VariableScope` to enter again, or None to use `default_name`.
         default_name: made unique, and used where `name_or_scope` is None.
         values: accepted for TensorFlow's signature.
-        initializer, regularizer, partitioner, dtype, constraint: defaults for `get_variable`
-            inside.
+        initializer, regularizer, partitioner, dtype: defaults for `get_variable` inside.
+        constraint: a default for `get_variable` inside, but not in scopes further inside.
         caching_device, use_resource: accepted for TensorFlow's signature.
         custom_getter: a function `(getter, name, **arguments)` called instead of the getter, which
-            looks the variable up or makes it. One inside another is called first.
-        reuse: None (as outside), False, True or AUTO_REUSE.
+            looks the variable up or makes it. One inside another is called first. Operations that
+            it makes are at the top of the name scopes.
+        reuse: None or False (as outside), True or AUTO_REUSE.
         auxiliary_name_scope: whether to open the name scope.
 
     Raises:
-        ValueError: neither a name nor a default name; or True, and a variable is not there.
+        TypeError: neither a name nor a default name; or a scope or `auxiliary_name_scope` of
+            another type.
+        ValueError: `reuse` is none of these, or True with a default name.
+        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+
+    Source: `tf.compat.v1.variable_scope`.
     """
+    if name_or_scope is None and default_name is None:
+        raise TypeError("If default_name is None then name_or_scope is required")
+    if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+        raise TypeError(
+            explain(
+                "VariableScope: name_or_scope must be a string or VariableScope.",
+                received=repr(name_or_scope),
+            )
+        )
+    if reuse not in (None, False, True, AUTO_REUSE):
+        raise ValueError(
+            explain("The reuse parameter must be True or False or None.", received=repr(reuse))
+        )
+    if not isinstance(auxiliary_name_scope, bool):
+        raise TypeError(
+            f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+        )
+    if name_or_scope is None and reuse:
+        raise ValueError("reuse=True cannot be used without a name_or_scope")
     store = _store()
     graph = get_default_graph()
     outer = store.scope
-    if isinstance(name_or_scope, VariableScope):
-        base = name_or_scope
-        name = base.name
+    entered = name_or_scope if isinstance(name_or_scope, VariableScope) else None
+    base = entered or outer
+    if entered is not None:
+        name = entered.name
         leaf = name.rsplit("/", 1)[-1]
     else:
-        base = outer
-        if name_or_scope is not None:
-            leaf = name_or_scope
-        elif default_name is not None:
-            leaf = _unique_scope(store, default_name)
-        else:
-            raise ValueError("If default_name is None then name_or_scope is required")
-        name = f"{outer.name}/{leaf}" if outer.name else leaf
-    counts = dict(store.scope_counts)
-    inner = VariableScope(
-        reuse=reuse or base.reuse,
-        name=name,
-        initializer=initializer or base.initializer,
-        regularizer=regularizer or base.regularizer,
-        caching_device=caching_device or base.caching_device,
-        partitioner=partitioner or base.partitioner,
-        custom_getter=_nested(custom_getter, base.custom_getter),
-        dtype=base.dtype if dtype is None else dtype,
-        use_resource=base.use_resource if use_resource is None else use_resource,
-        constraint=constraint or base.constraint,
-    )
-    store.scope = inner
-    store.scope_counts[name] = store.scope_counts.get(name, 0) + 1
-    for key in [key for key in store.scope_counts if key.startswith(f"{name}/")]:
-        del store.scope_counts[key]
-    try:
-        if auxiliary_name_scope and leaf:
-            with graph.name_scope(leaf) as scope:
-                inner.original_name_scope = scope
-                yield inner
-        else:
+        leaf = str(default_name if name_or_scope is None else name_or_scope)
+        unique = _unique_scope(store, leaf) if name_or_scope is None else leaf
+        name = f"{outer.name}/{unique}" if outer.name else unique
+    current = graph.get_name_scope()
+    names = leaf if auxiliary_name_scope else current and f"{current}/"
+    stays = auxiliary_name_scope and not leaf
+    with nullcontext("") if stays else graph.name_scope(names) as scope:
+        inner = VariableScope(
+            reuse=reuse or base.reuse,
+            name=name,
+            initializer=_first(initializer, base.initializer),
+            regularizer=_first(regularizer, base.regularizer),
+            caching_device=_first(caching_device, base.caching_device),
+            partitioner=_first(partitioner, base.partitioner),
+            custom_getter=_nested(custom_getter, base.custom_getter),
+            name_scope=scope if entered is None else entered.original_name_scope,
+            dtype=_first(dtype, base.dtype),
+            use_resource=_first(use_resource, base.use_resource),
+            constraint=constraint,
+        )
+        store.scope = inner
+        store.scope_counts[name] = store.scope_counts.get(name, 0) + 1
+        counts = dict(store.scope_counts)
+        try:
             yield inner
-    finally:
-        store.scope = outer
-        if isinstance(name_or_scope, VariableScope):
-            store.scope_counts = counts
+        finally:
+            if store.scope is not inner:
+                raise RuntimeError("Improper nesting of variable_scope.")
+            store.scope = outer
+            if entered is not None:
+                store.scope_counts = counts
+            else:
+                for key in [key for key in store.scope_counts if key.startswith(f"{name}/")]:
+                    del store.scope_counts[key]
+
+
+def _first(given: Any, inherited: Any) -> Any:
+    return inherited if given is None else given
 
 
 def _unique_scope(store: _Store, name: str) -> str:
@@ -282,52 +307,65 @@ def get_variable(
         name: the name within the scope.
         shape: its shape; not needed where `initializer` is a value.
         dtype: float32 by default.
-        initializer: an `Initializer`, a function of (shape, dtype), or a value; by default the
-            scope's, then `GlorotUniform` for floats and zeros for the rest.
+        initializer: an `Initializer`, a function of (shape, dtype), a function without arguments
+            where no shape is given, or a value; by default the scope's, then `GlorotUniform` for
+            floats and zeros for the rest.
         regularizer: a function of the variable giving a loss, which is put into
             REGULARIZATION_LOSSES.
-        trainable: True by default.
+        trainable: True by default, but for `synchronization` ON_READ.
         collections: see `Variable`.
         partitioner: makes a `PartitionedVariable`: a function of (shape, dtype) giving the number
             of slices for each axis.
         validate_shape, constraint, aggregation: see `Variable`.
         custom_getter: see `variable_scope`; used instead of the scope's.
-        caching_device, use_resource, synchronization: accepted for TensorFlow's signature; without
-            effect in one process.
+        synchronization: a `VariableSynchronization`; ON_READ makes `trainable` False by default.
+        caching_device, use_resource: accepted for TensorFlow's signature.
 
     Returns:
         A `Variable`; with a partitioner a `PartitionedVariable`; with a custom getter what that
         returns.
 
     Raises:
-        ValueError: it is there and may not be shared, or is to be shared and is not there; or no
-            shape is known.
+        ValueError: it is there and may not be shared, or is there with another shape, dtype or
+            number of parts, or is to be shared and is not there; no shape is known; a value of
+            another dtype than `dtype` or with a shape beside it; or an argument of another kind.
     """
-    scope = _store().scope
+    store = _store()
+    scope = store.scope
     full_name = f"{scope.name}/{name}" if scope.name else name
-    arguments: dict[str, Any] = {
-        "shape": shape,
-        "dtype": dtype,
-        "initializer": scope.initializer if initializer is None else initializer,
-        "regularizer": scope.regularizer if regularizer is None else regularizer,
-        "reuse": scope.reuse,
-        "trainable": trainable is None or trainable,
-        "collections": collections,
-        "caching_device": caching_device or scope.caching_device,
-        "partitioner": scope.partitioner if partitioner is None else partitioner,
-        "validate_shape": validate_shape,
-        "use_resource": scope.use_resource if use_resource is None else use_resource,
-        "constraint": scope.constraint if constraint is None else constraint,
-        "synchronization": synchronization,
-        "aggregation": aggregation,
-    }
-    getter = scope.custom_getter if custom_getter is None else custom_getter
+    getter = _first(custom_getter, scope.custom_getter)
+    if getter is not None and not callable(getter):
+        raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
+    sync, how, trained = validated(synchronization, aggregation, trainable, full_name)
     found: Variable  # as type checkers see it: what programs without the two arguments get
-    if getter is None:
-        found = _get(full_name, **arguments)
-    else:
-        arguments["dtype"] = as_dtype(dtype or scope.dtype)
-        found = getter(_get, full_name, **_accepted(getter, arguments))
+    with get_default_graph().name_scope(None):
+        if dtype is not None and initializer is not None and not callable(initializer):
+            of_value = convert_to_tensor(initializer).dtype
+            if of_value is not as_dtype(dtype):
+                raise ValueError(
+                    f"Initializer type '{of_value!r}' and explicit dtype '{as_dtype(dtype)!r}' "
+                    "don't match."
+                )
+        arguments: dict[str, Any] = {
+            "shape": shape,
+            "dtype": as_dtype(_first(dtype, scope.dtype)),
+            "initializer": _first(initializer, scope.initializer),
+            "regularizer": _first(regularizer, scope.regularizer),
+            "reuse": scope.reuse,
+            "trainable": trained,
+            "collections": collections,
+            "caching_device": _first(caching_device, scope.caching_device),
+            "partitioner": _first(partitioner, scope.partitioner),
+            "validate_shape": validate_shape,
+            "use_resource": _first(use_resource, scope.use_resource),
+            "constraint": _first(constraint, scope.constraint),
+            "synchronization": sync,
+            "aggregation": how,
+        }
+        if getter is None:
+            found = store.get(full_name, **arguments)
+        else:
+            found = getter(store.get, full_name, **_accepted(getter, arguments))
     return found
 
 
@@ -340,145 +378,6 @@ def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[s
     return {key: value for key, value in arguments.items() if key not in newer}
 
 
-def _get(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    reuse: Any = None,
-    trainable: bool | None = None,
-    collections: Sequence[str] | None = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    constraint: Any = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
-    """The variable of this full name, shared or made; what custom getters call."""
-    store = _store()
-    reuse = store.scope.reuse if reuse is None else reuse
-    existing = store.partitioned.get(name) or store.variables.get(name)
-    if existing is not None:
-        return _shared(existing, reuse, name, shape, dtype)
-    if reuse is True:
-        raise ValueError(
-            explain(
-                f"Variable {name} does not exist, or was not created with get_variable()",
-                hint="did you mean to set reuse=AUTO_REUSE in variable_scope?",
-            )
-        )
-    wanted = as_dtype(dtype or store.scope.dtype)
-    if initializer is None:
-        initializer = GlorotUniform() if wanted.is_floating else Zeros()
-    if isinstance(initializer, type):
-        initializer = initializer()
-    of_value = not callable(initializer)
-    if of_value:
-        if shape is not None and not isinstance(initializer, (int, float)):
-            raise ValueError("If initializer is a constant, do not specify shape.")
-        given = None if dtype is None or isinstance(initializer, Tensor) else wanted
-        initializer = convert_to_tensor(initializer, given)
-        shape, wanted = initializer.shape, initializer.dtype
-    elif shape is None or not as_shape(shape).is_fully_defined():
-        raise ValueError(
-            explain(
-                f"Shape of a new variable ({name}) must be fully defined",
-                received=str(as_shape(shape)),
-            )
-        )
-    rest = {
-        "trainable": trainable is None or trainable,
-        "collections": collections,
-        "validate_shape": validate_shape,
-        "constraint": constraint,
-        "aggregation": aggregation,
-    }
-    if partitioner is None or as_shape(shape).rank == 0:
-        value = initializer if of_value else _maker(initializer, as_shape(shape).as_list(), wanted)
-        variable = _make(name, value, None if of_value else wanted, regularizer, rest)
-        store.variables[name] = variable
-        return variable
-    partitions, slices = slices_of(name, as_shape(shape), wanted, partitioner)
-    parts = []
-    for number, (info, part_shape) in enumerate(slices):
-        if of_value:
-            value = initializer[tuple(map(slice, info.var_offset, _ends(info, part_shape)))]
-        else:
-            value = _maker(initializer, part_shape, wanted, info)
-        part = _make(f"{name}/part_{number}", value, wanted, regularizer, rest)
-        places = info.full_shape, info.var_offset, part_shape
-        part.save_slice_info = SaveSliceInfo(name, *map(tuple, places))
-        parts.append(part)
-    whole = PartitionedVariable(name, shape, wanted, parts, partitions)
-    store.partitioned[name] = whole
-    return whole
-
-
-def _ends(info: PartitionInfo, shape: Sequence[int]) -> list[int]:
-    return [start + size for start, size in zip(info.var_offset, shape, strict=True)]
-
-
-def _make(name: str, value: Any, dtype: DType | None, regularizer: Any, rest: Any) -> Variable:
-    """Makes a variable, and its regularization loss."""
-    graph = get_default_graph().outermost
-    with graph.name_scope(None), graph.control_dependencies(None):
-        variable = Variable(value, name=name, dtype=dtype, **rest)
-    if regularizer is not None:
-        with graph.as_default(), graph.name_scope(f"{name}/Regularizer/"):
-            loss = regularizer(variable)
-        if loss is not None:
-            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-    return variable
-
-
-def _maker(
-    initializer: Any, shape: Sequence[Any], dtype: DType, info: PartitionInfo | None = None
-) -> Callable[[], Any]:
-    """`initializer` with its arguments; only those that know of slices are told."""
-
-    def make_value() -> Any:
-        if info is not None and "partition_info" in inspect.signature(initializer).parameters:
-            return initializer(shape, dtype=dtype, partition_info=info)
-        return initializer(shape, dtype=dtype)
-
-    return make_value
-
-
-def _shared(variable: Any, reuse: Any, full_name: str, shape: Any, dtype: Any) -> Any:
-    if not reuse:
-        raise ValueError(
-            explain(
-                f"Variable {full_name} already exists, disallowed",
-                made_at=next(iter(_parts(variable))).op.source,
-                hint="did you mean to set reuse=True or reuse=AUTO_REUSE in variable_scope?",
-            )
-        )
-    if shape is not None and not variable.shape.is_compatible_with(shape):
-        raise ValueError(
-            explain(
-                f"Trying to share variable {full_name}, but specified shape {as_shape(shape)} and "
-                f"found shape {variable.shape}",
-                made_at=next(iter(_parts(variable))).op.source,
-            )
-        )
-    if dtype is not None and as_dtype(dtype) is not variable.dtype:
-        raise ValueError(
-            explain(
-                f"Trying to share variable {full_name}, but specified dtype {as_dtype(dtype).name} "
-                f"and found dtype {variable.dtype.name}",
-                made_at=next(iter(_parts(variable))).op.source,
-            )
-        )
-    return variable
-
-
-def _parts(variable: Any) -> list[Variable]:
-    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-
-
 def get_local_variable(
     name: str,
     shape: Any = None,
@@ -487,11 +386,89 @@ def get_local_variable(
     regularizer: Any = None,
     trainable: bool = False,
     collections: Sequence[str] | None = None,
-    **rest: Any,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Variable:
     """As `get_variable`, in LOCAL_VARIABLES and not trainable: checkpoints leave it out."""
-    listed = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, shape, dtype, initializer, regularizer, False, listed, **rest)
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        False,
+        [*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        custom_getter,
+        constraint,
+        synchronization,
+        aggregation,
+    )
+
+
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = float32,
+    trainable: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Variable]:
+    """The parts of a variable that is cut as `slicing` says.
+
+    Args:
+        shape: the shape of the whole.
+        slicing: how many parts each axis has; more than one for one axis at most.
+        initializer: see `get_variable`.
+        dtype: see `get_variable`.
+        trainable: whether optimizers change the parts by default.
+        collections: see `Variable`.
+        name: under the current variable scope; 'PartitionedVariable', made unique, by default.
+        reuse: see `variable_scope`.
+
+    Raises:
+        ValueError: `slicing` does not fit the shape.
+
+    Source: `tf.compat.v1.create_partitioned_variables`.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        if scope.custom_getter is not None:
+            raise ValueError(
+                explain(
+                    "create_partitioned_variables does not work with a custom getter",
+                    received=repr(scope.custom_getter),
+                    hint="get_variable with a partitioner",
+                )
+            )
+        whole: Any = _store().get(
+            scope.name,
+            shape=shape,
+            dtype=dtype,
+            initializer=_first(initializer, scope.initializer),
+            regularizer=scope.regularizer,
+            reuse=scope.reuse,
+            trainable=trainable,
+            collections=collections,
+            partitioner=lambda shape, dtype: list(slicing),
+            constraint=scope.constraint,
+        )
+    return list(whole)
 
 
 def variable_op_scope(

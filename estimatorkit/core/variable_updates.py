@@ -45,6 +45,35 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
         return make(f"ResourceScatter{kind}", inputs, name=scope)
 
 
+def assign_slice(
+    variable: Variable,
+    key: Any,
+    value: Any,
+    use_locking: bool = False,
+    name: str | None = None,
+    read_value: bool = True,
+) -> Tensor:
+    """An operation that sets `variable[key]`; its output is the variable's new value.
+
+    Args:
+        variable: the variable.
+        key: as in `tensor[key]`.
+        value: of the slice's shape, or of one that broadcasts to it.
+        use_locking, read_value: accepted for TensorFlow's signature.
+        name: the operation's name.
+
+    Raises:
+        ValueError: `value` has another shape.
+    """
+    from estimatorkit.core.ops.indexing import parts_of
+
+    with get_default_graph().name_scope(name or "strided_slice") as scope:
+        parts, computed = parts_of(variable.value(), key)
+        given = convert_to_tensor(value, variable.dtype, "value")
+        inputs = {"ref": variable.handle, "value": given, **computed}
+        return make("ResourceStridedSliceAssign", inputs, {"index": parts}, scope)
+
+
 def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     """The value of an integer variable before an operation that adds 1 to it.
 

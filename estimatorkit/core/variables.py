@@ -9,9 +9,9 @@ name.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from estimatorkit.core import registry, variable_updates
@@ -24,28 +24,13 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array
 from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
-from estimatorkit.core.tensor import Operation, Operators, Tensor
-
-
-class VariableSynchronization(Enum):
-    """When copies of a variable are brought together; accepted, as there is one copy."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(Enum):
-    """What a variable is assigned where several replicas assign it: the sum or the mean of what
-    they give. By default all must give the same.
-    """
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
+from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
+from estimatorkit.core.variable_options import (
+    CreatedByScopes,
+    VariableAggregation,
+    VariableSynchronization,
+    validated,
+)
 
 
 @dataclass(frozen=True)
@@ -65,32 +50,40 @@ class SaveSliceInfo:
     var_shape: tuple[int, ...]
 
 
-class Variable(Operators):
+class Variable(Operators, metaclass=CreatedByScopes):
     """State that lives in a session and survives its runs.
 
     Args:
         initial_value: its first value: a tensor, an array, a number, or a function without
             arguments giving one.
-        trainable: whether optimizers change it by default.
+        trainable: whether optimizers change it by default; True, but for `synchronization` ON_READ.
         collections: where it is listed; GLOBAL_VARIABLES by default (and TRAINABLE_VARIABLES if
             trainable).
-        validate_shape: whether the shape is that of `initial_value`; otherwise it may change.
+        validate_shape: whether the shape is that of `initial_value`, which then must be known;
+            otherwise it may change.
         caching_device: accepted for TensorFlow's signature.
         name: its name; 'Variable' by default.
+        variable_def: a `VariableDef` in place of all else: the variable whose operations are in
+            the graph already (see `from_proto`).
         dtype: its dtype; that of `initial_value` by default.
         expected_shape: a shape that `initial_value` must have.
+        import_scope: put before the names in `variable_def`.
         constraint: a function that optimizers apply to the value after each update.
-        use_resource, synchronization: accepted for TensorFlow's signature; every variable is a
-            resource variable.
+        use_resource: accepted for TensorFlow's signature; every variable is a resource variable.
+        synchronization: a `VariableSynchronization`.
         aggregation: a `VariableAggregation`: what becomes of values that replicas assign.
         shape: the static shape, where it is to be less known than that of `initial_value`.
 
     Raises:
-        ValueError: the initial value has another shape, or none is given.
+        ValueError: the initial value has another shape or an unknown one, is computed in a
+            condition or loop, or is not given; or another argument is not what it should be.
     """
 
     aggregation: VariableAggregation = VariableAggregation.NONE
     """What becomes of values that replicas assign."""
+
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO
+    """When copies are brought together, as it was asked for; there is one copy."""
 
     save_slice_info: SaveSliceInfo | None = None
     """Which part of a tensor in checkpoints it is, if it is one."""
@@ -98,21 +91,38 @@ class Variable(Operators):
     def __init__(
         self,
         initial_value: Any = None,
-        trainable: bool = True,
+        trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
+        variable_def: Any = None,
         dtype: Any = None,
         expected_shape: Any = None,
+        import_scope: str | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
         use_resource: bool | None = None,
         synchronization: Any = None,
         aggregation: Any = None,
         shape: Any = None,
     ) -> None:
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._take_proto(variable_def, get_default_graph(), import_scope)
+            return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
+        if collections is not None and not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                "collections argument to Variable constructor must be a list, tuple, or set. "
+                f"Got {collections} of type {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        self.synchronization, self.aggregation, self.trainable = validated(
+            synchronization, aggregation, trainable, name
+        )
         graph = get_default_graph().outermost
         wanted = None if dtype is None else as_dtype(dtype)
         with graph.init_scope(), graph.name_scope(name or "Variable") as scope:
@@ -121,7 +131,14 @@ class Variable(Operators):
             if callable(value):
                 with graph.name_scope("Initializer"):
                     value = value()
-            self.initial_value: Tensor = convert_to_tensor(value, wanted, "initial_value")
+            self.initial_value: Tensor = _as_initial_value(value, wanted, graph, scope)
+            if validate_shape and not self.initial_value.shape.is_fully_defined():
+                raise ValueError(
+                    explain(
+                        f"initial_value must have a shape specified: {self.initial_value}",
+                        hint="validate_shape=False, for a variable whose shape may change",
+                    )
+                )
             if expected_shape is not None:
                 self.initial_value.shape.assert_is_compatible_with(expected_shape)
             static = self.initial_value.shape if validate_shape else TensorShape(None)
@@ -140,15 +157,80 @@ class Variable(Operators):
                     name="Assign",
                 ).op
                 self._snapshot = self._read("read")
-        self.trainable = trainable
         self.constraint = constraint
-        if aggregation is not None:
-            self.aggregation = aggregation
         self._shape = static
         names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
-        if trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in names:
             names.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(names, self)
+
+    def _take_proto(self, proto: Any, graph: Graph, scope: str | None) -> None:
+        """Makes this the variable whose operations are in `graph`, as a `VariableDef` says."""
+        prefix = f"{scope.removesuffix('/')}/" if scope else ""
+        self._handle = graph.get_tensor_by_name(prefix + proto.variable_name)
+        self.initializer = graph.get_operation_by_name(prefix + proto.initializer_name)
+        self._snapshot = graph.get_tensor_by_name(prefix + proto.snapshot_name)
+        initial = proto.initial_value_name or self.initializer.inputs[1].name[len(prefix) :]
+        self.initial_value = graph.get_tensor_by_name(prefix + initial)
+        self.dtype = self._handle.op.attrs["dtype"]
+        self._shape = self._handle.op.attrs["shape"]
+        self.constraint = None
+        self.synchronization, self.aggregation, self.trainable = validated(
+            VariableSynchronization(proto.synchronization),
+            VariableAggregation(proto.aggregation),
+            proto.trainable,
+            proto.variable_name,
+        )
+        if proto.HasField("save_slice_info_def"):
+            info = proto.save_slice_info_def
+            places = info.full_shape, info.var_offset, info.var_shape
+            self.save_slice_info = SaveSliceInfo(prefix + info.full_name, *map(tuple, places))
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """The variable whose operations are in the default graph, as a `VariableDef` says.
+
+        Args:
+            variable_def: what `to_proto` gave.
+            import_scope: put before the names in it.
+
+        Raises:
+            KeyError: the graph does not have them.
+        """
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """A `VariableDef` with the names of its operations; its value is not in it.
+
+        Args:
+            export_scope: left out of the names.
+
+        Returns:
+            None where the variable is not below `export_scope`.
+        """
+        from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
+
+        prefix = f"{export_scope.removesuffix('/')}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        names = {
+            "variable_name": self.handle.name,
+            "initializer_name": self.initializer.name,
+            "snapshot_name": self._snapshot.name,
+            "initial_value_name": self.initial_value.name,
+        }
+        made = VariableDef(
+            **{key: name.removeprefix(prefix) for key, name in names.items()},
+            is_resource=True,
+            trainable=self.trainable,
+            synchronization=self.synchronization.value,
+            aggregation=self.aggregation.value,
+        )
+        info = self.save_slice_info
+        if info is not None:
+            words = {**asdict(info), "full_name": info.full_name.removeprefix(prefix)}
+            made.save_slice_info_def.CopyFrom(SaveSliceInfoDef(**words))
+        return made
 
     def _read(self, name: str) -> Tensor:
         return make("ReadVariableOp", {"resource": self._handle}, name=name)
@@ -210,6 +292,19 @@ class Variable(Operators):
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self._as_tensor())
 
+    def __getitem__(self, key: Any) -> Tensor:
+        part = super().__getitem__(key)
+        part.assign = functools.partial(variable_updates.assign_slice, self, key)
+        return part
+
+    def ref(self) -> Reference:
+        """A key for dicts and sets; `deref()` gives the variable again."""
+        return Reference(self)
+
+    def experimental_ref(self) -> Reference:
+        """`ref()` by its older name."""
+        return Reference(self)
+
     def __bool__(self) -> bool:
         return bool(self._snapshot)
 
@@ -245,11 +340,6 @@ class Variable(Operators):
         from estimatorkit.core.ops.indexing import gather
 
         return gather(self._as_tensor(), indices, name=name)
-
-    @property
-    def synchronization(self) -> None:
-        """None: there is one copy."""
-        return None
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""
@@ -372,6 +462,25 @@ class Variable(Operators):
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """An operation that subtracts slices; see the function `scatter_nd_update`."""
         return variable_updates.scatter("NdSub", self, indices, updates, name)
+
+
+def _as_initial_value(value: Any, dtype: DType | None, graph: Graph, scope: str) -> Tensor:
+    """`value` as a tensor of `graph`.
+
+    Raises:
+        ValueError: it is computed in a function, a condition or a loop.
+    """
+    if isinstance(value, Tensor) and value.graph is not graph and value.graph.outermost is graph:
+        raise ValueError(
+            explain(
+                f"Initializer for variable {scope} is from inside a control-flow construct, such "
+                "as a loop or conditional",
+                received=value,
+                hint="When creating a variable inside a loop or conditional, use a lambda as the "
+                "initializer.",
+            )
+        )
+    return convert_to_tensor(value, dtype, "initial_value")
 
 
 def _assign(op_type: str, variable: Variable, value: Any, name: str) -> Tensor:

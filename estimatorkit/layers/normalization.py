@@ -14,7 +14,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, indexing, joining, nn
 from estimatorkit.core.ops.normalization import weighted_moments
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import VariableAggregation
+from estimatorkit.core.variable_options import VariableAggregation
 from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
 from estimatorkit.layers.input_spec import InputSpec
 from estimatorkit.layers.noise import known_training

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
@@ -20,7 +19,7 @@ from estimatorkit.core.graphdef import graph_def_of, import_graph_def, is_from_t
 from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variables import SaveSliceInfo, Variable
+from estimatorkit.core.variables import Variable
 
 _VARIABLES = (
     *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
@@ -43,50 +42,6 @@ class LoadedMetaGraph(NamedTuple):
     variables: dict[str, Variable]
     saver_def: Any
     elements: list[Tensor | Operation]
-
-
-class ImportedVariable(Variable):
-    """A variable whose operations are in the graph already.
-
-    Args:
-        proto: its `VariableDef`.
-        graph: the graph.
-        scope: put before the names in `proto`; ends in '/' where it is not empty.
-    """
-
-    def __init__(self, proto: Any, graph: Graph, scope: str) -> None:
-        self._handle = graph.get_tensor_by_name(scope + proto.variable_name)
-        self.initializer = graph.get_operation_by_name(scope + proto.initializer_name)
-        self._snapshot = graph.get_tensor_by_name(scope + proto.snapshot_name)
-        initial = proto.initial_value_name or self.initializer.inputs[1].name[len(scope) :]
-        self.initial_value = graph.get_tensor_by_name(scope + initial)
-        self.dtype = self._handle.op.attrs["dtype"]
-        self._shape = self._handle.op.attrs["shape"]
-        self.trainable = proto.trainable
-        self.constraint = None
-        if proto.HasField("save_slice_info_def"):
-            info = proto.save_slice_info_def
-            places = info.full_shape, info.var_offset, info.var_shape
-            self.save_slice_info = SaveSliceInfo(scope + info.full_name, *map(tuple, places))
-
-
-def variable_def(variable: Variable, scope: str = "") -> Any:
-    """A variable as a `VariableDef`, with names below `scope`."""
-    from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
-
-    names = {
-        "variable_name": variable.handle.name,
-        "initializer_name": variable.initializer.name,
-        "snapshot_name": variable._snapshot.name,
-        "initial_value_name": variable.initial_value.name,
-    }
-    below = {key: _below(name, scope) for key, name in names.items()}
-    made = VariableDef(**below, is_resource=True, trainable=variable.trainable)
-    info = variable.save_slice_info
-    if info is not None:
-        words = {**asdict(info), "full_name": _below(info.full_name, scope)}
-        made.save_slice_info_def.CopyFrom(SaveSliceInfoDef(**words))
-    return made
 
 
 def _below(name: str, scope: str) -> str:
@@ -187,7 +142,7 @@ def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "")
         items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
     collection = CollectionDef()
     if items and all(isinstance(item, Variable) for item in items) and key in _VARIABLES:
-        protos = [variable_def(item, scope).SerializeToString() for item in items]
+        protos = [item.to_proto(scope).SerializeToString() for item in items]
         collection.bytes_list.value.extend(protos)
     elif items and all(isinstance(item, (Tensor, Operation, Variable)) for item in items):
         collection.node_list.value.extend(_below(item.name, scope) for item in items)
@@ -326,7 +281,8 @@ def _node(name: str) -> str:
 def _variable(graph: Graph, proto: Any, scope: str, variables: dict[str, Variable]) -> Variable:
     name = proto.variable_name.removesuffix(":0")
     if name not in variables:
-        variables[name] = ImportedVariable(proto, graph, scope)
+        with graph.as_default():
+            variables[name] = Variable.from_proto(proto, scope)
     return variables[name]
 
 

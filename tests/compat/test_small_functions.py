@@ -54,7 +54,7 @@ def test_operations_of_templates_have_tensorflow_s_names(case: str) -> None:
         assert [template(1.0).op.name for _ in range(3)] == [f"{scope}/y" for scope in scopes]
         assert [each.op.name for each in template.variables] == [f"{variables}/w"]
         assert template.trainable_variables == tf.trainable_variables()
-        assert (template.name, template.variable_scope_name) == (variables, f"{variables}/")
+        assert (template.name, template.variable_scope_name) == ("t", f"{variables}/")
 
 
 def test_templates_that_begin_at_once_take_turns() -> None:

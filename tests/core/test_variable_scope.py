@@ -35,7 +35,7 @@ def test_a_custom_getter_stands_before_the_variable() -> None:
 
     with tf.variable_scope("s", custom_getter=getter):
         made = tf.get_variable("v", [2])
-    assert made.name == "s/given:0"
+    assert made.name == "given:0"
     assert asked == [("s/v", [2], tf.float32)]
     assert [variable.name for variable in tf.global_variables()] == ["s/v:0"]
     with tf.variable_scope("s", reuse=True):
@@ -141,7 +141,7 @@ def test_a_variable_in_parts(session: tf.Session) -> None:
         assert tf.get_variable("v", [7, 2]) is whole
         with pytest.raises(ValueError, match="found shape"):
             tf.get_variable("v", [8, 2])
-    with tf.variable_scope("s"), pytest.raises(ValueError, match="already exists, disallowed"):
+    with tf.variable_scope("s"), pytest.raises(ValueError, match="No partitioner was provided"):
         tf.get_variable("v", [7, 2])
 
 
@@ -188,8 +188,8 @@ def test_partitioners(partitioner: Any, shape: list[int], expected: list[int]) -
 
 def test_partitions_that_do_not_fit() -> None:
     for answer, words in (
-        ([2], "does not match shape"),
-        ([2, 2], "only one axis may be cut"),
+        ([2], "does not match the Variable's rank"),
+        ([2, 2], "Can only slice a variable along one dimension"),
         ([9, 1], "cannot be cut into 9 slices"),
     ):
         with pytest.raises(ValueError, match=words):

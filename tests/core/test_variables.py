@@ -365,7 +365,7 @@ def test_get_variable_ignores_name_scopes_and_control_dependencies() -> None:
 
 
 def test_wrong_calls_of_get_variable() -> None:
-    with pytest.raises(ValueError, match="fully defined"):
+    with pytest.raises(ValueError, match="`shape` argument must be"):
         get_variable("v")
     with pytest.raises(ValueError, match="fully defined"):
         get_variable("v", [None, 2])
@@ -375,7 +375,7 @@ def test_wrong_calls_of_get_variable() -> None:
             get_variable("w", [2])
         with pytest.raises(ValueError, match="specified dtype int32"):
             get_variable("w", [1], int32)
-    with pytest.raises(ValueError, match="default_name is None"), variable_scope(None):
+    with pytest.raises(TypeError, match="default_name is None"), variable_scope(None):
         pass
 
 

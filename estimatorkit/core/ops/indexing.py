@@ -36,7 +36,7 @@ from estimatorkit.core.tensor import Tensor
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 
-def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
+def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     """The Python index that an `index` attribute stands for (see `getitem`)."""
     rest = iter(dynamic)
     index: list[Any] = []
@@ -53,9 +53,9 @@ def _index(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def _bounds_of_slices(attrs: Any) -> tuple[int, ...]:
-    """The inputs that are bounds of slices: they decide the shape."""
-    found, position = [], 1
+def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
+    """The inputs, from the `first` on, that are bounds of slices: they decide the shape."""
+    found, position = [], first
     for part in attrs["index"]:
         if isinstance(part, tuple):
             for bound in part[1:]:
@@ -69,7 +69,7 @@ def _bounds_of_slices(attrs: Any) -> tuple[int, ...]:
 
 def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
     # A constant is a NumPy array, which cannot be indexed by a traced one.
-    return (jnp.asarray(x) if dynamic else x)[_index(index, dynamic)]
+    return (jnp.asarray(x) if dynamic else x)[index_of(index, dynamic)]
 
 
 def _known_bound(bound: Any, dynamic: Iterator[Tensor]) -> Any:
@@ -79,7 +79,7 @@ def _known_bound(bound: Any, dynamic: Iterator[Tensor]) -> Any:
     return "input" if value is None else int(value)
 
 
-def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
+def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
     tensor, index = inputs[0], list(attrs["index"])
     dims = tensor.shape.dims
     if dims is None:
@@ -124,8 +124,8 @@ def _infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
 register(
     "StridedSlice",
     _strided_slice,
-    infer=_infer_strided_slice,
-    numpy_kernel=lambda x, *dynamic, index: x[_index(index, dynamic)],
+    infer=infer_strided_slice,
+    numpy_kernel=lambda x, *dynamic, index: x[index_of(index, dynamic)],
     cases=lambda: [
         Case((_SAMPLE,), {"index": (1,)}),
         Case((_SAMPLE,), {"index": (("slice", None, None, -1), ("slice", 0, 2, None))}),
@@ -136,12 +136,22 @@ register(
             {"index": ("input", ("slice", "input", "input", None))},
         ),
     ],
-    static=_bounds_of_slices,
+    static=bounds_of_slices,
 )
 
 
 def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
     """`tensor[key]`: ints, slices, ..., newaxis, and scalar integer tensors in place of ints."""
+    parts, inputs = parts_of(tensor, key)
+    return make("StridedSlice", {"input": tensor, **inputs}, {"index": parts}, name)
+
+
+def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tensor]]:
+    """A key as an `index` attribute, and the inputs that its computed parts are.
+
+    Raises:
+        TypeError: something in `key` is no index.
+    """
     parts: list[Any] = []
     dynamic: list[Tensor] = []
     for part in key if isinstance(key, tuple) else (key,):
@@ -168,12 +178,7 @@ def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
             parts.append(int(part))
         else:
             raise _no_index(tensor, part)
-    return make(
-        "StridedSlice",
-        {"input": tensor, **{f"index_{i}": each for i, each in enumerate(dynamic)}},
-        {"index": tuple(parts)},
-        name,
-    )
+    return tuple(parts), {f"index_{i}": each for i, each in enumerate(dynamic)}
 
 
 def _no_index(tensor: Tensor, part: Any) -> TypeError:

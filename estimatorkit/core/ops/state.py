@@ -7,6 +7,7 @@ by the row (`updates`, `overwrites`).
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -20,7 +21,15 @@ from estimatorkit.core.errors import (
     UnimplementedError,
     explain,
 )
-from estimatorkit.core.registry import Case, Spec, fixed, register, same_as_input
+from estimatorkit.core.ops.indexing import bounds_of_slices, index_of, infer_strided_slice
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    broadcast_shapes,
+    fixed,
+    register,
+    same_as_input,
+)
 from estimatorkit.core.shapes import TensorShape
 
 _VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -168,6 +177,62 @@ def _expected_rows(function: Any) -> Any:
     result = _VALUE.copy()
     result[_ROWS[:2]] = function(result[_ROWS[:2]], _NEW[:2])
     return result, result
+
+
+# -- slices
+
+
+def _slice_assigned(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
+    new = jnp.asarray(old).at[index_of(index, dynamic)].set(value)
+    return new, new
+
+
+def _slice_assigned_on_host(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
+    new = old.copy()
+    new[index_of(index, dynamic)] = value
+    return new, new
+
+
+def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:
+    whole = of_handle(inputs, attrs)
+    handle, value = inputs[:2]
+    like = SimpleNamespace(dtype=whole[0].dtype, shape=whole[0].shape, op=handle.op)
+    (part,) = infer_strided_slice([like, *inputs[2:]], attrs)
+
+    def refusal(_: int, __: int) -> Exception:
+        return ValueError(
+            explain(
+                f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: a "
+                f"slice of {handle.op.name} is assigned",
+                made_at=handle.op.source,
+            )
+        )
+
+    if value.shape.rank is not None and part.shape.rank is not None:
+        if value.shape.rank > part.shape.rank:
+            raise refusal(0, 0)
+        if not broadcast_shapes(value.shape, part.shape, refusal).is_compatible_with(part.shape):
+            raise refusal(0, 0)
+    return whole
+
+
+register(
+    "ResourceStridedSliceAssign",
+    _slice_assigned,
+    numpy_kernel=_slice_assigned_on_host,
+    infer=_infer_slice_assigned,
+    gradient=None,
+    updates=(0,),
+    pure=False,
+    static=lambda attrs: bounds_of_slices(attrs, 2),
+    cases=lambda: [
+        Case(
+            (_VALUE, np.array([7.0, 8.0], np.float32), np.int32(1)),
+            {"index": ("input", ("slice", None, None, -1))},
+            (np.array([[1.0, 2.0], [8.0, 7.0], [5.0, 6.0]], np.float32),) * 2,
+        ),
+    ],
+)
 
 
 # -- asking the session

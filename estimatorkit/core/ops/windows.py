@@ -127,7 +127,7 @@ def strided_slice(
         ellipsis_mask: the place of an ellipsis.
         new_axis_mask: places of new axes of length 1.
         shrink_axis_mask: dimensions of which one index is taken.
-        var: accepted for TensorFlow's signature.
+        var: the variable that is sliced, so that the result has `assign`.
         name: accepted for TensorFlow's signature.
 
     Raises:
@@ -155,7 +155,9 @@ def strided_slice(
             start = None if begin_mask & bit else first
             stop = None if end_mask & bit else last
             key.append(slice(start, stop, step))
-    return convert_to_tensor(input_)[tuple(key)]
+    whole = convert_to_tensor(input_) if var is None else var
+    part: Tensor = whole[tuple(key)]
+    return part
 
 
 def _numbers(vector: Any, what: str) -> list[Any]:

@@ -23,7 +23,8 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variables import Variable, VariableAggregation
+from estimatorkit.core.variable_options import VariableAggregation
+from estimatorkit.core.variables import Variable
 from estimatorkit.layers.weighting import broadcast
 
 Metric = tuple[Tensor, Tensor]

@@ -1,0 +1,126 @@
+"""What a variable is told about replicas, and `variable_creator_scope`.
+
+`validated` checks synchronization, aggregation and trainability, which depend on each other.
+`CreatedByScopes` is the class of the class `Variable`: it hands the arguments of `Variable(...)`
+through the creators in force before the variable is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+
+Creator = Callable[..., Any]
+
+
+class VariableSynchronization(Enum):
+    """When copies of a variable are brought together; there is one copy, so that only ON_READ has
+    an effect: such a variable is not trainable by default.
+    """
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(Enum):
+    """What a variable is assigned where several replicas assign it: the sum or the mean of what
+    they give. By default all must give the same.
+    """
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+
+def validated(
+    synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None
+) -> tuple[VariableSynchronization, VariableAggregation, bool]:
+    """The three options, with defaults in place of None.
+
+    Raises:
+        ValueError: `synchronization` or `aggregation` is no member of its enumeration.
+    """
+    sync = VariableSynchronization.AUTO if synchronization is None else synchronization
+    how = VariableAggregation.NONE if aggregation is None else aggregation
+    for kind, given, options in (
+        ("synchronization", sync, VariableSynchronization),
+        ("aggregation", how, VariableAggregation),
+    ):
+        if not isinstance(given, options):
+            raise ValueError(
+                explain(
+                    f"Invalid variable {kind} mode: {given} for variable: {name}",
+                    expected=", ".join(map(str, options)),
+                )
+            )
+    if trainable is None:
+        trainable = sync is not VariableSynchronization.ON_READ
+    return sync, how, bool(trainable)
+
+
+class CreatedByScopes(type):
+    """The class of the class `Variable`; creators do not see classes derived from that."""
+
+    _ARGUMENTS = (
+        *("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name"),
+        *("variable_def", "dtype", "expected_shape", "import_scope", "constraint", "use_resource"),
+        *("synchronization", "aggregation", "shape"),
+    )
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = get_default_graph().outermost.variable_creators
+        if not creators or isinstance(cls.__base__, CreatedByScopes):
+            return super().__call__(*args, **kwargs)
+        given = {
+            **dict.fromkeys(CreatedByScopes._ARGUMENTS),
+            "validate_shape": True,
+            **dict(zip(CreatedByScopes._ARGUMENTS, args, strict=False)),
+            **kwargs,
+        }
+        defaults = {
+            "synchronization": VariableSynchronization.AUTO,
+            "aggregation": VariableAggregation.NONE,
+        }
+        given.update({key: value for key, value in defaults.items() if given[key] is None})
+        make: Creator = super().__call__
+        for creator in creators:
+            make = _before(creator, make)
+        return make(**given)
+
+
+def _before(creator: Creator, make: Creator) -> Creator:
+    return lambda **kwargs: creator(make, **kwargs)
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
+    """Inside, `variable_creator` makes the variables, by `Variable(...)` and by `get_variable`.
+
+    Args:
+        variable_creator: a function `(next_creator, **kwargs)` that returns a variable, most often
+            that of `next_creator(**kwargs)`. `kwargs` are all arguments of `Variable`. Of several
+            creators the innermost is called first; the last `next_creator` makes the variable.
+
+    Raises:
+        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+
+    Source: `tf.variable_creator_scope`.
+    """
+    graph = get_default_graph().outermost
+    outer = graph.variable_creators
+    inner = graph.variable_creators = (*outer, variable_creator)
+    try:
+        yield
+    finally:
+        if graph.variable_creators is not inner:
+            raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
+        graph.variable_creators = outer

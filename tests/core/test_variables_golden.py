@@ -1,0 +1,73 @@
+"""Variables and variable scopes against TensorFlow 2.15.1 (tests/golden/variables.json).
+
+The programs of `tests/golden/snippets_variables.py` run here on this package as they ran on
+`tf.compat.v1`. Of errors, classes are compared, and the words of TensorFlow's message that programs
+look for.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_variables import ERRORS, SNIPPETS, run_snippet
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/variables.json").read_text("utf-8"))
+
+# What differs by intent, each with ours and the reason.
+DIFFERENT_FACTS: dict[tuple[str, str], tuple[Any, str]] = {}
+DIFFERENT_ERRORS: dict[str, tuple[str | None, str]] = {
+    "variable_as_a_bool": ("TypeError", "as a tensor, and as a resource variable"),
+    "iteration_over_a_scalar_variable": ("TypeError", "the class that TensorFlow's derives from"),
+    "slice_assigned_with_another_shape": ("ValueError", "seen when the graph is built"),
+    "partition_axis_out_of_range": ("ValueError", "as the other partitioners"),
+    "partition_shards_below_one": ("ValueError", "there is no such partition"),
+}
+OTHER_WORDS = {
+    "variable_shared_with_the_default_dtype": "specified dtype float32 and found dtype int32",
+    "constant_of_another_dtype": "Initializer type",
+    "number_of_another_dtype": "don't match",
+    "complex_variable_without_an_initializer": "An initializer for variable u of",
+    "initial_value_of_unknown_shape": "initial_value must have a shape specified: Tensor(",
+    "iteration_over_a_scalar_variable": "can only be iterated over",
+    "slice_assigned_with_another_shape": "Cannot broadcast input shape",
+    "assignment_of_another_shape": "Shapes of Variable:0",
+    "assignment_to_a_tensor": "has no attribute 'assign'",
+    "assignment_to_a_slice_of_a_tensor": "has no attribute 'assign'",
+    "hand_cut_into_more_parts_than_rows": "cannot be cut into 5 slices",
+    "partition_axis_out_of_range": "Cannot partition variable along axis 2",
+}
+
+
+@pytest.mark.parametrize("name", list(SNIPPETS))
+def test_facts(name: str) -> None:
+    found = json.loads(json.dumps(run_snippet(tf, name)))
+    expected = {
+        fact: DIFFERENT_FACTS.get((name, fact), (value,))[0]
+        for fact, value in GOLDEN["snippets"][name].items()
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", list(ERRORS))
+def test_errors(name: str) -> None:
+    with tf.Graph().as_default():
+        error = error_of(lambda: ERRORS[name](tf))
+    expected = GOLDEN["errors"][name]
+    wanted = DIFFERENT_ERRORS.get(name, (expected and expected["class"],))[0]
+    assert (error and error["class"]) == wanted
+    if error and expected:
+        words = OTHER_WORDS.get(name, expected["first_line"].partition(".")[0])
+        assert words in error["first_line"]
+
+
+def test_exceptions_are_needed() -> None:
+    for name, fact in DIFFERENT_FACTS:
+        assert GOLDEN["snippets"][name][fact] != DIFFERENT_FACTS[name, fact][0]
+    for name, (ours, _) in DIFFERENT_ERRORS.items():
+        assert (GOLDEN["errors"][name] or {}).get("class") != ours
