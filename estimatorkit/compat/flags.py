@@ -32,7 +32,7 @@ class FlagValues:
         values = self.__dict__["_values"]
         no_flag = name.startswith("_") or hasattr(type(values), name)  # as tools ask for
         if not (values.is_parsed() or no_flag):
-            values(sys.argv)
+            values(sys.argv, known_only=True)
         return getattr(values, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -28,6 +28,7 @@ class Table:
 
     Attributes:
         behind: modules whose names it also has, the first that has one gives it.
+        fallback: modules where a name is looked for after these; `dir` does not list theirs.
         names: 'module:attribute' or 'module', by name.
         instead: what to use for names that there are not; see also `later`.
     """
@@ -35,6 +36,7 @@ class Table:
     behind: Sequence[str] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, str] = field(default_factory=dict)
+    fallback: Sequence[str] = ()
 
 
 def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -> Any:
@@ -56,7 +58,7 @@ def look_up(module: str, table: Table, children: Mapping[str, str], name: str) -
         return getattr(found, attribute) if attribute else found
     if name.startswith("__"):  # asked of every module by tools: nothing is imported for it
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    for each in table.behind:
+    for each in (*table.behind, *table.fallback):
         value = getattr(importlib.import_module(each), name, _MISSING)
         if value is not _MISSING:
             return value
@@ -77,7 +79,7 @@ def _absent(module: str, table: Table, children: Mapping[str, str], name: str) -
     hint = (
         table.instead.get(name)
         or sentence(f"{below}.{name}" if below else name)
-        or did_you_mean(name, known)
+        or did_you_mean(name, [*known, *_public_names(table.fallback)])
         or f"dir({short}) lists what is"
     )
     return f"{short}.{name} is not part of estimatorkit; {hint}"
@@ -88,10 +90,11 @@ _MISSING = object()
 
 def all_names(table: Table, children: Mapping[str, str]) -> list[str]:
     """The public names of a table's module."""
-    found = {*table.names, *children}
-    for each in table.behind:
-        found.update(public_names(importlib.import_module(each)))
-    return sorted(found)
+    return sorted({*table.names, *children, *_public_names(table.behind)})
+
+
+def _public_names(modules: Sequence[str]) -> set[str]:
+    return {name for each in modules for name in public_names(importlib.import_module(each))}
 
 
 class TableModule(ModuleType):

@@ -81,11 +81,35 @@ _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_layer_functions",
     "estimatorkit.compat.contrib_optimize_loss",
 )
+_FEATURE_COLUMN = "estimatorkit.layers.feature_column"
 # Where Keras's modules are found.
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
 _DEALING = "estimatorkit.distribute.device_setter"
+
+_COLUMNS = {
+    name: f"{_FEATURE_COLUMN}.{place}"
+    for name, place in {
+        "BucketizedColumn": "numeric:BucketizedColumn",
+        "CategoricalColumn": "columns:CategoricalColumn",
+        "CrossedColumn": "crossed:CrossedColumn",
+        "DenseColumn": "columns:DenseColumn",
+        "EmbeddingColumn": "embedding:EmbeddingColumn",
+        "FeatureColumn": "columns:FeatureColumn",
+        "HashedCategoricalColumn": "categorical:HashedColumn",
+        "IdentityCategoricalColumn": "categorical:IdentityColumn",
+        "IndicatorColumn": "indicator:IndicatorColumn",
+        "NumericColumn": "numeric:NumericColumn",
+        "SequenceCategoricalColumn": "sequence:SequenceCategoricalColumn",
+        "SequenceDenseColumn": "columns:SequenceDenseColumn",
+        "SequenceNumericColumn": "sequence:SequenceNumericColumn",
+        "SharedEmbeddingColumn": "embedding:SharedEmbeddingColumn",
+        "VocabularyFileCategoricalColumn": "vocabulary:VocabularyFileColumn",
+        "VocabularyListCategoricalColumn": "vocabulary:VocabularyListColumn",
+        "WeightedCategoricalColumn": "categorical:WeightedColumn",
+    }.items()
+}
 
 MODULES: dict[str, Table] = {
     # -- public modules
@@ -193,30 +217,34 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.mixed_precision": Table(behind=("estimatorkit.compat.mixed_precision",)),
-    "python.keras.optimizer_v2": Table(behind=("estimatorkit.keras.optimizers",)),
     "python.keras.optimizer_v2.optimizer_v2": Table(
         names={"OptimizerV2": "estimatorkit.keras.optimizers.optimizer:Optimizer"}
     ),
-    "python.keras.optimizer_v2.learning_rate_schedule": Table(
-        behind=("estimatorkit.keras.optimizers.schedules",)
-    ),
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
-    "python.training.training_ops": Table(behind=("estimatorkit.compat.training_ops",)),
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
-    "distribute": Table(behind=("estimatorkit.distribute",)),
-    "distribute.experimental": Table(behind=("estimatorkit.distribute.experimental",)),
+    "distribute": Table(
+        behind=("estimatorkit.distribute",),
+        names=names(
+            "estimatorkit.compat.contrib_distribute",
+            *("CrossDeviceOps", "HierarchicalCopyAllReduce", "NcclAllReduce"),
+            *("ReductionToOneDevice", "TPUStrategy"),
+        ),
+    ),
+    "distribute.experimental": Table(
+        behind=("estimatorkit.distribute.experimental",),
+        names=names("estimatorkit.compat.contrib_distribute", "TPUStrategy"),
+    ),
     "contrib.distribute": Table(
+        behind=("estimatorkit.compat.contrib_distribute", "estimatorkit.distribute"),
         names={
-            "MirroredStrategy": "estimatorkit.distribute.mirrored:MirroredStrategy",
+            "ParameterServerStrategy": (
+                "estimatorkit.distribute.strategies:ParameterServerStrategy"
+            ),
             "CollectiveAllReduceStrategy": (
                 "estimatorkit.distribute.multi_worker:MultiWorkerMirroredStrategy"
             ),
-            **names(
-                "estimatorkit.distribute.strategies",
-                *("get_loss_reduction", "get_replica_context", "get_strategy", "has_strategy"),
-            ),
-        }
+        },
     ),
     "contrib.framework": Table(
         behind=("estimatorkit.train",),
@@ -417,21 +445,7 @@ MODULES: dict[str, Table] = {
         )
     },
     "tpu": Table(names=names("estimatorkit.compat.tpu", "CrossShardOptimizer")),
-    # -- private modules
-    **{
-        f"python.{name}": Table(behind=_EVERYTHING)
-        for name in (
-            *("client.session", "framework.constant_op", "framework.function", "framework.ops"),
-            *("framework.random_seed", "framework.sparse_tensor"),
-            *("ops.check_ops", "ops.clip_ops", "ops.control_flow_ops", "ops.data_flow_ops"),
-            *("ops.functional_ops", "ops.gradients_impl", "ops.init_ops", "ops.io_ops"),
-            *("ops.linalg_ops", "ops.logging_ops", "ops.lookup_ops", "ops.map_fn", "ops.math_ops"),
-            *("ops.parsing_ops", "ops.partitioned_variables", "ops.random_ops"),
-            *("ops.resource_variable_ops", "ops.script_ops", "ops.session_ops", "ops.sparse_ops"),
-            *("ops.standard_ops", "ops.state_ops", "ops.string_ops", "ops.tensor_array_ops"),
-            *("ops.variable_scope", "ops.variables", "ops.gradients"),
-        )
-    },
+    # -- private modules: `private_modules` finds most names
     "python": Table(behind=_EVERYTHING),
     "python.debug": Table(
         instead={
@@ -449,35 +463,8 @@ MODULES: dict[str, Table] = {
             )
         }
     ),
-    "python.pywrap_tensorflow": Table(behind=("estimatorkit.train",)),
-    "python.framework.tensor_util": Table(
-        behind=_EVERYTHING, names={"constant_value": f"{_CORE}.registry:constant_value"}
-    ),
-    "python.framework.dtypes": Table(behind=(f"{_CORE}.dtypes", ROOT)),
-    "python.framework.errors": Table(behind=(f"{_CORE}.errors",)),
-    "python.framework.graph_util": Table(behind=("estimatorkit.graph_util",)),
-    "python.framework.tensor_shape": Table(behind=("estimatorkit.compat.shapes",)),
-    "python.client.device_lib": Table(behind=("estimatorkit.compat.device_lib",)),
-    "python.client.timeline": Table(names={"Timeline": f"{_CORE}.timeline:Timeline"}),
-    "python.lib.io.file_io": Table(behind=("estimatorkit.compat.file_io", "estimatorkit.gfile")),
-    "python.lib.io.tf_record": Table(behind=("estimatorkit.python_io",)),
-    "python.ops.array_ops": Table(behind=_EVERYTHING),
-    "python.ops.image_ops": Table(behind=("estimatorkit.image",)),
-    "python.ops.nn": Table(behind=("estimatorkit.nn",)),
-    "python.ops.nn_ops": Table(behind=("estimatorkit.nn",)),
-    "python.ops.rnn": Table(behind=(_RNN,)),
-    "python.ops.rnn_cell": Table(behind=(_CELLS,)),
-    "python.ops.rnn_cell_impl": Table(behind=(_CELLS,)),
-    "python.ops.embedding_ops": Table(behind=("estimatorkit.nn",)),
-    "python.ops.ctc_ops": Table(behind=("estimatorkit.nn",)),
-    "python.platform.gfile": Table(behind=("estimatorkit.gfile",)),
-    "python.platform.tf_logging": Table(behind=("estimatorkit.compat.logging",)),
-    "python.platform.app": Table(names={"run": "estimatorkit.compat.app:run"}),
-    "python.platform.flags": Table(behind=("estimatorkit.compat.flags", "absl.flags")),
-    "python.platform.test": Table(behind=("estimatorkit.compat.testing",)),
     **{
-        f"{top}saved_model.{name}": Table(behind=(f"estimatorkit.train.{module}",))
-        for top in ("", "python.")
+        f"saved_model.{name}": Table(behind=(f"estimatorkit.train.{module}",))
         for name, module in (
             ("builder", "saved_model_builder"),
             ("constants", "saved_model_constants"),
@@ -488,21 +475,11 @@ MODULES: dict[str, Table] = {
             ("utils", "signatures"),
         )
     },
-    "python.saved_model": Table(behind=("estimatorkit.saved_model",)),
-    **{
-        f"python.training.{name}": Table(behind=("estimatorkit.train",))
-        for name in (
-            *("adam", "basic_session_run_hooks", "checkpoint_utils", "coordinator", "input"),
-            *("learning_rate_decay", "monitored_session", "optimizer", "queue_runner_impl"),
-            *("saver", "session_manager", "session_run_hook", "supervisor", "training"),
-            "training_util",
-        )
-    },
-    "python.training.moving_averages": Table(behind=("estimatorkit.train.moving_averages",)),
-    "python.util.compat": Table(behind=("estimatorkit.compat.text",)),
-    "python.util.nest": Table(
-        behind=(f"{_CORE}.nest",), names={"is_sequence": f"{_CORE}.nest:is_nested"}
+    "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
+    "python.feature_column.feature_column": Table(
+        names={f"_{name}": place for name, place in _COLUMNS.items()}
     ),
+    "python.util.nest": Table(names={"is_sequence": f"{_CORE}.nest:is_nested"}),
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))
         for folder, kinds in (

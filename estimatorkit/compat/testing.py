@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import random
 import re
+import sys
 import tempfile
 import unittest
 import unittest.mock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from absl.testing import absltest
+from google.protobuf import text_format
+from google.protobuf.message import Message
 from numpy.typing import NDArray
 
+from estimatorkit.compat.benchmark import Benchmark, benchmark_config
+from estimatorkit.compat.gradient_checker import compute_gradient, compute_gradient_error
+from estimatorkit.compat.test_helpers import CapturedWrites, CheckedThread, StubOutForTesting
 from estimatorkit.core import nest
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.default_session import get_default_session
+from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import OpError
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
@@ -26,6 +36,9 @@ from estimatorkit.core.tensor import Tensor
 
 main = unittest.main
 mock = unittest.mock
+
+# Those of TensorFlow's tests.
+_SEED = 87654321
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
@@ -48,18 +61,57 @@ def get_temp_dir() -> str:
     return tempfile.mkdtemp(prefix="estimatorkit-test-")
 
 
+def test_src_dir_path(relative_path: str) -> str:
+    """A path below the folder of the program."""
+    return str(Path(sys.argv[0]).resolve().parent / relative_path)
+
+
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest would run it
+
+
+def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
+    """Two `GraphDef`s have the same nodes, whatever their order.
+
+    Args:
+        actual, expected: the two.
+        checkpoint_v2: accepted for TensorFlow's signature.
+
+    Raises:
+        AssertionError: they differ; the first difference is named.
+        TypeError: one is not a `GraphDef`.
+    """
+    for name, graph_def in (("actual", actual), ("expected", expected)):
+        if not isinstance(graph_def, Message):
+            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph_def).__name__}")
+    one, other = ({node.name: node for node in each.node} for each in (actual, expected))
+    for name in sorted({*one, *other}):
+        if name not in one or name not in other:
+            raise AssertionError(
+                f"node {name!r} is only in {'actual' if name in one else 'expected'}"
+            )
+        if one[name] != other[name]:
+            raise AssertionError(f"node {name!r} differs:\n{one[name]}\n{other[name]}")
+
+
 class TestCase(absltest.TestCase):
     """A test case with an empty default graph, a session, and comparisons of arrays.
 
     What is compared may be tensors: they are evaluated in the default session.
     """
 
+    # Of the class: a test case's own `setUp` may not call this one's.
+    _temporary: str | None = None
+    _cached: Session | None = None
+
+    assertItemsEqual = absltest.TestCase.assertCountEqual
+
     def setUp(self) -> None:
-        """Begins with an empty graph."""
+        """Begins with an empty graph, and with the seeds that TensorFlow's tests have."""
         super().setUp()
+        random.seed(_SEED)
+        np.random.seed(_SEED)
         reset_default_graph()
-        self._temporary: str | None = None
-        self._cached: Session | None = None
+        get_default_graph().seed = _SEED
 
     # -- folders and sessions
 
@@ -256,6 +308,39 @@ class TestCase(absltest.TestCase):
         dtype = target.dtype if hasattr(target, "dtype") else np.asarray(target).dtype
         self.assertEqual(as_dtype(dtype), as_dtype(expected_dtype))
 
+    def assertProtoEquals(
+        self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None, **_: Any
+    ) -> None:
+        """A protocol buffer has the fields of another, which may be given as text."""
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, (str, bytes)):
+            expected = text_format.Parse(expected, type(message)())
+        self.assertIs(type(expected), type(message), msg)
+        one, other = map(text_format.MessageToString, (expected, message))
+        self.assertEqual(one, other, msg)
+
+    def assertProtoEqualsVersion(
+        self, expected: Any, actual: Any, producer: Any = None, min_consumer: Any = 0, **_: Any
+    ) -> None:
+        """`assertProtoEquals` of two graphs, but for their versions."""
+        unversioned = type(actual).FromString(actual.SerializeToString())
+        unversioned.ClearField("versions")
+        self.assertProtoEquals(expected, unversioned)
+
+    def assertStartsWith(self, actual: Any, expected_start: Any, msg: str | None = None) -> None:
+        """A text begins with another."""
+        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} {expected_start!r}")
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Two devices, as names or as `DeviceSpec`s, are the same."""
+        one, other = (
+            each.to_string()
+            if hasattr(each, "to_string")
+            else DeviceSpec.from_string(each or "").to_string()
+            for each in (device1, device2)
+        )
+        self.assertEqual(one, other, msg)
+
     def _assert_all(self, compare: Callable[..., Any], a: Any, b: Any, words: str) -> None:
         value = self._value(a)
         wrong = ~compare(value, self._value(b))
@@ -269,6 +354,33 @@ class TestCase(absltest.TestCase):
         except AssertionError:
             return
         self.fail(msg or problem)
+
+    # -- threads and streams
+
+    def checkedThread(self, target: Any, args: Any = (), kwargs: Any = None) -> CheckedThread:
+        """A thread; the test fails in its `join` where it raises."""
+        thread = CheckedThread(self, target, args, kwargs or {})
+        self.addCleanup(thread.check_termination)
+        return thread
+
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
+        """What is written to a stream inside, by native code, too.
+
+        Args:
+            stream: an open file of the process, such as `sys.stderr`.
+        """
+        stream.flush()
+        number = stream.fileno()
+        kept = os.dup(number)
+        with tempfile.NamedTemporaryFile("w+", dir=self.get_temp_dir()) as file:
+            os.dup2(file.fileno(), number)
+            try:
+                yield CapturedWrites(Path(file.name), stream)
+            finally:
+                stream.flush()
+                os.dup2(kept, number)
+                os.close(kept)
 
     # -- errors
 
@@ -316,11 +428,18 @@ def _numbers(value: NDArray[Any]) -> NDArray[Any]:
 
 
 __all__ = [
+    "Benchmark",
+    "StubOutForTesting",
     "TestCase",
+    "assert_equal_graph_def",
+    "benchmark_config",
+    "compute_gradient",
+    "compute_gradient_error",
     "get_temp_dir",
     "gpu_device_name",
     "is_built_with_cuda",
     "is_gpu_available",
     "main",
     "mock",
+    "test_src_dir_path",
 ]

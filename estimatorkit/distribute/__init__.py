@@ -23,7 +23,8 @@ _PLACES = {
     **names("estimatorkit.distribute.multi_worker", "MultiWorkerMirroredStrategy"),
     **names(
         "estimatorkit.distribute.strategies",
-        *("InputContext", "ReduceOp", "ReplicaContext", "Strategy", "get_replica_context"),
+        *("InputContext", "OneDeviceStrategy", "ReduceOp", "ReplicaContext", "Strategy"),
+        "get_replica_context",
         *("get_loss_reduction", "get_strategy", "has_strategy", "in_cross_replica_context"),
     ),
 }

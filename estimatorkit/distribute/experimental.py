@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from estimatorkit.distribute.mirrored import CentralStorageStrategy
 from estimatorkit.distribute.multi_worker import (
     CommunicationImplementation,
     MultiWorkerMirroredStrategy,
 )
+from estimatorkit.distribute.strategies import ParameterServerStrategy
 from estimatorkit.lazy import listing
 
 __dir__ = listing(__name__)
 
 CollectiveCommunication = CommunicationImplementation
 
-__all__ = ["CollectiveCommunication", "CommunicationImplementation", "MultiWorkerMirroredStrategy"]
+__all__ = [
+    "CentralStorageStrategy",
+    "CollectiveCommunication",
+    "CommunicationImplementation",
+    "MultiWorkerMirroredStrategy",
+    "ParameterServerStrategy",
+]

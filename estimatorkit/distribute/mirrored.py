@@ -8,11 +8,10 @@ from typing import Any
 
 import jax
 
-from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import explain
 from estimatorkit.core.placement import available
 from estimatorkit.core.replicas import Replicas
-from estimatorkit.distribute.strategies import Strategy
+from estimatorkit.distribute.strategies import Strategy, full_device_name
 
 
 class MirroredStrategy(Strategy):
@@ -46,7 +45,7 @@ class MirroredStrategy(Strategy):
             raise ValueError("Must only specify one of `devices` and `num_gpus`.")
         if count:
             devices = [f"/device:GPU:{number}" for number in range(count)]
-        self._names = None if devices is None else [_full_name(name) for name in devices]
+        self._names = None if devices is None else list(map(full_device_name, devices))
         if self._names is not None and len(set(self._names)) < len(self._names):
             raise ValueError(
                 explain(
@@ -55,6 +54,11 @@ class MirroredStrategy(Strategy):
                 )
             )
 
+    @property
+    def device(self) -> str | None:
+        """The device of a single replica."""
+        return self._names[0] if self._names and len(self._names) == 1 else None
+
     @cached_property
     def replicas(self) -> Replicas | None:
         """The replicas; None where there is one device."""
@@ -62,9 +66,20 @@ class MirroredStrategy(Strategy):
         return Replicas(found) if len(found) > 1 else None
 
 
-def _full_name(name: str) -> str:
-    spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
-    return f"/device:{spec.device_type}:{spec.device_index or 0}"
+class CentralStorageStrategy(MirroredStrategy):
+    """Replicas on devices of this process (`tf.distribute.experimental.CentralStorageStrategy`).
+
+    Gives the numbers of `MirroredStrategy`, which it is: XLA places the variables.
+
+    Args:
+        compute_devices: see `MirroredStrategy`.
+        parameter_device: accepted for TensorFlow's signature.
+    """
+
+    def __init__(
+        self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None
+    ) -> None:
+        super().__init__(compute_devices)
 
 
 def _device(name: str) -> Any:
@@ -81,4 +96,4 @@ def _device(name: str) -> Any:
     return names[name]
 
 
-__all__ = ["MirroredStrategy"]
+__all__ = ["CentralStorageStrategy", "MirroredStrategy"]

@@ -15,7 +15,9 @@ from enum import Enum
 from typing import Any, NoReturn
 
 from estimatorkit.core import replica_context
+from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.collectives import all_reduce
 from estimatorkit.core.replicas import Replicas
 from estimatorkit.core.tensor import Tensor
@@ -74,6 +76,11 @@ class Strategy:
         return None
 
     @property
+    def device(self) -> str | None:
+        """The device of a single replica; None for the default device."""
+        return None
+
+    @property
     def input_context(self) -> InputContext:
         """What this process's `input_fn` is told."""
         replicas = self.replicas
@@ -121,7 +128,8 @@ class Strategy:
         context = replica_context.ReplicaContext(self.num_replicas_in_sync)
         token = _current.set(_InForce(self, ReplicaContext(self)))
         try:
-            with replica_context.building_for(context):
+            device = get_default_graph().device(self.device or "")  # "" adds nothing
+            with replica_context.building_for(context), device:
                 yield
         finally:
             _current.reset(token)
@@ -130,6 +138,57 @@ class Strategy:
         if name in _LOOPS:
             _refuse(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class OneDeviceStrategy(Strategy):
+    """A single replica on a device of your choice (`tf.distribute.OneDeviceStrategy`).
+
+    Args:
+        device: its name, such as '/gpu:0' or 'device:GPU:0'. Where there is none, the model runs on
+            the CPU, unless the session's `ConfigProto` forbids that (`allow_soft_placement=False`).
+        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`.
+
+    Raises:
+        ValueError: `device` is not a device's name.
+    """
+
+    def __init__(self, device: str, num_gpus_per_worker: Any = None) -> None:
+        self._device = full_device_name(device)
+
+    @property
+    def device(self) -> str:
+        """The device."""
+        return self._device
+
+
+class ParameterServerStrategy(Strategy):
+    """Asynchronous training on the parameter servers of `TF_CONFIG`
+    (`tf.distribute.experimental.ParameterServerStrategy`, `tf.contrib.distribute`).
+
+    An Estimator without a strategy does the same in a cluster with a job 'ps'; outside of a
+    cluster it trains in this process.
+
+    Args:
+        cluster_resolver: accepted for TensorFlow's signature: the environment names the cluster.
+        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`: each worker
+            computes on its default device.
+    """
+
+    def __init__(self, cluster_resolver: Any = None, num_gpus_per_worker: int = 0) -> None:
+        super().__init__()
+
+
+def full_device_name(name: str) -> str:
+    """A device's name as '/device:GPU:0'.
+
+    Args:
+        name: with or without a leading slash: 'gpu:0', '/gpu:0', 'device:GPU:0'.
+
+    Raises:
+        ValueError: it is not a device's name.
+    """
+    spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
+    return f"/device:{spec.device_type}:{spec.device_index or 0}"
 
 
 _LOOPS = frozenset(
@@ -238,7 +297,8 @@ def reported_loss(loss: Tensor) -> Tensor:
 
 
 __all__ = [
-    *("InputContext", "ReduceOp", "ReplicaContext", "Strategy", "get_loss_reduction"),
+    *("InputContext", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp"),
+    *("ReplicaContext", "Strategy", "full_device_name", "get_loss_reduction"),
     *("get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"),
     "reported_loss",
 ]

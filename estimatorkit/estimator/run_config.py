@@ -72,8 +72,8 @@ class RunConfig:
         train_distribute, eval_distribute: a `distribute.Strategy`: over which replicas to train,
             to evaluate.
         session_creation_timeout_secs: how long processes of a cluster wait for each other.
-        device_fn, protocol, experimental_distribute, experimental_max_worker_delay_secs: for
-            clusters.
+        experimental_distribute: a `contrib.distribute.DistributeConfig`, which has the two as well.
+        device_fn, protocol, experimental_max_worker_delay_secs: for clusters.
         checkpoint_save_graph_def: whether the graph is written beside each checkpoint.
         max_steps_ahead: how many steps a worker of an asynchronous training may be ahead of the
             slowest one, where it then waits; None for any number, 0 for none. Not in TensorFlow.
@@ -150,8 +150,16 @@ class RunConfig:
         seed = self._tf_random_seed
         if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
             raise ValueError(explain("tf_random_seed must be integer", received=repr(seed)))
+        if getattr(self._experimental_distribute, "remote_cluster", None) is not None:
+            raise ValueError(
+                explain(
+                    "experimental_distribute.remote_cluster: no process starts others",
+                    expected="a process for each task, started with its own TF_CONFIG",
+                    hint="`estimatorkit launch` starts a cluster's processes",
+                )
+            )
         for name in ("train_distribute", "eval_distribute"):
-            strategy = getattr(self, "_" + name)
+            strategy = self._strategy(name)
             if strategy is not None and not isinstance(strategy, Strategy):
                 raise ValueError(
                     explain(
@@ -160,6 +168,20 @@ class RunConfig:
                         received=repr(strategy)[:200],
                     )
                 )
+
+    def _strategy(self, name: str) -> Strategy | None:
+        """What the argument of this name is, or `experimental_distribute` has.
+
+        Raises:
+            ValueError: both are given.
+        """
+        own: Strategy | None = getattr(self, "_" + name)
+        inner: Strategy | None = getattr(self._experimental_distribute, name, None)
+        if own is not None and inner is not None:
+            raise ValueError(
+                f"Either `{name}` or `experimental_distribute.{name}` can be set, not both."
+            )
+        return inner if own is None else own
 
     @property
     def model_dir(self) -> str | None:
@@ -209,8 +231,7 @@ class RunConfig:
     @property
     def train_distribute(self) -> Strategy | None:
         """Over which replicas to train."""
-        strategy: Strategy | None = self._train_distribute
-        return strategy
+        return self._strategy("train_distribute")
 
     @property
     def device_fn(self) -> Any:
@@ -225,8 +246,7 @@ class RunConfig:
     @property
     def eval_distribute(self) -> Strategy | None:
         """Over which replicas to evaluate."""
-        strategy: Strategy | None = self._eval_distribute
-        return strategy
+        return self._strategy("eval_distribute")
 
     @property
     def experimental_max_worker_delay_secs(self) -> int | None:

@@ -21,7 +21,7 @@ SHOWN = "test.mock"
 
 
 def public_modules(module: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """A module and those that its `dir` leads to."""
+    """A module and those that its `dir` leads to, but for TensorFlow's private ones."""
     seen.add(id(module))
     yield path, module
     for name in dir(module):
@@ -30,6 +30,7 @@ def public_modules(module: Any, path: str, seen: set[int]) -> Iterator[tuple[str
             isinstance(value, types.ModuleType)
             and value.__name__.startswith("estimatorkit")
             and id(value) not in seen
+            and name != "python"
         ):
             yield from public_modules(value, f"{path}.{name}".removeprefix("."), seen)
 

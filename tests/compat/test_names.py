@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.compat import private_modules
 from estimatorkit.core.critical_section import CriticalSection
 from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.ops.readers import ReaderBase
@@ -215,7 +216,77 @@ def test_import_statements() -> None:
     assert nest.is_sequence([1])
 
 
+PRIVATE = json.loads((FILES / "private_names.json").read_text("utf-8"))["names"]
+# Two functions here, one in TensorFlow.
+TWINS = {"python.ops.random_crop_ops.random_crop"}
+
+
+def test_private_paths_give_the_public_objects() -> None:
+    """Wherever TensorFlow defines what is public, its name is found there, the same object."""
+    others = []
+    for private, public in PRIVATE.items():
+        try:
+            wanted = find(public)
+        except AttributeError:
+            continue  # not here at all
+        module, _, name = private.rpartition(".")
+        found = getattr(importlib.import_module(f"{tf.__name__}.{module}"), name)
+        if found is not wanted and private not in TWINS:
+            others.append((private, public))
+    assert not others
+
+
+def test_private_modules_import() -> None:
+    listed = json.loads(Path(private_modules.__file__).with_suffix(".json").read_text("utf-8"))
+    for package, modules in listed.items():
+        above = importlib.import_module(f"{tf.__name__}.{package}")
+        for module in modules.split():
+            found = getattr(above, module)
+            is_named = (
+                isinstance(found, types.ModuleType) or module in above.__dict__["_table"].names
+            )
+            assert is_named, f"{package}.{module} is {found!r}"
+
+
+PRIVATE_IMPORTS = """
+from {0}.python.training import adam, saver as saver_lib, session_run_hook
+from {0}.python.keras.layers import Dense
+from {0}.python.keras.engine.base_layer import Layer
+from {0}.python.feature_column import feature_column as fc, feature_column_lib
+from {0}.python.feature_column.feature_column_v2 import EmbeddingColumn
+from {0}.python.framework import dtypes, errors_impl, tensor_shape
+from {0}.python.feature_column.feature_column import _EmbeddingColumn
+from {0}.python.ops import gen_math_ops, init_ops, metrics_impl, rnn_cell_impl
+from {0}.python.ops.losses import losses_impl
+from {0}.python.estimator import estimator, model_fn
+from {0}.python.layers.core import Dense as DenseV1
+import {0}.python.platform.tf_logging as logging
+from {0}.contrib.layers.python.layers import initializers
+from {0}.contrib.rnn.python.ops import core_rnn_cell, rnn_cell
+"""
+
+
+def test_private_import_statements() -> None:
+    names: dict[str, Any] = {}
+    exec(PRIVATE_IMPORTS.format(tf.__name__), names)  # noqa: S102
+    assert names["adam"].AdamOptimizer is tf.train.AdamOptimizer
+    assert names["Dense"] is tf.keras.layers.Dense
+    assert names["DenseV1"] is tf.layers.Dense
+    assert names["metrics_impl"].mean is tf.metrics.mean
+    assert names["losses_impl"].log_loss is tf.losses.log_loss
+    assert names["rnn_cell_impl"].LSTMCell is tf.nn.rnn_cell.LSTMCell
+    assert names["core_rnn_cell"].GRUCell is tf.nn.rnn_cell.GRUCell
+    assert names["gen_math_ops"].equal is tf.equal
+    column = tf.feature_column.categorical_column_with_identity("x", 3)
+    embedded = tf.feature_column.embedding_column(column, 2)
+    assert type(embedded) is names["EmbeddingColumn"] is names["_EmbeddingColumn"]
+    assert names["logging"].info is tf.logging.info
+    assert names["initializers"].xavier_initializer is tf.contrib.layers.xavier_initializer
+
+
 ABSENT_IMPORTS = {
+    "from {0}.python.training import AdamOptimiser": "did you mean 'AdamOptimizer'",
+    "from {0}.python.training.nothing import AdamOptimizer": "training.nothing is not part",
     "from {0}.keras.layers import Conv2": "tf.keras.layers.Conv2 is not part",
     "from {0}.keras.applications import ResNet50": "tf.keras.applications.ResNet50 .*keras.layers",
     "from {0}.contrib.learn.python.learn import SVM": "use estimator",

@@ -212,6 +212,39 @@ def test_flags_are_parsed_when_one_is_read() -> None:
     assert done.stdout == "0.5 b True 0.5\n0.2 b ['program', 'rest']\n", done.stderr
 
 
+_UNKNOWN_FLAGS = """
+import argparse, sys
+import estimatorkit.compat.v1 as tf
+
+tf.flags.DEFINE_integer("steps", 1, "Steps.")
+FLAGS = None
+
+def main(arguments):
+    print(FLAGS.rate, tf.flags.FLAGS.steps, arguments[1:])
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=float, default=0.1)
+sys.argv = ["program", "--rate=0.5", "--steps", "3", "--other=1", "rest"]
+{read}
+FLAGS, unparsed = parser.parse_known_args()
+tf.app.run(main=main, argv=[sys.argv[0]] + unparsed)
+"""
+
+
+@pytest.mark.parametrize("read", ["", "print(tf.flags.FLAGS.steps)"])
+def test_flags_that_are_not_defined_are_left_to_the_program(read: str) -> None:
+    done = run_program(_UNKNOWN_FLAGS.format(read=read))
+    expected = "0.5 3 ['--other=1', 'rest']\n"
+    assert done.stdout == ("3\n" if read else "") + expected, done.stderr
+
+
+def test_a_wrong_value_of_a_flag_ends_the_program() -> None:
+    program = _UNKNOWN_FLAGS.format(read="").replace('"3"', '"three"')
+    done = run_program(program)
+    assert done.returncode == 1
+    assert "flag --steps=three: invalid literal" in done.stderr
+
+
 def test_functions_of_sparse_tensors() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.sparse_placeholder(tf.float32)

@@ -3,6 +3,7 @@
 # ruff: noqa: PT009, PT027 - the asserts of unittest are what is tested
 from __future__ import annotations
 
+import os
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -124,3 +125,156 @@ def test_more_of_comparisons() -> None:
     with pytest.raises(AssertionError, match="is not in"):  # noqa: SIM117
         with case.assertRaisesWithPredicateMatch(ValueError, "one thing"):
             raise ValueError("another")
+
+
+class WithoutSuper(tf.test.TestCase):  # type: ignore[misc]
+    """A case whose `setUp` does not call `TestCase`'s."""
+
+    __test__ = False
+
+    def setUp(self) -> None:
+        self.value = 3
+
+    def runTest(self) -> None:
+        with self.cached_session():
+            self.assertAllEqual(tf.constant(self.value), 3)
+        self.assertTrue(Path(self.get_temp_dir()).is_dir())
+
+
+def test_a_set_up_without_super() -> None:
+    result = unittest.TestResult()
+    WithoutSuper().run(result)
+    assert result.wasSuccessful(), result.errors
+
+
+class Compared(tf.test.TestCase):  # type: ignore[misc]
+    __test__ = False
+
+    def runTest(self) -> None:
+        """Used for its methods."""
+
+
+def test_protocol_buffers_and_devices_are_compared() -> None:
+    case = Compared()
+    case.assertProtoEquals("features { }", tf.train.Example(features=tf.train.Features()))
+    with pytest.raises(AssertionError):
+        case.assertProtoEquals("", tf.train.Example(features=tf.train.Features()))
+    case.assertDeviceEqual("/job:ps/gpu:1", "/job:ps/device:GPU:1")
+    case.assertDeviceEqual(tf.DeviceSpec(job="ps"), "/job:ps")
+    with pytest.raises(AssertionError):
+        case.assertDeviceEqual("/cpu:0", "/gpu:0")
+    case.assertItemsEqual([1, 2], [2, 1])
+    with tf.Graph().as_default() as graph:
+        tf.constant(1, name="a")
+    with tf.Graph().as_default() as other:
+        tf.constant(1, name="b")
+    case.assertProtoEqualsVersion(
+        "node { name: 'n' op: 'NoOp' }",
+        tf.GraphDef(node=[tf.NodeDef(name="n", op="NoOp")], versions={"producer": 21}),
+    )
+    tf.test.assert_equal_graph_def(graph.as_graph_def(), graph.as_graph_def())
+    with pytest.raises(AssertionError, match="node 'a' is only in actual"):
+        tf.test.assert_equal_graph_def(graph.as_graph_def(), other.as_graph_def())
+    with pytest.raises(TypeError, match="for expected, got Graph"):
+        tf.test.assert_equal_graph_def(graph.as_graph_def(), other)
+
+
+def test_threads_report_their_errors() -> None:
+    case = Compared()
+    found: list[int] = []
+    fine = case.checkedThread(found.append, (1,))
+    fine.start()
+    fine.join()
+    assert found == [1]
+    assert not fine.is_alive()
+    failing = case.checkedThread(lambda: 1 // 0)
+    failing.start()
+    with pytest.raises(AssertionError, match="integer division"):
+        failing.join()
+    case.doCleanups()
+
+
+def test_what_is_written_to_a_stream_is_captured(tmp_path: Path) -> None:
+    case = Compared()
+    with (tmp_path / "stream").open("w+") as stream:
+        stream.write("before")
+        with case.captureWritesToStream(stream) as captured:
+            os.write(stream.fileno(), b"native ")
+            stream.write("python")
+            assert captured.contents() == "native python"
+        stream.write(" after")
+        stream.flush()
+        assert (tmp_path / "stream").read_text() == "before after"
+    case.doCleanups()
+
+
+def test_attributes_are_replaced_and_put_back() -> None:
+    stubs = tf.test.StubOutForTesting()
+    before = os.path.exists
+    stubs.Set(os.path, "exists", lambda path: path)
+    assert os.path.exists("x") == "x"
+    stubs.CleanUp()
+    assert os.path.exists is before
+
+
+def test_jacobians_by_backpropagation_and_by_differences() -> None:
+    at = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    with tf.Graph().as_default(), tf.Session():
+        x, w = tf.constant(at), tf.constant([[1.0, -1.0], [0.5, 2.0]])
+        y = tf.matmul(x, w)
+        theoretical, numeric = tf.test.compute_gradient(x, [2, 2], y, [2, 2], x_init_value=at)
+        block = [[1.0, -1.0], [0.5, 2.0]]
+        np.testing.assert_array_equal(theoretical, np.kron(np.eye(2), block))
+        np.testing.assert_allclose(theoretical, numeric, atol=1e-2)
+        assert tf.test.compute_gradient_error([x, w], [[2, 2]] * 2, y, [2, 2]) < 1e-2
+        wrong = tf.stop_gradient(x) * x
+        assert tf.test.compute_gradient_error(x, [2, 2], wrong, [2, 2], x_init_value=at) > 0.9
+        rows = tf.gather(x, [1, 1])
+        assert tf.test.compute_gradient_error(x, [2, 2], rows, [2, 2]) < 1e-2
+        with pytest.raises(TypeError, match="x must be floats"):
+            tf.test.compute_gradient_error(tf.constant([1]), [1], y, [2, 2])
+        with pytest.raises(ValueError, match="x_init_value has another shape"):
+            tf.test.compute_gradient(x, [2, 2], y, [2, 2], x_init_value=at[0])
+    with pytest.raises(ValueError, match="as_default"):
+        tf.test.compute_gradient(x, [2, 2], y, [2, 2])
+
+
+def test_benchmarks_print_their_entries(capsys: pytest.CaptureFixture[str]) -> None:
+    with tf.Graph().as_default(), tf.Session(config=tf.test.benchmark_config()) as session:
+        x = tf.Variable(1.0)
+        session.run(x.initializer)
+        found = tf.test.Benchmark().run_op_benchmark(
+            session, x.assign_add(1.0), burn_iters=1, min_iters=3, name="add", extras={"size": 1}
+        )
+        assert session.run(x) == 5.0
+    assert (found["iters"], found["name"], found["extras"]["size"]) == (3, "add", 1)
+    assert "entry { name: add, iters: 3, wall_time: " in capsys.readouterr().out
+
+
+def test_decorators_of_test_util_leave_tests_as_they_are() -> None:
+    from estimatorkit.compat.v1.python.framework import test_util
+
+    class Case(test_util.TensorFlowTestCase):  # type: ignore[misc]
+        __test__ = False
+
+        @test_util.run_deprecated_v1
+        @test_util.run_in_graph_and_eager_modes(use_gpu=True)
+        def runTest(self) -> None:
+            with test_util.device(use_gpu=True):
+                self.assertAllEqual(self.evaluate(tf.constant(1)), 1)
+            self.assertEqual(test_util.NHWCToNCHW([1, 2, 3, 4]), [1, 4, 2, 3])
+            array = test_util.NCHWToNHWC(np.zeros([1, 4, 2, 3]))
+            self.assertEqual(array.shape, (1, 2, 3, 4))
+            graph = tf.get_default_graph()
+            test_util.assert_ops_in_graph({"Const": "Const"}, graph)
+            with self.assertRaisesRegex(ValueError, "Expected to find op x"):
+                test_util.assert_ops_in_graph({"x": "Const"}, graph)
+
+        @test_util.run_gpu_only
+        def test_gpu(self) -> None:
+            raise AssertionError
+
+    for name in ("runTest", *(() if tf.test.is_gpu_available() else ("test_gpu",))):
+        result = unittest.TestResult()
+        Case(name).run(result)
+        assert result.wasSuccessful(), result.errors

@@ -10,6 +10,7 @@ from typing import Any
 
 from estimatorkit.compat import later
 from estimatorkit.compat.modules import all_names, install, look_up
+from estimatorkit.compat.private_modules import private_tables
 from estimatorkit.compat.tables import MODULES, TOP
 
 __version__ = "1.15.5"
@@ -18,7 +19,9 @@ GIT_VERSION = __git_version__ = "estimatorkit"
 KERAS_VERSION = "2.2.4-tf"
 COMPILER_VERSION = __compiler_version__ = "XLA"
 
-_children = install({**later.MODULES, "": TOP, **MODULES}).children("")
+_children = install(
+    {**later.MODULES, "": TOP, **MODULES, **private_tables({**later.MODULES, **MODULES})}
+).children("")
 
 
 def __getattr__(name: str) -> Any:

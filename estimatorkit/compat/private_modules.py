@@ -1,0 +1,148 @@
+"""TensorFlow's private modules: `from tensorflow.python.training import adam` and its like.
+
+`private_modules.json` lists the modules below `tensorflow.python` and below `tensorflow.contrib`
+(TensorFlow 1.15 and 2.15, with `tensorflow_estimator.python` merged in). None has a file here: a
+name of a private module is looked up in the public modules of its area (`_AREAS`, the longest
+prefixes first), and then in all others. A name that does not exist says what to use instead, when
+it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+
+from estimatorkit.compat.modules import ROOT, Table
+
+_CORE = "estimatorkit.core"
+_RNN = ("estimatorkit.layers.rnn_cell", "estimatorkit.layers.rnn")
+_NN = ("estimatorkit.nn", "estimatorkit.layers.rnn")
+_TRAIN = ("estimatorkit.train",)
+_SUMMARY = ("estimatorkit.summary",)
+_IO = ("estimatorkit.gfile", "estimatorkit.python_io")
+
+# Public modules by prefix of a private module's name.
+_AREAS: Mapping[str, tuple[str, ...]] = {
+    "contrib.keras.python.keras": ("estimatorkit.keras",),
+    "python.client.timeline": (f"{_CORE}.timeline",),
+    "python.client.device_lib": ("estimatorkit.compat.device_lib",),
+    "python.data": ("estimatorkit.data", f"{ROOT}.data.experimental"),
+    "python.data.experimental": (f"{ROOT}.data.experimental",),
+    "python.data.util.nest": (f"{_CORE}.nest",),
+    "python.distribute": (
+        *(f"{ROOT}.distribute", f"{ROOT}.distribute.experimental", f"{ROOT}.contrib.distribute"),
+    ),
+    "python.estimator": (
+        *(f"{ROOT}.estimator", "estimatorkit.estimator.export", f"{ROOT}.estimator.experimental"),
+        "estimatorkit.data.inputs",
+    ),
+    "python.feature_column": ("estimatorkit.layers.feature_column",),
+    "python.framework.dtypes": (f"{_CORE}.dtypes",),
+    "python.framework.errors": (f"{_CORE}.errors",),
+    "python.framework.graph_util": ("estimatorkit.graph_util",),
+    "python.framework.tensor_shape": ("estimatorkit.compat.shapes",),
+    "python.framework.tensor_util": ("estimatorkit.compat.tensor_protos", f"{_CORE}.registry"),
+    "python.framework.meta_graph": ("estimatorkit.train.meta_graph",),
+    "python.framework.test_": ("estimatorkit.compat.test_util", "estimatorkit.compat.testing"),
+    "python.keras": ("estimatorkit.keras", f"{ROOT}.keras.layers", "estimatorkit.keras.models"),
+    **{
+        f"python.keras.{private}": (f"{ROOT}.keras.{public}",)
+        for private, public in (
+            *((name, name) for name in ("backend", "callbacks", "datasets", "losses", "metrics")),
+            *((name, name) for name in ("activations", "constraints", "mixed_precision", "models")),
+            *((name, name) for name in ("optimizers", "preprocessing", "regularizers", "utils")),
+            *(("initializers", "initializers"), ("optimizer_v2", "optimizers")),
+            *(("optimizer_v2.learning_rate_schedule", "optimizers.schedules"),),
+            *(("premade", "experimental"), ("wrappers", "wrappers.scikit_learn")),
+        )
+    },
+    "python.layers": ("estimatorkit.layers",),
+    "python.lib.io": _IO,
+    "python.lib.io.file_io": ("estimatorkit.compat.file_io",),
+    "python.ops.audio_ops": ("estimatorkit.audio",),
+    "python.ops.bitwise_ops": ("estimatorkit.bitwise",),
+    "python.ops.candidate_sampling_ops": _NN,
+    "python.ops.check_ops": ("estimatorkit.debugging",),
+    "python.ops.ctc_ops": _NN,
+    "python.ops.embedding_ops": _NN,
+    "python.ops.image_": ("estimatorkit.image",),
+    "python.ops.init_ops": ("estimatorkit.initializers",),
+    "python.ops.linalg": ("estimatorkit.linalg",),
+    "python.ops.lookup_ops": ("estimatorkit.lookup",),
+    "python.ops.losses": ("estimatorkit.losses",),
+    "python.ops.math_ops": ("estimatorkit.math",),
+    "python.ops.metrics": ("estimatorkit.metrics",),
+    "python.ops.nn": _NN,
+    "python.ops.random_ops": ("estimatorkit.random",),
+    "python.ops.ragged": ("estimatorkit.strings",),
+    "python.ops.rnn": _RNN,
+    "python.ops.sets": ("estimatorkit.sets",),
+    "python.ops.signal": ("estimatorkit.signal",),
+    "python.ops.sparse_ops": ("estimatorkit.sparse",),
+    "python.ops.string_ops": ("estimatorkit.strings",),
+    "python.ops.summary_ops": _SUMMARY,
+    "python.platform": ("estimatorkit.compat.testing", "estimatorkit.compat.resources"),
+    "python.platform.app": ("estimatorkit.compat.app",),
+    "python.platform.flags": (f"{ROOT}.flags",),
+    "python.platform.gfile": _IO,
+    "python.platform.tf_logging": ("estimatorkit.compat.logging",),
+    "python.pywrap_tensorflow": _TRAIN,
+    "python.saved_model": (
+        "estimatorkit.saved_model",
+        *(f"estimatorkit.train.saved_model_{part}" for part in ("builder", "constants", "loader")),
+        "estimatorkit.train.signatures",
+    ),
+    "python.summary": _SUMMARY,
+    "python.tpu": (f"{ROOT}.tpu",),
+    "python.tools": ("estimatorkit.compat.tools",),
+    "python.training": _TRAIN,
+    "python.training.moving_averages": ("estimatorkit.train.moving_averages",),
+    "python.training.training_ops": ("estimatorkit.compat.training_ops",),
+    "python.training.saving": ("estimatorkit.train.saver",),
+    "python.util.compat": ("estimatorkit.compat.text",),
+    "python.util.nest": (f"{_CORE}.nest",),
+}
+
+# Where any other name is looked for, in this order.
+_EVERYWHERE = (
+    *(ROOT, *_NN, "estimatorkit.train", "estimatorkit.math", "estimatorkit.linalg"),
+    *("estimatorkit.strings", "estimatorkit.sparse", "estimatorkit.image", "estimatorkit.io"),
+    *("estimatorkit.random", "estimatorkit.lookup", "estimatorkit.queue", "estimatorkit.data"),
+    *("estimatorkit.summary", "estimatorkit.saved_model", "estimatorkit.graph_util"),
+    *("estimatorkit.debugging", "estimatorkit.signal", "estimatorkit.layers.feature_column"),
+    *("estimatorkit.distribute", f"{ROOT}.estimator", "estimatorkit.compat.testing"),
+)
+
+
+def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
+    """The tables of the private modules, by name below `ROOT`.
+
+    Args:
+        public: those of the other modules. One that is there keeps its own names, and finds more by
+            its area; below `contrib` a module finds what its `contrib.<package>` has.
+    """
+    text = resources.files(__package__).joinpath("private_modules.json").read_text("utf-8")
+    found = {}
+    for package, modules in json.loads(text).items():
+        for name in (f"{package}.{module}" for module in modules.split()):
+            if not name.startswith("contrib."):
+                own = public.get(name, Table())
+                behind = (*own.behind, *_areas(name))
+                found[name] = Table(behind, own.names, own.instead, _EVERYWHERE)
+            elif name not in public and (above := _nearest(public, name)) is not None:
+                found[name] = Table((*above.behind, *_areas(name)), above.names, above.instead)
+    return found
+
+
+def _nearest(tables: Mapping[str, Table], name: str) -> Table | None:
+    """The table of the innermost package of a module that has one."""
+    while name and name not in tables:
+        name = name.rpartition(".")[0]
+    return tables.get(name)
+
+
+def _areas(name: str) -> list[str]:
+    plain = name.replace(".gen_", ".")  # generated wrappers: gen_math_ops
+    prefixes = sorted(filter(plain.startswith, _AREAS), key=len, reverse=True)
+    return [module for prefix in prefixes for module in _AREAS[prefix]]
