@@ -204,6 +204,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
             if scope.training is None:
                 scope.training = kwargs.get("training")
             if not self.built:
+                check_inputs(self.input_spec, inputs, self.name)
                 self._build_for(inputs)
             check_inputs(self.input_spec, inputs, self.name)
             with autocast(self._policy.compute_dtype if self._policy.is_mixed else None):
@@ -344,8 +345,9 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
     def _regularize_activity(self, outputs: Any) -> None:
         if self.activity_regularizer is not None:
             for tensor in flatten(outputs):
-                batch = elementwise.cast(array.shape(tensor)[0], tensor.dtype)
-                self.add_loss(self.activity_regularizer(tensor) / batch)
+                with get_default_graph().name_scope("ActivityRegularizer"):
+                    batch = elementwise.cast(array.shape(tensor)[0], tensor.dtype)
+                    self.add_loss(self.activity_regularizer(tensor) / batch)
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
         kwargs = {key: value for key, value in kwargs.items() if key != "training"}

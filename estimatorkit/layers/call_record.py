@@ -71,11 +71,15 @@ class LayerRecord:
     metrics: dict[Any, Any] = field(default_factory=dict)
     _names: dict[str, int] = field(default_factory=dict)
 
-    def unique_name(self, base: str) -> str:
-        """`base`, `base_1`, `base_2`, ...: the name of the next layer called so."""
+    def unique_name(self, base: str, zero_based: bool = True) -> str:
+        """`base`, `base_1`, `base_2`, ...: the name of the next layer called so.
+
+        Not `zero_based`, the first is `base_1`, as layers of `tf.layers` are called.
+        """
         count = self._names.get(base, 0)
         self._names[base] = count + 1
-        return base if count == 0 else f"{base}_{count}"
+        number = count if zero_based else count + 1
+        return base if number == 0 else f"{base}_{number}"
 
 
 def record_of(graph: Graph | None = None) -> LayerRecord:

@@ -8,7 +8,7 @@ by how their arguments end. Here too is what layers of images share: windows and
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,10 @@ def as_window(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ..
     Raises:
         ValueError: there are more or fewer numbers, or they are too small.
     """
-    numbers = (value,) * rank if isinstance(value, (int, np.integer)) else tuple(value)
+    if isinstance(value, (int, np.integer)):
+        numbers: tuple[Any, ...] = (value,) * rank
+    else:
+        numbers = tuple(value) if isinstance(value, Iterable) else ()
     if len(numbers) != rank or any(int(each) < least for each in numbers):
         raise ValueError(
             explain(
@@ -189,8 +192,10 @@ def over_images(function: Callable[[Tensor], Tensor], inputs: Tensor, rank: int)
     return result
 
 
-def known_dimension(shape: Any, axis: int, layer: Layer) -> int:
+def known_dimension(shape: Any, axis: int, layer: Layer, problem: str | None = None) -> int:
     """The length of an axis of the inputs, which a variable's shape needs.
+
+    `problem` is the first line of the error, in the words that TensorFlow has for the layer.
 
     Raises:
         ValueError: it is unknown.
@@ -200,7 +205,8 @@ def known_dimension(shape: Any, axis: int, layer: Layer) -> int:
     if length is None:
         raise ValueError(
             explain(
-                f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
+                problem
+                or f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
                 received=str(shape),
                 hint="give the placeholder a shape, or call set_shape",
             )

@@ -89,6 +89,13 @@ class Filters(ConfiguredLayer):
             )
         self.data_format = as_data_format(data_format)
         self.dilation_rate = as_window(dilation_rate, self.rank, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                explain(
+                    "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+                    received=f"strides={self.strides} and dilation_rate={self.dilation_rate}",
+                )
+            )
         self.use_bias = use_bias
         self.bias: Any = None
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
@@ -109,7 +116,8 @@ class Filters(ConfiguredLayer):
         """The number of channels of the inputs, which must stay so."""
         check_floating(self)
         axis = -1 - self.rank if self.channels_first else -1
-        channels = known_dimension(input_shape, axis, self)
+        problem = "The channel dimension of the inputs should be defined"
+        channels = known_dimension(input_shape, axis, self, problem)
         self.input_spec = InputSpec(min_ndim=self.rank + 2, axes={axis: channels})
         return channels
 

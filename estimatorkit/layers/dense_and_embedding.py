@@ -69,7 +69,8 @@ class Dense(ConfiguredLayer):
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias."""
         check_floating(self)
-        width = known_dimension(input_shape, -1, self)
+        problem = "The last dimension of the inputs to a Dense layer should be defined. Found None."
+        width = known_dimension(input_shape, -1, self, problem)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: width})
         self.kernel = self.add_configured_weight("kernel", [width, self.units])
         self.bias = self.add_configured_weight("bias", [self.units]) if self.use_bias else None

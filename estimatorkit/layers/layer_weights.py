@@ -12,6 +12,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.initializers import GlorotUniform, Zeros
 from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.variable_options import VariableSynchronization
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.policy import AutoCastVariable, Policy
 from estimatorkit.layers.tracking import Tracker
@@ -60,13 +61,23 @@ class LayerWeights(Tracker):
             experimental_autocast: whether a mixed policy casts it where it is read.
             collections, aggregation: see `Variable`.
             partitioner: for layers of `tf.layers` only.
-            use_resource, synchronization, kwargs: accepted for TensorFlow's signature.
+            synchronization: a `VariableSynchronization`: ON_READ is for variables that are not
+                trainable.
+            use_resource, kwargs: accepted for TensorFlow's signature.
 
         Raises:
-            ValueError: the shape is not known.
+            ValueError: the shape is not known, or `synchronization` does not fit `trainable`.
         """
         from estimatorkit.layers import constraints, initializers, regularizers
 
+        if synchronization is VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    "Synchronization value can be set to VariableSynchronization.ON_READ only for "
+                    "non-trainable variables. You have specified trainable=True and "
+                    "synchronization=VariableSynchronization.ON_READ."
+                )
+            trainable = False
         wanted = as_dtype(dtype or self._policy.variable_dtype)
         static = as_shape(tuple(shape) if isinstance(shape, list) else shape)
         if not static.is_fully_defined():

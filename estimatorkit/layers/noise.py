@@ -108,13 +108,7 @@ class Dropout(_InTraining):
 
     def draw_shape(self, inputs: Tensor) -> Any:
         """The shape of the draws; None for that of the inputs."""
-        if self.noise_shape is None or isinstance(self.noise_shape, Tensor):
-            return self.noise_shape
-        known, shape = inputs.shape.as_list(), array.shape(inputs)
-        return [
-            (shape[at] if known[at] is None else known[at]) if each is None else each
-            for at, each in enumerate(self.noise_shape)
-        ]
+        return self.noise_shape
 
     def change(self, inputs: Tensor) -> Tensor:
         """The outputs in training."""

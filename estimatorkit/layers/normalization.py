@@ -169,7 +169,8 @@ class BatchNormalization(_ScaleAndShift):
         """Makes the scale, the shift and the moving averages."""
         check_floating(self)
         self._axes = _positive_axes(self.axis, input_shape, self)
-        lengths = {each: known_dimension(input_shape, each, self) for each in self._axes}
+        problem = "Input has undefined `axis` dimension"
+        lengths = {each: known_dimension(input_shape, each, self, problem) for each in self._axes}
         self.input_spec = InputSpec(ndim=input_shape.rank, axes=lengths)
         # Several axes: the variables have the inputs' rank, so that they broadcast.
         shape = list(lengths.values())

@@ -89,7 +89,7 @@ def test_regularizers_and_trainable_are_honoured() -> None:
 def test_dense_refuses_what_it_cannot_multiply() -> None:
     with pytest.raises(TypeError, match="non-floating point dtype"):
         layers.dense(X.astype(np.int32), 2)
-    with pytest.raises(ValueError, match="dimension -1 of the inputs to `dense_1` should be"):
+    with pytest.raises(ValueError, match="last dimension of the inputs to a Dense layer should be"):
         layers.dense(array.placeholder("float32", [None, None]), 2)
     with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
         layers.dense(X[0], 2)

@@ -16,6 +16,7 @@ from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, random, reduce
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
 
@@ -497,17 +498,24 @@ def dropout(
         x: a floating tensor.
         keep_prob: the probability that an element is kept (1 - rate); a number or a scalar tensor.
         noise_shape: a shape that broadcasts with x's; elements that share a draw are dropped
-            together.
+            together. None in it stands for x's dimension.
         seed: see `set_random_seed`.
         name: the scope's name.
         rate: the probability that an element is dropped.
 
     Raises:
-        ValueError: the probability is not in [0, 1), or both or neither are given.
+        ValueError: the probability is not in [0, 1), is no scalar or has another dtype than x, or
+            both or neither are given; or x is not floating.
     """
-    if (keep_prob is None) == (rate is None):
-        raise ValueError("`rate` must be provided: exactly one of rate and keep_prob.")
+    if keep_prob is not None and rate is not None:
+        raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
     if rate is None:
+        if keep_prob is None:
+            raise ValueError("`rate` must be provided: one of rate and keep_prob.")
+        if isinstance(keep_prob, (list, tuple)):
+            raise ValueError(
+                explain("`keep_prob` must be a floating point number or Tensor", received=keep_prob)
+            )
         rate = 1.0 - keep_prob
     with get_default_graph().name_scope(name or "dropout"):
         tensor = convert_to_tensor(x, name="x")
@@ -520,6 +528,10 @@ def dropout(
                 )
             )
         known = constant_value(rate) if isinstance(rate, Tensor) else rate
+        if known is not None and np.ndim(known) > 0:
+            raise ValueError(
+                explain("`rate` must be a scalar: its shape must have rank 0", received=rate)
+            )
         if known is not None:
             if not 0 <= float(known) < 1:
                 raise ValueError(
@@ -530,10 +542,36 @@ def dropout(
                 )
             if float(known) == 0:
                 return tensor
-        shape = array.shape(tensor) if noise_shape is None else noise_shape
-        draw = random.random_uniform(shape, dtype=tensor.dtype, seed=seed)
+        draw = random.random_uniform(
+            _draw_shape(tensor, noise_shape), dtype=tensor.dtype, seed=seed
+        )
         if noise_shape is None:
             draw.set_shape(tensor.shape)
         rate_tensor = convert_to_tensor(rate, tensor.dtype if known is not None else None)
+        if rate_tensor.dtype is not tensor.dtype:
+            raise ValueError(
+                explain(
+                    "`x.dtype` must be compatible with `rate.dtype`",
+                    expected=tensor.dtype.name,
+                    received=rate_tensor.dtype.name,
+                )
+            )
+        rate_tensor.shape.assert_is_compatible_with([])
         kept = elementwise.cast(elementwise.greater_equal(draw, rate_tensor), tensor.dtype)
-        return tensor * (1.0 / (1.0 - rate_tensor)) * kept
+        result: Tensor = tensor * (1.0 / (1.0 - rate_tensor)) * kept
+        result.set_shape(tensor.shape)  # a placeholder's rate may have any shape
+        return result
+
+
+def _draw_shape(tensor: Tensor, noise_shape: Any) -> Any:
+    """The shape of `dropout`'s draws, in which None stands for the tensor's dimension."""
+    if noise_shape is None:
+        return array.shape(tensor)
+    if isinstance(noise_shape, TensorShape):
+        noise_shape = noise_shape.as_list()
+    if isinstance(noise_shape, (list, tuple)):
+        known = tensor.shape if tensor.shape.rank == len(noise_shape) else [None] * len(noise_shape)
+        pairs = zip(noise_shape, known, strict=True)
+        given = [there if here is None else here for here, there in pairs]
+        return [array.shape(tensor)[at] if n is None else n for at, n in enumerate(given)]
+    return noise_shape
