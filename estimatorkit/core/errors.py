@@ -81,7 +81,7 @@ class OpError(Exception):
     """Something failed while a graph ran.
 
     Args:
-        node_def: kept for `tf.errors` signature parity; may be None.
+        node_def: the operation as a `NodeDef`; None for that of `op`.
         op: the `Operation` that failed, or None.
         message: what happened.
         error_code: the status code; a subclass sets its own.
@@ -91,11 +91,16 @@ class OpError(Exception):
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)
-        self.node_def = node_def
+        self._node_def = node_def
         self.op = op
         self.message = message
         if error_code is not None:
             self.error_code = error_code
+
+    @property
+    def node_def(self) -> Any:
+        """The operation that failed as a `NodeDef`, or None."""
+        return getattr(self.op, "node_def", None) if self._node_def is None else self._node_def
 
     def __str__(self) -> str:
         return self.message

@@ -160,18 +160,19 @@ class Graph:
         if self._scopes.name:
             name = f"{self._scopes.name}/{name}"
         key = name.lower()
-        count = self._names_in_use.get(key, 0)
-        if mark_as_used:
-            self._names_in_use[key] = count + 1
-        if count > 0:
-            stem = key
-            while key in self._names_in_use:
-                key = f"{stem}_{count}"
-                count += 1
+        with self._lock:
+            count = self._names_in_use.get(key, 0)
             if mark_as_used:
-                self._names_in_use[key] = 1
-                self._names_in_use[stem] = count
-            name = f"{name}_{count - 1}"
+                self._names_in_use[key] = count + 1
+            if count > 0:
+                stem = key
+                while key in self._names_in_use:
+                    key = f"{stem}_{count}"
+                    count += 1
+                if mark_as_used:
+                    self._names_in_use[key] = 1
+                    self._names_in_use[stem] = count
+                name = f"{name}_{count - 1}"
         return name
 
     # -- scopes
@@ -399,6 +400,8 @@ class Graph:
         """
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
+        if isinstance(obj, bytes):
+            obj = obj.decode()
         if isinstance(obj, str):
             obj = obj.removeprefix("^")
             if ":" in obj and allow_tensor:

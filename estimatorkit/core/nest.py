@@ -1,4 +1,4 @@
-"""Nested structures: dicts, named tuples, lists and tuples of leaves.
+"""Nested structures: dicts, named tuples, `attrs` classes, lists and tuples of leaves.
 
 `flatten` and `pack_sequence_as` are inverse to each other and visit dicts in the order of their
 sorted keys, as `tf.nest` does. Everything else (arrays, tensors, strings, None) is a leaf.
@@ -9,6 +9,7 @@ sorted keys, as `tf.nest` does. Everything else (arrays, tensors, strings, None)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,13 +23,18 @@ def is_namedtuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
+def is_attrs(value: object) -> bool:
+    """Whether `value` is an instance of a class made by the library `attrs`."""
+    return hasattr(type(value), "__attrs_attrs__")
+
+
 def is_nested(
     value: object, *, lists_are_leaves: bool = False, expand_composites: bool = False
 ) -> bool:
     """Whether `value` is a structure rather than a leaf."""
     if isinstance(value, list):
         return not lists_are_leaves
-    if isinstance(value, (tuple, Mapping)):
+    if isinstance(value, (tuple, Mapping)) or is_attrs(value):
         return True
     return expand_composites and is_composite(value)
 
@@ -49,6 +55,8 @@ def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:
 def _children(structure: Any) -> list[Any]:
     if isinstance(structure, Mapping):
         return [structure[key] for key in _sorted_keys(structure)]
+    if is_attrs(structure):
+        return [getattr(structure, field.name) for field in structure.__attrs_attrs__]
     return list(structure._components() if is_composite(structure) else structure)
 
 
@@ -56,8 +64,10 @@ def _rebuild(structure: Any, children: Sequence[Any]) -> Any:
     if isinstance(structure, Mapping):
         by_key = dict(zip(_sorted_keys(structure), children, strict=True))
         ordered = {key: by_key[key] for key in structure}
+        if isinstance(structure, defaultdict):
+            return defaultdict(structure.default_factory, ordered)
         return ordered if type(structure) is dict else type(structure)(ordered)  # type: ignore[call-arg]
-    if is_namedtuple(structure):
+    if is_namedtuple(structure) or is_attrs(structure):
         return type(structure)(*children)
     if is_composite(structure):
         return with_components(structure, children)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.executor import State
 from estimatorkit.core.plan import needed_operations
 from estimatorkit.core.tensor import Operation, Tensor
@@ -23,6 +23,9 @@ class PartialRun:
         targets: all operations that will be run.
         feeds: all tensors that will be fed.
         state: the session's.
+
+    Raises:
+        InvalidArgumentError: nothing will be fetched or run.
     """
 
     def __init__(
@@ -32,6 +35,8 @@ class PartialRun:
         feeds: Sequence[Tensor],
         state: State,
     ) -> None:
+        if not fetches and not targets:
+            raise _refused("Must specify at least one target to fetch or execute.")
         self._fetches = list(fetches)
         self._targets = list(targets)
         self._feeds = set(feeds)
@@ -39,6 +44,7 @@ class PartialRun:
         self._known: dict[Tensor, Any] = {}
         self._ops = needed_operations(self._fetches, self._targets, self._feeds)
         self._done: set[Operation] = set()
+        self._given: set[Tensor | Operation] = set()
 
     def __call__(
         self,
@@ -49,22 +55,20 @@ class PartialRun:
         """Runs the next part.
 
         Raises:
-            ValueError: something is fetched or fed that was not announced, or a second time.
+            InvalidArgumentError: something is fetched or fed that was not announced, or a second
+                time.
         """
-        for what, given, announced in (
-            ("fetch", [*fetches, *targets], {*self._fetches, *self._targets}),
-            ("feed", feeds, self._feeds),
+        for what, given, announced, done in (
+            ("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given),
+            ("feed", [*feeds], self._feeds, self._known.keys()),
         ):
             for each in given:
                 if each not in announced:
-                    raise ValueError(
-                        explain(
-                            f"partial_run: {each} is no {what} of this partial run",
-                            hint="name it in partial_run_setup",
-                        )
+                    raise _refused(
+                        f"The {what} {each.name} was not specified in partial_run_setup."
                     )
-                if what == "feed" and each in self._known:
-                    raise ValueError(f"partial_run: {each} was fed before.")
+                if each in done:
+                    raise _refused(f"The {what} {each.name} has already been {_PAST[what]}.")
         self._known.update(feeds)
         rest = [op for op in targets if op not in self._done]
         known = list(self._known)
@@ -83,4 +87,12 @@ class PartialRun:
         values = dict(zip(wanted, runner.run([self._known[t] for t in known]), strict=True))
         self._known.update(values)
         self._done.update(running)
+        self._given.update([*fetches, *targets])
         return [values[tensor] for tensor in fetches]
+
+
+_PAST = {"fetch": "fetched", "feed": "fed"}
+
+
+def _refused(problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
 import jax
@@ -181,7 +181,8 @@ class _FeedConverter:
         except (TypeError, ValueError, OverflowError) as error:
             raise (TypeError if isinstance(error, OverflowError) else type(error))(
                 explain(
-                    f"Cannot feed this value for Tensor {self._tensor.name!r}: {error}",
+                    f"Type of feed value {str(value)[:80]} with type {type(value)} is not "
+                    f"compatible with Tensor type {self._dtype}: {error}",
                     expected=f"{self._tensor.dtype.name} of shape {self._tensor.shape}",
                     received=repr(value)[:200],
                     made_at=self._tensor.op.source,
@@ -242,4 +243,11 @@ def structure_key(fetches: Any) -> Any:
         return (type(fetches), *((key, structure_key(value)) for key, value in fetches.items()))
     if isinstance(fetches, (list, tuple)):
         return (type(fetches), *map(structure_key, fetches))
-    return fetches
+    if nest.is_attrs(fetches):
+        return (type(fetches), *map(structure_key, nest.flatten(fetches)))
+    if isinstance(fetches, Hashable):
+        return fetches
+    raise TypeError(
+        f"Fetch argument {fetches!r} has invalid type {type(fetches).__name__}, must be a string "
+        "or Tensor."
+    )

@@ -223,6 +223,25 @@ class HostQueue(Blocking):
         self._putting: deque[int] = deque()
         self._taking: deque[int] = deque()
 
+    def check_is(self, spec: QueueSpec, op: Operation) -> None:
+        """Refuses a handle that shares the queue and says that it is another one.
+
+        Args:
+            spec: what it says.
+            op: the handle.
+
+        Raises:
+            InvalidArgumentError: it has another kind, capacity, dtypes, shapes or way of shuffling.
+        """
+        if op is self._op:
+            return
+        shared = op.attrs["shared_name"] or op.name
+        for named, problem in _DIFFERENCES.items():
+            own, asked = _in_words(getattr(self.spec, named)), _in_words(getattr(spec, named))
+            if own != asked:
+                words = f"Shared queue '{shared}' {problem.format(own=own, asked=asked)}"
+                raise InvalidArgumentError(None, op, explain(words, made_at=op.source))
+
     # -- looking
 
     def size(self) -> int:
@@ -243,15 +262,22 @@ class HostQueue(Blocking):
 
     # -- changing
 
-    def enqueue(self, elements: Sequence[Element], context: Any) -> None:
+    def enqueue(
+        self, elements: Sequence[Element], context: Any, batch: tuple[int, ...] = ()
+    ) -> None:
         """Puts elements in, one after the other, waiting for room.
+
+        Args:
+            elements: the elements.
+            context: the run's.
+            batch: the axis that the elements were cut along, for messages.
 
         Raises:
             CancelledError: it is closed, or the waiting was cancelled.
             InvalidArgumentError: an element has another shape.
         """
         for element in elements:
-            self._check(element)
+            self._check(element, batch)
         with self._turn(self._putting) as ticket:
             for element in elements:
                 self._wait_until(
@@ -370,16 +396,18 @@ class HostQueue(Blocking):
         where = None if self._op is None else self._op.source
         return explain(f"{self.spec.kind} '{self.spec.name}' {problem}", made_at=where)
 
-    def _check(self, element: Element) -> None:
+    def _check(self, element: Element, batch: tuple[int, ...]) -> None:
         for position, shape in enumerate(self.spec.shapes or ()):
-            if not shape.is_compatible_with(element[position].shape):
+            received = element[position].shape
+            if not shape.is_compatible_with(received):
+                wanted = _in_brackets([*batch, *shape.as_list()])
                 raise InvalidArgumentError(
                     None,
                     self._op,
                     explain(
-                        f"Shape mismatch in tuple component {position} of {self.spec.name}",
-                        expected=str(shape),
-                        received=str(element[position].shape),
+                        f"Shape mismatch in tuple component {position}. Expected {wanted}, "
+                        f"got {_in_brackets([*batch, *received])}",
+                        received=f"an element for queue {self.spec.name!r}",
                     ),
                 )
 
@@ -421,6 +449,32 @@ def _stack(parts: Sequence[NDArray[Any]], dtype: DType, shape: TensorShape) -> N
         window = tuple(slice(length) for length in part.shape)
         whole[position][window] = part
     return whole
+
+
+_DIFFERENCES = {
+    "kind": "is another one: Expected {own}, found {asked}",
+    "capacity": "has capacity {own} but requested capacity was {asked}",
+    "dtypes": "has component types {own} but requested component types were {asked}",
+    "shapes": "has component shapes {own} but requested component shapes were {asked}",
+    "min_after_dequeue": "has min_after_dequeue {own} but requested min_after_dequeue was {asked}",
+    "seed": "has random seeds ({own}) but requested seeds are ({asked})",
+}
+"""What two handles of one queue may say differently, by the fields of `QueueSpec`."""
+
+
+def _in_brackets(dims: Sequence[int | None]) -> str:
+    """A shape as TensorFlow's kernels write it: [2,?]."""
+    return f"[{','.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
+def _in_words(value: Any) -> str:
+    """What a queue is said to be, for messages."""
+    if not isinstance(value, tuple):
+        return str(value if value is not None else "[]")
+    if all(isinstance(each, TensorShape) for each in value):
+        return f"[{','.join(_in_brackets(shape.as_list()) for shape in value)}]"
+    names = [each.name if isinstance(each, DType) else str(each) for each in value]
+    return ", ".join(names)
 
 
 def component(value: Any) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,31 @@ from estimatorkit.core.session_config import read_config
 from estimatorkit.core.targets import target_of
 from estimatorkit.core.task_parts import TaskParts
 from estimatorkit.core.timeline import Trace
+
+
+@dataclass(frozen=True)
+class SessionDevice:
+    """A device that a session can use.
+
+    Attributes:
+        name: its full name, '/job:localhost/replica:0/task:0/device:CPU:0'.
+        device_type: 'CPU', 'GPU' or 'TPU'.
+        device: JAX's. Not in TensorFlow.
+    """
+
+    name: str
+    device_type: str
+    device: Any = field(repr=False)
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """How much memory it has for arrays; 0 where it does not say."""
+        return int((self.device.memory_stats() or {}).get("bytes_limit", 0))
+
+    @property
+    def incarnation(self) -> int:
+        """A number of the device in this process."""
+        return int(self.device.id)
 
 
 class Session:
@@ -225,7 +251,12 @@ class Session:
 
         Returns:
             The handle that `partial_run` takes.
+
+        Raises:
+            InvalidArgumentError: there is nothing to fetch or to run.
         """
+        if self._stopped:
+            self._check_open()
         wanted = Fetches(self.graph, fetches)
         given = Feeds(self.graph, tuple(feeds or ()))
         return PartialRun(
@@ -241,8 +272,10 @@ class Session:
         """Runs the next part of a run begun by `partial_run_setup`: nothing runs twice.
 
         Raises:
-            ValueError: a fetch or a feed was not announced, or is fed a second time.
+            InvalidArgumentError: a fetch or a feed was not announced, or comes a second time.
         """
+        if self._stopped:
+            self._check_open()
         wanted = Fetches(self.graph, fetches)
         given = Feeds(self.graph, tuple(feed_dict or ()))
         values = given.convert(list((feed_dict or {}).values()))
@@ -251,9 +284,12 @@ class Session:
         )
         return wanted.pack(found)
 
-    def list_devices(self) -> list[str]:
-        """The names of this process's devices, the default one first."""
-        return list(available())
+    def list_devices(self) -> list[SessionDevice]:
+        """This process's devices, the default one first."""
+        return [
+            SessionDevice(f"/job:localhost/replica:0/task:0{name}", name.split(":")[1], device)
+            for name, device in available().items()
+        ]
 
     def load_variable(self, variable: Any, value: Any) -> None:
         """Puts a value into a variable.

@@ -1,7 +1,7 @@
 """Scopes that share variables by name: `variable_scope` and `get_variable`.
 
-Each graph has one store: its variables by full name, and the current scope, which holds defaults
-and says whether a name that is there is shared or refused. A scope is a prefix of variable names;
+Each graph has one store: its variables by full name, and for each thread the current scope, which
+holds defaults and says whether a name that is there is shared or refused. A scope is a prefix of variable names;
 `Variable(...)` itself knows only name scopes. Custom getters stand between `get_variable` and
 `VariableStore.get`, which looks the variable up or makes it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import Enum
@@ -130,19 +131,48 @@ class VariableScope:
         return f"{self.name}/" if self.name else None
 
 
+class _OpenScopes(threading.local):
+    """The variable scopes that a thread is in: those of others do not count for it."""
+
+    def __init__(self) -> None:
+        self.scope = VariableScope()
+        self.counts: dict[str, int] = {}
+
+
+_making = threading.Lock()
+
+
 class _Store(VariableStore):
-    """The variables of a graph by name, and the current scope."""
+    """The variables of a graph by name, and what scopes threads are in."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.scope = VariableScope()
-        self.scope_counts: dict[str, int] = {}
+        self._open = _OpenScopes()
+
+    @property
+    def scope(self) -> VariableScope:
+        """The current scope of this thread."""
+        return self._open.scope
+
+    @scope.setter
+    def scope(self, scope: VariableScope) -> None:
+        self._open.scope = scope
+
+    @property
+    def scope_counts(self) -> dict[str, int]:
+        """How often this thread has opened a scope, by its name."""
+        return self._open.counts
+
+    @scope_counts.setter
+    def scope_counts(self, counts: dict[str, int]) -> None:
+        self._open.counts = counts
 
 
 def _store() -> _Store:
     graph = get_default_graph()
     if graph.variable_store is None:
-        graph.variable_store = _Store()
+        with _making:
+            graph.variable_store = graph.variable_store or _Store()
     store: _Store = graph.variable_store
     return store
 

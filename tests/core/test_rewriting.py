@@ -127,10 +127,15 @@ def test_a_run_in_parts_runs_nothing_twice() -> None:
         assert session.partial_run(handle, first, {a: 2.0}) == 3.0
         assert session.partial_run(handle, second, {b: 10.0}) == 30.0
         assert session.run(count) == 1.0
-        with pytest.raises(ValueError, match="name it in partial_run_setup"):
+        refused = tf.errors.InvalidArgumentError
+        with pytest.raises(refused, match="was not specified in partial_run_setup.$"):
             session.partial_run(handle, count.assign(0.0))
-        with pytest.raises(ValueError, match="was fed before"):
-            session.partial_run(handle, second, {b: 1.0})
+        with pytest.raises(refused, match="has already been fed.$"):
+            session.partial_run(handle, [], {b: 1.0})
+        with pytest.raises(refused, match="has already been fetched.$"):
+            session.partial_run(handle, first)
+        with pytest.raises(refused, match="specify at least one target to fetch or execute.$"):
+            session.partial_run_setup([], [a])
 
 
 def test_a_deadline_ends_a_blocked_run() -> None:
@@ -198,7 +203,7 @@ with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
     session.run(change)
     print(next(iter(session.state.values["Variable"].devices())).id)
     print([segment.device for segment in session.plan(slope, [x]).segments][-1])
-    print(session.list_devices())
+    print([device.name[-13:] for device in session.list_devices()])
 """
 
 

@@ -205,6 +205,11 @@ class _Accumulator:
                 )
             )
         self.dtype: DType = as_dtype(dtype)
+        if self.dtype.numpy_dtype.kind in "OSUb":
+            raise TypeError(
+                f"Value passed to parameter 'dtype' has DataType {self.dtype.name} not in list of "
+                "allowed values: numbers can be added up."
+            )
         self._shape = as_shape(shape)
         attrs = {
             "shape": self._shape,

@@ -3,6 +3,7 @@ and `StagingArea`, made of one."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ class _Queue(QueueBase):
         }
         with get_default_graph().init_scope():
             handle = apply(f"{kind}V2", (), attrs, name)
-        labels = [names] if isinstance(names, str) else names
+        labels = names if isinstance(names, (list, tuple, type(None))) else [names]
         super().__init__(all_dtypes, all_shapes, labels, [handle])
 
 
@@ -126,9 +127,10 @@ class RandomShuffleQueue(_Queue):
         name: str = "random_shuffle_queue",
     ) -> None:
         if min_after_dequeue < 0 or 0 <= capacity <= min_after_dequeue:
+            wanted = ">= 0" if min_after_dequeue < 0 else f"< capacity {capacity}"
             raise ValueError(
                 explain(
-                    f"min_after_dequeue {min_after_dequeue} must be < capacity {capacity}",
+                    f"min_after_dequeue {min_after_dequeue} must be {wanted}",
                     expected="0 <= min_after_dequeue < capacity",
                 )
             )
@@ -141,8 +143,17 @@ class RandomShuffleQueue(_Queue):
             shared_name,
             name,
             min_after_dequeue=min_after_dequeue,
-            seed=get_seed(seed),
+            seed=_seed(seed, shared_name),
         )
+
+
+def _seed(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
+    """The seeds of a queue: with the graph's alone, all queues of one `shared_name` agree."""
+    found = get_seed(seed)
+    if found is None or seed is not None or shared_name is None:
+        return found
+    digest = hashlib.md5(f"{found[0]}{shared_name}".encode(), usedforsecurity=False)
+    return found[0], int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
 
 
 class PaddingFIFOQueue(_Queue):

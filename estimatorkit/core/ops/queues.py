@@ -53,6 +53,7 @@ def host_queue(context: Any, name: str) -> HostQueue:
         attrs["seed"],
     )
     held: HostQueue = context.resource(attrs["shared_name"] or name, lambda: HostQueue(spec, op))
+    held.check_is(spec, op)
     return held
 
 
@@ -62,7 +63,10 @@ def _chosen(
     """The queue that an operation works on, and its other inputs."""
     if len(queues) == 1:
         return host_queue(context, queues[0]), values
-    return host_queue(context, queues[int(values[0])]), values[1:]
+    index = int(values[0])
+    if not 0 <= index < len(queues):
+        raise ValueError(f"indices = {index} is not in [0, {len(queues)})")
+    return host_queue(context, queues[index]), values[1:]
 
 
 def _enqueue(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
@@ -73,17 +77,23 @@ def _enqueue(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
 
 def _enqueue_many(*values: Any, queues: tuple[str, ...], context: Any) -> list[Any]:
     queue, rest = _chosen(values, queues, context)
-    queue.enqueue(_rows(rest), context)
+    rows = _rows(rest)
+    queue.enqueue(rows, context, (len(rows),))
     return []
 
 
 def _rows(values: Sequence[Any]) -> list[Element]:
     columns = [component(value) for value in values]
-    counts = {len(column) for column in columns}
-    if len(counts) > 1:
-        raise ValueError(f"enqueue_many of components of different lengths {sorted(counts)}")
+    for position, column in enumerate(columns):
+        if not column.ndim:
+            raise ValueError(f"Shape () of component {position} must have rank at least 1")
+        if len(column) != len(columns[0]):
+            raise ValueError(
+                "All input tensors must have the same size in the 0th dimension. Component "
+                f"{position} has {len(column)}, and should have {len(columns[0])}"
+            )
     # `[row, ...]` keeps a string an array without dimensions.
-    return [tuple(column[row, ...] for column in columns) for row in range(counts.pop())]
+    return [tuple(column[row, ...] for column in columns) for row in range(len(columns[0]))]
 
 
 def _enqueue_where(
@@ -187,10 +197,14 @@ class QueueBase:
                     received=f"{len(shapes)}",
                 )
             )
+        if not dtypes:
+            raise ValueError(
+                explain("A queue must have components", expected="dtypes", received=repr(dtypes))
+            )
         if names is not None and len(names) != len(dtypes):
             raise ValueError(
                 explain(
-                    "Queue names must have the same length as dtypes",
+                    "List of names must have the same length as the list of dtypes",
                     expected=f"{len(dtypes)} names",
                     received=str(list(names)),
                 )
@@ -212,7 +226,11 @@ class QueueBase:
         Raises:
             TypeError: the queues differ, or are none.
         """
-        if not queues or not all(isinstance(queue, QueueBase) for queue in queues):
+        if (
+            not isinstance(queues, Sequence)
+            or not queues
+            or not all(isinstance(queue, QueueBase) for queue in queues)
+        ):
             raise TypeError("A list of queues expected")
         first = queues[0]
         if any(queue.dtypes != first.dtypes for queue in queues):
@@ -314,6 +332,9 @@ class QueueBase:
         Args:
             n: an int or an int32 scalar.
             name: the operation's name.
+
+        Raises:
+            ValueError: `n` is negative or no scalar.
         """
         return self._dequeue_batch(n, name or f"{self._own_name}_DequeueMany", up_to=False)
 
@@ -324,7 +345,11 @@ class QueueBase:
     def _dequeue_batch(self, n: Any, name: str, *, up_to: bool) -> Any:
         with get_default_graph().name_scope(name) as scope:
             count = convert_to_tensor(n, int32, "n")
-            known = None if up_to else constant_value(count)
+            count.shape.assert_has_rank(0)
+            known = constant_value(count)
+            if known is not None and int(known) < 0:
+                raise ValueError(f"Input 'n' must be >= 0, but is {int(known)}.")
+            known = None if up_to else known
             rows = TensorShape([None if known is None else int(known)])
             specs = tuple(map(Spec, self._dtypes, map(rows.concatenate, self._shapes)))
             attrs = {"specs": specs, "up_to": up_to}
