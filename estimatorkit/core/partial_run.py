@@ -6,7 +6,7 @@ nothing runs twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError
@@ -58,17 +58,8 @@ class PartialRun:
             InvalidArgumentError: something is fetched or fed that was not announced, or a second
                 time.
         """
-        for what, given, announced, done in (
-            ("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given),
-            ("feed", [*feeds], self._feeds, self._known.keys()),
-        ):
-            for each in given:
-                if each not in announced:
-                    raise _refused(
-                        f"The {what} {each.name} was not specified in partial_run_setup."
-                    )
-                if each in done:
-                    raise _refused(f"The {what} {each.name} has already been {_PAST[what]}.")
+        self._check("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given)
+        self._check("feed", list(feeds), self._feeds, self._known)
         self._known.update(feeds)
         rest = [op for op in targets if op not in self._done]
         known = list(self._known)
@@ -90,8 +81,20 @@ class PartialRun:
         self._given.update([*fetches, *targets])
         return [values[tensor] for tensor in fetches]
 
-
-_PAST = {"fetch": "fetched", "feed": "fed"}
+    @staticmethod
+    def _check(
+        what: str,
+        asked: Sequence[Tensor | Operation],
+        announced: Collection[Tensor | Operation],
+        done: Collection[Tensor | Operation],
+    ) -> None:
+        """Refuses what was not announced, and what has come before."""
+        for each in asked:
+            if each not in announced:
+                raise _refused(f"The {what} {each.name} was not specified in partial_run_setup.")
+            if each in done:
+                past = "fed" if what == "feed" else "fetched"
+                raise _refused(f"The {what} {each.name} has already been {past}.")
 
 
 def _refused(problem: str) -> InvalidArgumentError:

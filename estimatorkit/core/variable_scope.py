@@ -1,9 +1,9 @@
 """Scopes that share variables by name: `variable_scope` and `get_variable`.
 
 Each graph has one store: its variables by full name, and for each thread the current scope, which
-holds defaults and says whether a name that is there is shared or refused. A scope is a prefix of variable names;
-`Variable(...)` itself knows only name scopes. Custom getters stand between `get_variable` and
-`VariableStore.get`, which looks the variable up or makes it.
+holds defaults and says whether a name that is there is shared or refused. A scope is a prefix of
+variable names; `Variable(...)` itself knows only name scopes. Custom getters stand between
+`get_variable` and `VariableStore.get`, which looks the variable up or makes it.
 """
 
 from __future__ import annotations

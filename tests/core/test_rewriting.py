@@ -128,13 +128,13 @@ def test_a_run_in_parts_runs_nothing_twice() -> None:
         assert session.partial_run(handle, second, {b: 10.0}) == 30.0
         assert session.run(count) == 1.0
         refused = tf.errors.InvalidArgumentError
-        with pytest.raises(refused, match="was not specified in partial_run_setup.$"):
+        with pytest.raises(refused, match=r"was not specified in partial_run_setup\.$"):
             session.partial_run(handle, count.assign(0.0))
-        with pytest.raises(refused, match="has already been fed.$"):
+        with pytest.raises(refused, match=r"has already been fed\.$"):
             session.partial_run(handle, [], {b: 1.0})
-        with pytest.raises(refused, match="has already been fetched.$"):
+        with pytest.raises(refused, match=r"has already been fetched\.$"):
             session.partial_run(handle, first)
-        with pytest.raises(refused, match="specify at least one target to fetch or execute.$"):
+        with pytest.raises(refused, match=r"specify at least one target to fetch or execute\.$"):
             session.partial_run_setup([], [a])
 
 
