@@ -84,6 +84,7 @@ class State:
         self.functions: dict[Any, Any] = {}
         self.lock = held.lock
         self._making = held.making
+        self._asked: State | None = None
 
     def for_function(self, graph: Graph) -> State:
         """The state of a function's body: variables of its own, the same host objects."""
@@ -92,6 +93,7 @@ class State:
         inner.compilations = self.compilations
         inner.cancelled = self.cancelled
         inner._run = self._run
+        inner._asked = self.variables
         return inner
 
     def body_of(self, function: Any) -> Any:
@@ -162,7 +164,7 @@ class State:
     @property
     def variables(self) -> State:
         """The part that host kernels ask for variables (see `uninitialized`)."""
-        return self
+        return self._asked or self
 
     def uninitialized(self, names: Sequence[str]) -> list[str]:
         """Those of the variables that have no value."""

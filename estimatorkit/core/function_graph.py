@@ -121,6 +121,19 @@ class FunctionGraph(Graph):
         return f"<FunctionGraph of {len(self._ops)} operations>"
 
 
+def take_value(handle: Tensor) -> None:
+    """Makes of a handle that a body captured an input for the variable's value.
+
+    A body that only reads needs no handle: its values may be on other tasks, and gradients flow
+    through the reads around it.
+    """
+    for op in handle.consumers():
+        if op.type == "ReadVariableOp":  # others are not run
+            op.type = "Identity"
+    handle.op.type, handle.op.device = "Placeholder", ""
+    handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]
+
+
 def _is_size(tensor: Tensor) -> bool:
     """Whether this is a constant through which no gradient flows."""
     return tensor.op.type == "Const" and not tensor.dtype.is_differentiable
@@ -172,6 +185,12 @@ class GraphFunction:
             for position in registry.lookup(op.type).updated_positions(op.attrs)
         }
         return tuple(at for at, tensor in enumerate(self.inputs) if tensor in changed)
+
+    @property
+    def assigned(self) -> list[Tensor]:
+        """Those of `captured` that are handles of variables that it changes."""
+        count = len(self.arguments)
+        return [self.captured[at - count] for at in self.updated if at >= count]
 
     @functools.cached_property
     def static(self) -> tuple[int, ...]:

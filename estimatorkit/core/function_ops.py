@@ -19,8 +19,9 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core import host_gradients, registry
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
-from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.function_graph import GraphFunction, take_value
 from estimatorkit.core.gradients import is_special
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.host_functions import ELEMENT, host_function
@@ -57,11 +58,14 @@ def make_function_op(
     first_captured = len(inputs)
     place: dict[Tensor, int] = {}
     positions = []
+    changed = {tensor for function in functions for tensor in function.assigned}
     for function, given in zip(functions, arguments, strict=True):
-        for tensor in function.captured:
+        for tensor, inside in zip(function.captured, function.inputs[len(given) :], strict=True):
             if tensor not in place:
                 place[tensor] = len(inputs)
-                inputs.append(tensor)
+                inputs.append(tensor if tensor in changed else value_of_handle(tensor))
+            if inside.dtype is resource and tensor not in changed:
+                take_value(inside)
         positions.append((*given, *(place[tensor] for tensor in function.captured)))
     keyed = any(function.is_random for function in functions)
     if keyed:
@@ -78,6 +82,17 @@ def make_function_op(
     before = [op for function in functions for op in function.graph.outer_control]
     with graph.control_dependencies(before):
         return registry.apply(op_type, inputs, held, name)
+
+
+def value_of_handle(tensor: Tensor) -> Tensor:
+    """The value of a variable whose handle this is, read before the operation; else the tensor."""
+    if tensor.dtype is not resource:
+        return tensor
+    graph, name = get_default_graph(), f"{tensor.op.name}/read"
+    made_with_it = graph._by_name.get(name)
+    if made_with_it is not None and not graph.has_control_dependencies:
+        return made_with_it.outputs[0]
+    return registry.output("ReadVariableOp", [tensor], name=name)
 
 
 def _known_inputs(attrs: Mapping[str, Any]) -> tuple[int, ...]:

@@ -213,7 +213,8 @@ def _carrying(
             carrying.update(
                 output
                 for output in op.outputs
-                if output.dtype.is_differentiable and output not in stopped
+                if (output.dtype.is_differentiable or output.dtype is resource)
+                and output not in stopped
             )
     return carrying
 

@@ -161,9 +161,17 @@ def _run_with_own_gradient(
         return tuple(_run_kernel(op, row, list(given), op.kernel_attrs, state, False, None))
 
     if backward is None:
-        return tuple(map(jax.lax.stop_gradient, run(*inputs)))
+        outputs = list(map(jax.lax.stop_gradient, run(*inputs)))
+        for at, position in enumerate(row.updated_positions(op.kernel_attrs)):
+            old = state[op.inputs[position].op.name]
+            outputs[at] = _read_as(old, outputs[at])
+        return outputs
     captured = [
-        values[tensor] if tensor in values else tensor.op.attrs["value"]
+        state[tensor.op.name]
+        if tensor.dtype is resource
+        else values[tensor]
+        if tensor in values
+        else tensor.op.attrs["value"]
         for tensor in backward.function.captured
     ]
     traced = [at for at, value in enumerate(inputs) if not isinstance(value, np.ndarray)]
@@ -197,6 +205,19 @@ def _run_with_own_gradient(
     call.defvjp(forward, pull)
     result: tuple[Any, ...] = call([inputs[at] for at in traced], captured)
     return result
+
+
+@jax.custom_jvp
+def _read_as(old: Any, new: Any) -> Any:
+    """The value of a variable after an assignment. Reads after it count for the variable's
+    gradient like those before; nothing flows into what was assigned.
+    """
+    return new
+
+
+@_read_as.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return primals[1], tangents[0]
 
 
 def call_function(

@@ -80,7 +80,8 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     Runs in several threads count together. The operation raises `OutOfRangeError` once the value
     has reached `limit`.
     """
-    attrs = {"variable": ref.op.name, "limit": int(limit)}
+    in_body = get_default_graph().outermost is not get_default_graph()
+    attrs = {"variable": ref.op.name, "limit": int(limit), "in_body": in_body}
     return make("CountUpTo", {"ref": ref.handle}, attrs, name)
 
 

@@ -312,9 +312,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     def _as_tensor(self) -> Tensor:
         current = get_default_graph()
-        if current.has_control_dependencies and current.reaches(self.graph):
-            return self.read_value()
-        return self._snapshot
+        if current is self.graph and not current.has_control_dependencies:
+            return self._snapshot
+        # The body of a function reads when it runs: it may assign, or be one step of a loop.
+        return self.read_value() if current.reaches(self.graph) else self._snapshot
 
     def _as_graph_element(self) -> Tensor:
         return self._snapshot

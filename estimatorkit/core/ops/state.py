@@ -7,6 +7,7 @@ by the row (`updates`, `overwrites`).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,6 @@ from estimatorkit.core.dtypes import bool_, resource, string
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     OutOfRangeError,
-    UnimplementedError,
     explain,
 )
 from estimatorkit.core.ops.indexing import bounds_of_slices, index_of, infer_strided_slice
@@ -292,8 +292,8 @@ register(
 
 
 def _initialized_value(initial: Any, *, context: Any, variable: str) -> Any:
-    with context.lock:  # a run that changes it gives its memory away
-        value = context.values.get(variable)
+    with context.variables.lock:  # a run that changes it gives its memory away
+        value = context.variables.values.get(variable)
         return initial if value is None else np.array(value)
 
 
@@ -309,22 +309,18 @@ register(
 )
 
 
-def _count_up_to(before: Any, *, context: Any, variable: str, limit: int) -> Any:
+def _count_up_to(
+    before: Any, *, context: Any, variable: str, limit: int, in_body: bool = False
+) -> Any:
     """Counts in one step, so that threads count together; `before` may be of another's step."""
-    if context.graph.outermost is not context.graph:
-        raise UnimplementedError(
-            None,
-            None,
-            explain(
-                f"{variable} cannot count within a function (cond, while_loop, map_fn)",
-                hint="count outside, or use assign_add",
-            ),
-        )
-    with context.lock:
-        value = np.array(context.values[variable])
+    with nullcontext() if in_body else context.lock:
+        value = np.array(before if in_body else context.values[variable])
         if value >= limit:
             raise OutOfRangeError(None, None, f"Reached limit of {limit}")
-        context.values[variable] = value + value.dtype.type(1)
+        after = value + value.dtype.type(1)
+        if in_body:  # a body works on a value that is its own until it ends
+            return after, value
+        context.values[variable] = after
     return value
 
 
@@ -334,6 +330,7 @@ register(
     where="host",
     infer=of_handle,
     gradient=None,
+    updates=lambda attrs: (0,) if attrs.get("in_body") else (),
     context=True,
     pure=False,
     holder="variable",

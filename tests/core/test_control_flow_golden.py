@@ -1,0 +1,84 @@
+"""Control flow, functions and gradients against TensorFlow's results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from tests.golden.golden_files import error_of
+from tests.golden.golden_values import plain
+from tests.golden.snippets_control_flow import STATE
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "control_flow.json").read_text("utf-8"))
+
+
+def run(program: Any) -> Any:
+    """What a program gives in a graph of its own, or its error."""
+    found: list[Any] = []
+
+    def action() -> None:
+        with tf.Graph().as_default(), tf.Session() as session:
+            found.append(plain(program(tf, session)))
+
+    error = error_of(action)
+    return {"error": error} if error else found[0]
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    """Equal but for the last digits of floating numbers; errors of one class."""
+    if isinstance(wanted, list):
+        assert isinstance(found, list)
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+    elif isinstance(wanted, dict) and "error" in wanted:
+        assert found["error"]["class"] == wanted["error"]["class"], found
+    elif isinstance(wanted, dict):
+        assert "error" not in found, found
+        assert (found["dtype"], found["shape"]) == (wanted["dtype"], wanted["shape"])
+        if wanted["dtype"].startswith("float"):
+            numbers = [np.array([float(each) for each in v["values"]]) for v in (found, wanted)]
+            np.testing.assert_allclose(*numbers, rtol=1e-5, atol=1e-6)
+        else:
+            assert found["values"] == wanted["values"]
+    else:
+        assert found == wanted
+
+
+@pytest.mark.parametrize("name", STATE)
+def test_state_in_bodies(name: str) -> None:
+    assert_same(run(STATE[name]), GOLDEN["state"][name])
+
+
+def test_a_condition_reads_what_the_body_assigns() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=1.0)
+
+        def body(i: Any) -> Any:
+            with tf.control_dependencies([v.assign_add(1.0)]):
+                return i + 1
+
+        looped = tf.while_loop(lambda i: v < 4.0, body, [0])
+        session.run(tf.global_variables_initializer())
+        assert session.run(looped) == 3
+        assert session.run(v) == 4
+
+
+def test_reads_between_assignments_all_count_for_the_gradient() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=1.0)
+
+        def body(i: Any, x: Any) -> Any:
+            with tf.control_dependencies([v.assign(v * 2.0)]):
+                return i + 1, x * v
+
+        product = tf.while_loop(lambda i, _: i < 3, body, [0, 2.0])[1]
+        (gradient,) = tf.gradients(product, v)
+        session.run(tf.global_variables_initializer())
+        # 2 * 2 * 4 * 8, and that times 1/2 + 1/4 + 1/8
+        np.testing.assert_allclose(session.run([product, gradient]), [128, 112])
