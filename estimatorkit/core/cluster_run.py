@@ -33,14 +33,14 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.executor import PlanRunner, Runner, State, to_numpy
-from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.function_graph import GraphFunction, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import Plan, make_plan
 from estimatorkit.core.targets import Channel, Cluster, Held
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
-from estimatorkit.core.task_placement import HERE, holders, named_operation, operations_within
+from estimatorkit.core.task_placement import HERE, holders, named_operation
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 

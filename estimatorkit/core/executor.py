@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from estimatorkit.core.cancellation import LoopWatch, cancellable
 from estimatorkit.core.checkpoint_format import Part
 from estimatorkit.core.errors import (
     CancelledError,
@@ -29,6 +30,7 @@ from estimatorkit.core.errors import (
     explain,
 )
 from estimatorkit.core.freed_memory import keep_freed_memory
+from estimatorkit.core.function_graph import may_not_end
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.large_pages import use_large_pages
 from estimatorkit.core.lower import changed_names, interpret, segment_function, state_names
@@ -140,14 +142,22 @@ class State:
             CancelledError: the session was closed.
             DeadlineExceededError: the run's time is over.
         """
-        if self.cancelled.is_set():
-            raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+        self.cancellation_check()()
+
+    def cancellation_check(self) -> Callable[[], None]:
+        """`raise_if_cancelled` of the run of this thread, for other threads, too."""
         deadline = getattr(self._run, "deadline", None)
-        if deadline is not None and time.monotonic() > deadline:
-            raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
         watch = getattr(self._run, "watch", None)
-        if watch is not None:
-            watch()
+
+        def check() -> None:
+            if self.cancelled.is_set():
+                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
+            if watch is not None:
+                watch()
+
+        return check
 
     def resource(self, name: Any, make: Callable[[], Any]) -> Any:
         """The host object called `name` (or that of a function), made by `make` on first use.
@@ -303,6 +313,7 @@ class CompiledSegment:
             self._constants = large_constants(segment)
         self._device = device_named(segment.device)
         self._is_quick = True
+        self._may_not_end = any(map(may_not_end, segment.ops))
         state.several_devices = state.several_devices or segment.device != DEFAULT
 
     def __call__(self, values: dict[Any, Any]) -> None:
@@ -324,13 +335,29 @@ class CompiledSegment:
             donated = state.held.to_donate(state.take(self._donated))
             if state.several_devices:
                 inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
-            outputs, changed = executable(inputs, kept, donated)
-            state.values.update(zip(self._changed, changed, strict=True))
+            if self._may_not_end:
+                outputs, changed = self._watched(executable, inputs, kept, donated)
+            else:
+                outputs, changed = executable(inputs, kept, donated)
+                state.values.update(zip(self._changed, changed, strict=True))
         if state.compilations[self._name] != compilations:
             use_large_pages(changed)
         for tensor, value in zip(self.segment.outputs, outputs, strict=True):
             values[tensor] = value
         values[self] = (*outputs, *changed)[-1:]
+
+    def _watched(self, executable: Callable[..., Any], *arguments: Any) -> Any:
+        """A call whose loops a deadline, the session's end or a signal can end.
+
+        Variables then have the values of the last iteration.
+        """
+        watch = LoopWatch(self._state.cancellation_check())
+        with watch.running():
+            outputs, changed = executable(*arguments, watch.number)
+            self._state.values.update(zip(self._changed, changed, strict=True))
+            for result in (*outputs, *changed)[-1:]:
+                watch.wait(result)
+        return outputs, changed
 
     def wait(self, values: dict[Any, Any]) -> None:
         """Returns when the call for `values` has finished, and with it the use of fed arrays."""
@@ -360,11 +387,12 @@ class CompiledSegment:
         taken = [*self._kept, *self._donated]
         names = state_names(self.segment)
 
-        def segment(inputs: Any, kept: Any, donated: Any) -> Any:
+        def segment(inputs: Any, kept: Any, donated: Any, number: Any = None) -> Any:
             self._state.compilations[self._name] += 1  # traced once a compilation
             self._watch.add(inputs, list(static.values()))
             values = dict(zip(taken, [*kept, *donated], strict=True))
-            return function(inputs, [values[name] for name in names])
+            with cancellable(number):
+                return function(inputs, [values[name] for name in names])
 
         return jax.jit(segment, donate_argnums=(2,))
 

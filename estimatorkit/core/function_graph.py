@@ -134,6 +134,32 @@ def take_value(handle: Tensor) -> None:
     handle.dtype, handle._shape = handle.op.attrs["dtype"], handle.op.attrs["shape"]
 
 
+def operations_within(op: Operation) -> Iterator[Operation]:
+    """The operations of the functions that an operation holds, and of those that these hold."""
+    for function in functions_held(op.attrs):
+        for each in function.graph.get_operations():
+            yield each
+            yield from operations_within(each)
+
+
+def functions_held(value: Any) -> Iterator[GraphFunction]:
+    """The functions in an attribute, or in all of an operation's."""
+    if isinstance(value, GraphFunction):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from functions_held(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from functions_held(each)
+
+
+def may_not_end(op: Operation) -> bool:
+    """Whether an operation is a `While`, differentiates one or holds one in its functions."""
+    every = (op, *operations_within(op))
+    return any("While" in (each.type, each.attrs.get("forward_type")) for each in every)
+
+
 def _is_size(tensor: Tensor) -> bool:
     """Whether this is a constant through which no gradient flows."""
     return tensor.op.type == "Const" and not tensor.dtype.is_differentiable
@@ -215,6 +241,11 @@ class GraphFunction:
             or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
             for op in self.ops
         )
+
+    @functools.cached_property
+    def may_not_end(self) -> bool:
+        """Whether it has a loop whose end is not known."""
+        return any(map(may_not_end, self.ops))
 
     def jitted(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """`call(function, inputs, key)` as a JAX function of `(inputs, key)`, made once."""

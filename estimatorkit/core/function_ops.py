@@ -19,6 +19,7 @@ import numpy as np
 from jax import lax
 
 from estimatorkit.core import host_gradients, registry
+from estimatorkit.core.cancellation import FIRST, FIRST_OF_SCALARS, call_number
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, take_value
@@ -252,18 +253,21 @@ def _while(
             every[at] = value
         return every
 
+    # The first constant is the number of the call, for `cancellation`.
     def condition(constants: Any, values: Any) -> Any:
-        _, (holds,) = call(0, whole(constants, values[1:]), key_of(constants, values))
+        _, (holds,) = call(0, whole(constants[1:], values[1:]), key_of(constants, values))
         return jnp.asarray(holds)
 
     def key_of(constants: Any, values: Any) -> Any:
         return split_key(constants[-1], values[0]) if keyed else None
 
     def body(constants: Any, values: Any) -> Any:
-        new, outputs = call(1, whole(constants, values[1:]), key_of(constants, values))
+        new, outputs = call(1, whole(constants[1:], values[1:]), key_of(constants, values))
         return tuple(map(jnp.asarray, (values[0] + 1, *outputs, *new)))
 
-    constants = [jnp.asarray(inputs[at]) for at in constant]
+    number = call_number()
+    constants = [jnp.int32(0) if number is None else number]
+    constants += [jnp.asarray(inputs[at]) for at in constant]
     if keyed and len(inputs) - 1 not in constant:
         raise AssertionError("the random words of a loop are drawn in each run")
     start = [
@@ -273,7 +277,11 @@ def _while(
     ]
     start = _with_arrays_allocated(body, constants, start, arrays)
     flags = (False, *recomputed, *(False for _ in changed))
-    end = while_loop(condition, body, constants, start, flags)
+    first = 0
+    if number is not None:
+        few = len(functions[1].ops) < 50 and not functions[1].may_not_end
+        first = FIRST_OF_SCALARS if few and sum(each.size for each in start) < 50 else FIRST
+    end = while_loop(condition, body, constants, start, flags, first)
     return [*end[1 + leading :], *end[1 : 1 + leading]]
 
 
@@ -483,7 +491,7 @@ def _call(
     (function,) = functions
     given = [inputs[at] for at in positions[0]]
     key = inputs[-1] if keyed else None
-    if any(_known(given[at]) for at in function.static):
+    if function.may_not_end or any(_known(given[at]) for at in function.static):
         changed, outputs = call_function(function, given, key)
     else:  # traced once, however often it is called
         changed, outputs = function.jitted(call_function)(given, key)

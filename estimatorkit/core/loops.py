@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from estimatorkit.core.cancellation import iterations_until_next
+
 Values: TypeAlias = tuple[Any, ...]
 
 _BYTES = 1 << 26
@@ -32,6 +34,7 @@ def while_loop(
     constants: Sequence[Any],
     start: Sequence[Any],
     recomputed: Sequence[bool] | None = None,
+    first: int = 0,
 ) -> Values:
     """Applies `body` while `condition` holds.
 
@@ -42,6 +45,8 @@ def while_loop(
         start: the values before the first step.
         recomputed: for each value whether a derivative of `body` never looks at it (an array that
             is written to and not read): no checkpoint of it is kept.
+        first: after how many iterations it asks for the first time whether to go on (see
+            `cancellation`), as the call whose number is the first constant; 0: never.
 
     Returns:
         The values after the last step.
@@ -51,21 +56,36 @@ def while_loop(
     size = sum(value.nbytes for value in (kept if recomputed else start))
     slots = max(_FEWEST, min(_MOST, _BYTES // max(size, 1)))
     skipped = tuple(recomputed) if recomputed else (False,) * len(start)
-    return _while(condition, body, slots, skipped, tuple(map(jnp.asarray, constants)), start)
+    return _while(condition, body, slots, skipped, first, tuple(map(jnp.asarray, constants)), start)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2, 3))
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
 def _while(
     condition: Any,
     body: Any,
     slots: int,
     skipped: tuple[bool, ...],
+    first: int,
     constants: Values,
     start: Values,
 ) -> Values:
-    return lax.while_loop(
-        lambda values: condition(constants, values), lambda values: body(constants, values), start
-    )
+    if not first:
+        return lax.while_loop(
+            lambda values: condition(constants, values),
+            lambda values: body(constants, values),
+            start,
+        )
+
+    def go_on(state: Values) -> Any:
+        return jnp.logical_and(state[0] > 0, condition(constants, state[1:]))
+
+    def stretch(state: Values) -> Values:
+        left, *values = lax.while_loop(
+            go_on, lambda state: (state[0] - 1, *body(constants, state[1:])), state
+        )
+        return (iterations_until_next(constants[0], state[0], left > 0), *values)
+
+    return lax.while_loop(lambda state: state[0] > 0, stretch, (jnp.int32(first), *start))[1:]
 
 
 def _forward(
@@ -73,11 +93,12 @@ def _forward(
     body: Any,
     slots: int,
     skipped: tuple[bool, ...],
+    first: int,
     constants: Values,
     start: Values,
 ) -> Any:
     end, count, stride, checkpoints = _with_checkpoints(
-        condition, body, slots, skipped, constants, start
+        condition, body, slots, skipped, first, constants, start
     )
     return end, (constants, start, count, stride, checkpoints)
 
@@ -87,6 +108,7 @@ def _with_checkpoints(
     body: Any,
     slots: int,
     skipped: tuple[bool, ...],
+    first: int,
     constants: Values,
     start: Values,
 ) -> tuple[Values, Any, Any, Values]:
@@ -115,7 +137,13 @@ def _with_checkpoints(
     written_only = (False, False, *(True for _ in empty), *skipped)
     # Differentiated in its turn where a second derivative is asked for.
     state = _while(
-        go_on, step, max(_FEWEST, slots // 16), written_only, constants, (zero, one, *empty, *start)
+        go_on,
+        step,
+        max(_FEWEST, slots // 16),
+        written_only,
+        first,
+        constants,
+        (zero, one, *empty, *start),
     )
     return state[2 + split :], state[0], state[1], state[2 : 2 + split]
 
@@ -139,6 +167,7 @@ def _backward(
     body: Any,
     slots: int,
     skipped: tuple[bool, ...],
+    first: int,
     residuals: Any,
     incoming: Values,
 ) -> tuple[Values, Values]:
@@ -192,6 +221,7 @@ def _backward(
             lambda given, state: (state[0] - 1, *body(given, state[1:])),
             slots,
             (False, *skipped),
+            0,
             given[:size],
             (position - nearest * distance, *values_at(saved, nearest)),
         )[1:]
@@ -212,6 +242,7 @@ def _backward(
             save_and_step,
             slots,
             (False, *(True for _ in kept), *skipped),
+            0,
             own,
             (jnp.zeros((), jnp.int32), *empty, *values_at(arrays, number)),
         )[1 : 1 + checkpointed]
@@ -220,6 +251,7 @@ def _backward(
             step_back,
             slots,
             (False,) * len(state),
+            0,
             (*own, *saved),
             (length - 1, *state[1:]),
         )
@@ -232,6 +264,7 @@ def _backward(
         stretch_back,
         slots,
         (False,) * (1 + len(moving) + len(fixed)),
+        0,
         (*constants, count, stride, *checkpoints),
         (stretches - 1, *_at(incoming, moving), *sums),
     )

@@ -10,7 +10,7 @@ and what is in its functions by the same rules, a part at a time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from estimatorkit.core import attr_values, registry
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.function_graph import GraphFunction, functions_held, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -127,26 +127,6 @@ def holders(op: Operation) -> list[Operation]:
             if handle is not None:
                 found.append(handle)
     return found
-
-
-def operations_within(op: Operation) -> Iterator[Operation]:
-    """The operations of the functions that an operation holds, and of those that these hold."""
-    for function in functions_held(op.attrs):
-        for each in function.graph.get_operations():
-            yield each
-            yield from operations_within(each)
-
-
-def functions_held(value: Any) -> Iterator[GraphFunction]:
-    """The functions in an attribute, or in all of an operation's."""
-    if isinstance(value, GraphFunction):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from functions_held(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from functions_held(each)
 
 
 def named_operation(graph: Graph, name: str) -> Operation | None:

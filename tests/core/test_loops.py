@@ -97,6 +97,7 @@ def test_checkpoints_are_spread_evenly() -> None:
             lambda constants, values: (values[0] + 1, values[1], values[2] * 2),
             SLOTS,
             (False, True, False),
+            0,
             (),
             start,
         )

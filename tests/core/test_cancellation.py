@@ -1,0 +1,151 @@
+"""Runs that would not end: deadlines, closed sessions and Ctrl-C end loops on device and host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from estimatorkit.core import cancellation
+
+
+def endless(step: Callable[[Any], Any] | None = None) -> tuple[tf.Variable, tf.Tensor]:
+    """A variable that counts, and a loop that never ends; on the host it calls `step`."""
+    v = tf.get_variable("v", initializer=0.0)
+
+    def body(i: Any) -> Any:
+        with tf.control_dependencies([v.assign_add(1.0)]):
+            return i * 1 if step is None else tf.py_func(step, [i], tf.int32)
+
+    shapes = [tf.TensorShape(None)]
+    return v, tf.while_loop(lambda i: tf.reduce_sum(i) < 1, body, [tf.constant(0)], shapes)
+
+
+def in_a_loop() -> None:
+    """Returns when a compiled loop runs."""
+    while not cancellation._running:
+        threading.Event().wait(0.001)
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_timeout_ends_a_loop() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, result = endless()
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(result, options=tf.RunOptions(timeout_in_ms=100))
+        assert session.run(v) > 0
+        assert session.run(v.assign(7.0)) == 7
+
+
+def test_a_timeout_ends_a_loop_on_the_host() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, result = endless(lambda x: x)
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(result, options=tf.RunOptions(timeout_in_ms=100))
+
+
+def test_ctrl_c_ends_a_loop() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, result = endless()
+        session.run(v.initializer)
+        thread = threading.Thread(target=lambda: (in_a_loop(), interrupt()))
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.run(result)
+        thread.join()
+        assert session.run(v) > 0
+        assert session.run(v.assign(7.0)) == 7
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_ends_a_loop_on_the_host() -> None:
+    calls: list[int] = []
+
+    def step(x: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            interrupt()
+        return x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, result = endless(step)
+        session.run(v.initializer)
+        with pytest.raises(KeyboardInterrupt):
+            session.run(result)
+        assert session.run(v.assign(7.0)) == 7
+
+
+def test_the_config_has_a_timeout_for_every_run() -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=100)
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        v, result = endless()
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out"):
+            session.run(result)
+
+
+def test_closing_the_session_ends_a_loop_of_another_thread() -> None:
+    with tf.Graph().as_default():
+        v, result = endless()
+        session = tf.Session()
+        session.run(v.initializer)
+        found: list[Exception] = []
+
+        def run() -> None:
+            try:
+                session.run(result)
+            except tf.errors.CancelledError as error:
+                found.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        in_a_loop()
+        session.close()
+        thread.join()
+    assert "the session was closed" in str(found[0])
+
+
+def test_the_gradient_of_an_endless_loop_and_loops_in_functions_end() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder_with_default(1.5, [])
+
+        def loop() -> Any:
+            return tf.while_loop(lambda i, _: i < 1, lambda i, y: (i * 1, y * x + 1), [0, x])[1]
+
+        chosen = tf.cond(x > 0, loop, lambda: x)
+        mapped = tf.map_fn(lambda y: y + loop(), tf.constant([1.0, 2.0]))
+        options = tf.RunOptions(timeout_in_ms=100)
+        for fetch in (tf.gradients(loop(), x), chosen, mapped):
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(fetch, options=options)
+
+
+def test_a_loop_asks_rarely_and_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    answer = cancellation.LoopWatch.iterations
+
+    def counted(self: cancellation.LoopWatch, done: int) -> int:
+        asked.append(done)
+        return answer(self, done)
+
+    monkeypatch.setattr(cancellation.LoopWatch, "iterations", counted)
+    with tf.Graph().as_default(), tf.Session() as session:
+        n = tf.placeholder(tf.int32, [])
+        start = [0, tf.zeros([100])]
+        result = tf.while_loop(lambda i, _: i < n, lambda i, x: (i + 1, x + 1.0), start)[1]
+        for count, questions in ((255, 0), (256, 1), (1000, 3)):
+            asked.clear()
+            np.testing.assert_array_equal(session.run(result, {n: count}), np.full(100, count))
+            assert len(asked) <= questions
