@@ -117,6 +117,15 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
             )
         )
     if gradient is None:
+        if target.dtype.is_complex:
+            raise TypeError(
+                explain(
+                    f"Gradients of complex tensors ({target}) must set grad_ys "
+                    f"(y.dtype = {target.dtype.name})",
+                    expected="grad_ys, or a real y: real(y), abs(y)",
+                    made_at=target.op.source,
+                )
+            )
         return filling.ones_like(target, name="grad_ys_0")
     if isinstance(gradient, IndexedSlices):
         return gradient
@@ -433,7 +442,10 @@ def pull_back(
     inputs: Sequence[Any],
     wanted: Sequence[int],
 ) -> tuple[tuple[Any, ...], Any]:
-    """Runs a forward kernel by `jax.vjp`: its outputs, and what maps their gradients to inputs'."""
+    """Runs a forward kernel by `jax.vjp`: its outputs, and what maps their gradients to inputs'.
+
+    Complex gradients are TensorFlow's, the conjugates of JAX's: dy * conj(f'(x)) for y = f(x).
+    """
     row = registry.lookup(forward_type)
 
     def forward(*chosen: Any) -> tuple[Any, ...]:
@@ -444,7 +456,15 @@ def pull_back(
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
     outputs, pull = jax.vjp(forward, *(jnp.asarray(inputs[position]) for position in wanted))
-    return outputs, pull
+    return outputs, lambda gradients: conjugated(pull(conjugated(gradients)))
+
+
+def conjugated(gradients: Sequence[Any]) -> tuple[Any, ...]:
+    """The conjugates of complex gradients, all others as they are: TensorFlow's for JAX's."""
+    return tuple(
+        each if each is None or np.dtype(each.dtype).kind != "c" else jnp.conj(each)
+        for each in gradients
+    )
 
 
 def given_positions(

@@ -196,10 +196,10 @@ def _run_with_own_gradient(
             jax.numpy.zeros(output.shape, output.dtype)
             if getattr(each, "dtype", None) == jax.dtypes.float0
             else each
-            for each, output in zip(incoming, outputs, strict=True)
+            for each, output in zip(gradients.conjugated(incoming), outputs, strict=True)
         ]
         _, found = call_function(backward.function, [*whole(chosen), *outputs, *dense, *captured])
-        by_position = dict(zip(backward.positions, found, strict=True))
+        by_position = dict(zip(backward.positions, gradients.conjugated(found), strict=True))
         return [by_position.get(at) for at in traced], None
 
     call.defvjp(forward, pull)

@@ -27,6 +27,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.elementwise import add_n
 from estimatorkit.core.ops.reduce import reduce_sum
+from estimatorkit.core.ops.special import conj, imag, real
 from estimatorkit.core.registry import Case, OpDef
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
@@ -307,7 +308,7 @@ def differentiable(example: Example) -> list[int]:
     return [
         position
         for position, array in enumerate(example.arrays)
-        if as_dtype(array.dtype).is_floating and position not in example.static
+        if as_dtype(array.dtype).is_differentiable and position not in example.static
     ]
 
 
@@ -325,21 +326,22 @@ def test_gradient(example: Example) -> None:
     wanted = differentiable(example)
     # A little off the case's point: equal inputs of Maximum are a kink.
     at = [
-        array.astype(np.float64) + rng.uniform(0.005, 0.01, array.shape)
+        array.astype(_wide(array)) + rng.uniform(0.005, 0.01, array.shape)
         if position in wanted
         else array
         for position, array in enumerate(example.arrays)
     ]
-    direction = {position: rng.normal(size=at[position].shape) for position in wanted}
+    direction = {position: _normal(rng, at[position]) for position in wanted}
     with Graph().as_default() as graph, Session() as session:
         inputs = fed(at)
-        outputs = [output for output in apply(example, inputs).outputs if output.dtype.is_floating]
+        outputs = apply(example, inputs).outputs
+        parts = [each for output in outputs for each in _real_parts(output)]
         loss = add_n(
             [
-                reduce_sum(output * constant(rng.normal(size=output.shape.as_list()), float64))
-                if output.shape.is_fully_defined()
-                else reduce_sum(output * output)
-                for output in outputs
+                reduce_sum(part * constant(rng.normal(size=part.shape.as_list()), float64))
+                if part.shape.is_fully_defined()
+                else reduce_sum(part * part)
+                for part in parts
             ]
         )
         variables = graph.get_collection("variables")
@@ -364,10 +366,28 @@ def test_gradient(example: Example) -> None:
     assert curvature_here == pytest.approx((after[1] - before[1]) / (2 * step), rel=1e-4, abs=1e-6)
 
 
+def _wide(array: NDArray[Any]) -> Any:
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _normal(rng: np.random.Generator, like: NDArray[Any]) -> NDArray[Any]:
+    drawn = rng.normal(size=like.shape)
+    return drawn + 1j * rng.normal(size=like.shape) if like.dtype.kind == "c" else drawn
+
+
+def _real_parts(output: Tensor) -> list[Tensor]:
+    if output.dtype.is_complex:
+        return [real(output), imag(output)]
+    return [output] if output.dtype.is_floating else []
+
+
 def along(found: Sequence[Any], direction: dict[int, NDArray[Any]], wanted: list[int]) -> Tensor:
-    """The sum of gradient times direction; 0 where there is no gradient."""
+    """The sum of gradient times direction; 0 where there is no gradient.
+
+    Of complex numbers the real part of the conjugate gradient times direction.
+    """
     parts = [
-        reduce_sum(convert_to_tensor(gradient) * constant(direction[position]))
+        reduce_sum(real(conj(convert_to_tensor(gradient)) * constant(direction[position])))
         for position, gradient in zip(wanted, found, strict=False)
         if gradient is not None
     ]

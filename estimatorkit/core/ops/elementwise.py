@@ -360,11 +360,18 @@ is_finite = _unary(
     accepts="f",
 )
 
+def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
+    array = module.asarray(x)
+    if dtype.is_complex or array.dtype.kind != "c":
+        return array.astype(dtype.numpy_dtype)
+    return module.real(array).astype(dtype.numpy_dtype)  # the imaginary part is discarded
+
+
 register(
     "Cast",
-    lambda x, dtype: jnp.asarray(x).astype(dtype.numpy_dtype),
+    _cast,
     infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
-    numpy_kernel=lambda x, dtype: np.asarray(x).astype(dtype.numpy_dtype),
+    numpy_kernel=lambda x, dtype: _cast(x, dtype, np),
     cases=lambda: [
         Case((_INTS,), {"dtype": float32}),
         Case((_ANY,), {"dtype": float64}),

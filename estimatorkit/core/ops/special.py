@@ -249,7 +249,6 @@ def _part(op_type: str, kernel: Callable[..., Any], twin: Callable[..., Any], do
         lambda x: kernel(jnp.asarray(x)),
         infer=lambda inputs, attrs: [Spec(_real_dtype(inputs[0].dtype), inputs[0].shape)],
         numpy_kernel=twin,
-        gradient=None,
         accepts="fc",
         cases=lambda: [Case((_COMPLEX,))],
     )
@@ -288,7 +287,6 @@ register(
             broadcast()(inputs, attrs)[0].shape,
         )
     ],
-    gradient=None,
     cases=lambda: [Case((_ANY, _OTHER), {}, (_ANY + 1j * _OTHER).astype(np.complex64))],
 )
 
