@@ -99,6 +99,8 @@ class Loss:
             values = self._values(y_true, y_pred, by_example)
             losses = convert_to_tensor(values, name="losses")
             weights = masked_weights(losses, y_pred, sample_weight, self.reduction)
+            if weights is not None:
+                weights = aligned(weights, losses)
             return compute_weighted_loss(
                 *(losses, 1.0 if weights is None else weights),
                 loss_collection=None,

@@ -12,8 +12,8 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling
+from estimatorkit.core.ops import elementwise, filling
+from estimatorkit.core.ops.shape_matching import broadcastable, match_rank
 from estimatorkit.core.tensor import Tensor
 
 
@@ -28,59 +28,50 @@ def remove_squeezable_dimensions(
     """
     truth = convert_to_tensor(labels, name="labels")
     guesses = convert_to_tensor(predictions, name="predictions")
-    if truth.shape.rank is None or guesses.shape.rank is None:
-        return truth, guesses
-    surplus = guesses.shape.rank - truth.shape.rank - expected_rank_difference
-    if surplus == 1 and guesses.shape[-1] in (1, None):
-        guesses = array.squeeze(guesses, [-1])
-    elif surplus == -1 and truth.shape[-1] in (1, None):
-        truth = array.squeeze(truth, [-1])
+    return (
+        match_rank(truth, guesses, -expected_rank_difference),
+        match_rank(guesses, truth, expected_rank_difference),
+    )
+
+
+def same_shapes(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """`remove_squeezable_dimensions` of labels and predictions of one shape.
+
+    Raises:
+        ValueError: the shapes are known to differ.
+    """
+    truth, guesses = remove_squeezable_dimensions(labels, predictions)
+    guesses.shape.assert_is_compatible_with(truth.shape)
     return truth, guesses
 
 
-def aligned(weights: Any, values: Tensor) -> Tensor:
+def aligned(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
     """`weights` as a floating tensor that broadcasts to `values`.
 
     Args:
-        weights: numbers: a scalar, or of the rank of `values` or one more or less.
+        weights: numbers: a scalar, or with the length of `values` or 1 in each dimension.
         values: what they will be multiplied with.
+        adjust: whether a last dimension of 1 may be missing, or be too many.
 
     Returns:
         A scalar, or a tensor of the rank of `values`; of the dtype of `values` where that is
         floating, else float32.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes are known not to fit.
+        InvalidArgumentError: when run: they do not fit.
     """
     dtype = values.dtype if values.dtype.is_floating else float32
     given = convert_to_tensor(weights, dtype_hint=dtype, name="weights")
     tensor = elementwise.cast(given, dtype)
-    rank, wanted = tensor.shape.rank, values.shape.rank
-    if rank in (0, None) or wanted is None:
-        return tensor
-    if rank == wanted + 1 and tensor.shape[-1] == 1:
-        tensor = array.squeeze(tensor, [-1])
-    elif rank == wanted - 1:
-        tensor = array.expand_dims(tensor, -1)
-    if tensor.shape.rank != wanted or any(
-        weight not in (1, None, value) and value is not None
-        for weight, value in zip(tensor.shape, values.shape, strict=True)
-    ):
-        raise ValueError(
-            explain(
-                "weights can not be broadcast to values",
-                expected=f"a scalar, or shape {values.shape} with 1 in any place",
-                received=f"{given.name} {given.shape}",
-                made_at=given.op.source,
-                hint="give one weight an example, of shape (batch,) or (batch, 1)",
-            )
-        )
-    return tensor
+    if adjust and given.shape.rank != 0:
+        tensor = match_rank(tensor, values, adjust="either")
+    return broadcastable(tensor, values)
 
 
-def broadcast(weights: Any, values: Tensor) -> Tensor:
+def broadcast(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
     """`weights` in the full shape of `values` (see `aligned`)."""
-    tensor = aligned(weights, values)
+    tensor = aligned(weights, values, adjust)
     return filling.ones_like(values, tensor.dtype) * tensor
 
 
@@ -95,10 +86,4 @@ def match_ranks(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
     """
     truth = convert_to_tensor(labels, name="labels")
     guesses = convert_to_tensor(predictions, name="predictions")
-    if truth.shape.rank is not None and guesses.shape.rank is not None:
-        surplus = guesses.shape.rank - truth.shape.rank
-        if surplus == 1 and guesses.shape[-1] == 1:
-            truth = array.expand_dims(truth, -1)
-        elif surplus == -1 and truth.shape[-1] == 1:
-            guesses = array.expand_dims(guesses, -1)
-    return truth, guesses
+    return match_rank(truth, guesses, adjust="column"), match_rank(guesses, truth, adjust="column")

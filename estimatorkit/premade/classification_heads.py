@@ -80,7 +80,7 @@ class _ClassificationHead(SingleHead):
                         hint="leave out label_vocabulary, or give the labels as strings",
                     )
                 )
-            return as_batch_of(logits, label_ids(tensor, self._vocabulary))
+            return as_batch_of(logits, label_ids(tensor, self._vocabulary), 1)
         number = tensor.dtype.is_integer or (
             floats_allowed and (tensor.dtype.is_floating or tensor.dtype.is_bool)
         )
@@ -98,7 +98,7 @@ class _ClassificationHead(SingleHead):
             )
         if not tensor.dtype.is_bool:
             check_label_range(tensor, self._n_classes)
-        return as_batch_of(logits, tensor)
+        return as_batch_of(logits, tensor, 1)
 
     def _named_classes(self, scores: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:
         """`class_ids`, `classes`, `all_class_ids` and `all_classes` from scores `(batch, ...,

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops import array, elementwise, joining, reduce
+from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops.shape_matching import ensure_leading
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
 from estimatorkit.train.checks import add_step_check
@@ -68,16 +69,19 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
     return tensor
 
 
-def as_batch_of(logits: Tensor, labels: Tensor) -> Tensor:
-    """Labels `(batch, ..., n)` in the batch of `logits`.
+def as_batch_of(logits: Tensor, labels: Tensor, dimension: int) -> Tensor:
+    """Labels in the batch of `logits`.
 
-    A reshape, free in XLA: a batch of another size stops the run here, and not in a broadcast.
+    Args:
+        logits: `(batch, ..., n)`.
+        labels: `(batch, ..., dimension)`; for a `dimension` of 1 also `(batch, ...)`.
+        dimension: the number of labels an example.
+
+    Raises:
+        InvalidArgumentError: when run: they have another shape.
     """
-    leading = array.shape(logits)
-    wanted = [leading[axis] for axis in range(max((logits.shape.rank or 2) - 1, 1))]
-    last = labels.shape[-1] if labels.shape.rank else None
-    shape = joining.stack([*wanted, -1 if last is None else last])
-    return array.reshape(labels, shape, name="labels_in_batch_of_logits")
+    what = f"labels shape must be [D0, D1, ... DN, {dimension}]"
+    return ensure_leading(labels, logits, [dimension], what, "labels")
 
 
 def check_label_range(labels: Tensor, n_classes: int) -> None:
@@ -163,17 +167,7 @@ def weights_of(
             f"Given type: {type(weight_column)}."
         )
     weights: Tensor = Features(features).transformed(column)
-    rank = weights.shape.rank
-    fits = (1, logits.shape[-1]) if allow_per_logit else (1,)
-    if rank is not None and (rank != logits.shape.rank or weights.shape[-1] not in (None, *fits)):
-        raise ValueError(
-            explain(
-                f"weights shape must be (batch,) or (batch, {' or '.join(map(str, fits))})",
-                received=f"weight column {column.key!r}, {weights.shape}",
-                made_at=weights.op.source,
-                hint="give one weight an example",
-            )
-        )
+    weights = _one_each(weights, logits, column, allow_per_logit)
 
     def check(values: list[NDArray[Any]]) -> None:
         (lows,) = values
@@ -194,3 +188,26 @@ def weights_of(
     # The minimum of numbers with a NaN among them is NaN.
     add_step_check([reduce.reduce_min(elementwise.cast(weights, float32))], check)
     return weights
+
+
+def _one_each(
+    weights: Tensor, logits: Tensor, column: NumericColumn, allow_per_logit: bool
+) -> Tensor:
+    """Weights as `(batch, ..., 1)` or, if allowed, in the shape of `logits`."""
+    dimension = logits.shape[-1]
+    last = [1, dimension] if allow_per_logit and dimension not in (1, None) else [1]
+    forms = ["[D0, D1, ... DN]", "[D0, D1, ... DN, 1]", "[D0, D1, ... DN, logits_dimension]"]
+    named = forms if allow_per_logit else forms[:2]
+    what = f"weights shape must be {', '.join(named[:-1])} or {named[-1]}"
+    ranks = (weights.shape.rank, logits.shape.rank)
+    if None not in ranks and ranks[0] == ranks[1] and weights.shape[-1] not in (None, *last):
+        raise ValueError(
+            explain(
+                what,
+                expected=" or ".join(str(logits.shape[:-1].concatenate([each])) for each in last),
+                received=f"weight column {column.key!r}, {weights.shape}",
+                made_at=weights.op.source,
+                hint="give one weight an example",
+            )
+        )
+    return ensure_leading(weights, logits, last, what, "weights")

@@ -178,7 +178,9 @@ class MultiLabelHead(SingleHead):
 
     def _targets(self, labels: Any, logits: Tensor) -> Tensor:
         if isinstance(labels, (SparseTensor, SparseTensorValue)):
-            return as_batch_of(logits, self._indicator(SparseTensor.from_value(labels)))
+            return as_batch_of(
+                logits, self._indicator(SparseTensor.from_value(labels)), self._logits_dimension
+            )
         tensor = checked_labels(labels, logits, self._logits_dimension)
         if tensor.dtype is string:
             raise ValueError(
@@ -192,7 +194,7 @@ class MultiLabelHead(SingleHead):
             )
         if not tensor.dtype.is_bool:
             check_label_range(tensor, 2)
-        return as_batch_of(logits, elementwise.cast(tensor, float32))
+        return as_batch_of(logits, elementwise.cast(tensor, float32), self._logits_dimension)
 
     def _indicator(self, labels: SparseTensor) -> Tensor:
         ids = labels.values

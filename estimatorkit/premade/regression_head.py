@@ -86,7 +86,7 @@ class RegressionHead(SingleHead):
             )
         if tensor.dtype.is_floating:
             check_finite_labels(tensor)
-        return as_batch_of(logits, elementwise.cast(tensor, float32))
+        return as_batch_of(logits, elementwise.cast(tensor, float32), self._logits_dimension)
 
     def _unweighted_loss(self, targets: Tensor, logits: Tensor) -> Tensor:
         return elementwise.squared_difference(logits, targets)

@@ -18,6 +18,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops.shape_matching import ensure_leading
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import losses, metrics
 from estimatorkit.premade.head import Head, Metrics, Outcome
@@ -156,7 +157,8 @@ class SingleHead(Head):
                     hint=f"let the last layer have units={self._logits_dimension}",
                 )
             )
-        return tensor
+        what = "logits shape must be [D0, D1, ... DN, logits_dimension]"
+        return ensure_leading(tensor, tensor, [self._logits_dimension], what, "logits")
 
     def _outcome(
         self,
@@ -201,18 +203,8 @@ class SingleHead(Head):
         offered = {"features": features, "loss_reduction": self._loss_reduction}
         extra = {key: value for key, value in offered.items() if key in taken}
         loss = convert_to_tensor(loss_fn(labels=targets, logits=logits, **extra))
-        expected = logits.shape[:-1].concatenate([self._loss_dimension])
-        if not loss.shape.is_compatible_with(expected):
-            raise ValueError(
-                explain(
-                    f"loss_fn must return Tensor of shape [D0, D1, ... DN, {self._loss_dimension}]",
-                    expected=expected,
-                    received=f"{loss.name} {loss.shape}",
-                    made_at=loss.op.source,
-                    hint="return one loss an example; the head weights and reduces them",
-                )
-            )
-        return loss
+        what = f"loss_fn must return Tensor of shape [D0, D1, ... DN, {self._loss_dimension}]"
+        return ensure_leading(loss, logits, [self._loss_dimension], what, "loss")
 
     def _all_metrics(self, batch: Batch, regularization_losses: Sequence[Tensor] | None) -> Metrics:
         with get_default_graph().name_scope("metrics"):
@@ -275,7 +267,7 @@ def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
 
 
 def _checked_loss_fn(loss_fn: LossFn) -> LossFn:
-    given = list(inspect.signature(loss_fn).parameters)
+    given = tuple(inspect.signature(loss_fn).parameters)
     for required in ("labels", "logits"):
         if required not in given:
             raise ValueError(f"loss_fn must contain argument: {required}. Given arguments: {given}")

@@ -117,6 +117,15 @@ def test_older_losses_take_predictions_first() -> None:
             tf.losses.sparse_softmax_cross_entropy([0, 1, 2], logits),
         ),
         (older.hinge_loss(logits, one_hot), tf.losses.hinge_loss(one_hot, logits)),
+        # Weights of examples are those of rows, not of columns.
+        (
+            older.mean_squared_error(logits, one_hot, [1.0, 0.0, 2.0]),
+            tf.losses.mean_squared_error(one_hot, logits, [[1.0], [0.0], [2.0]]),
+        ),
+        (
+            older.compute_weighted_loss(logits, [1.0, 0.0, 2.0]),
+            tf.losses.compute_weighted_loss(logits, [[1.0], [0.0], [2.0]]),
+        ),
     ]
     assert len(older.get_losses()) == 2 * len(pairs)
     accuracy = tf.contrib.metrics.accuracy(np.array([0, 1, 1]), np.array([0, 1, 0]), [1.0, 1.0, 2])

@@ -67,7 +67,7 @@ def test_pairwise_errors_are_means_over_pairs_within_an_example() -> None:
     found = run(
         [
             losses.mean_pairwise_squared_error(labels, guesses),
-            losses.mean_pairwise_squared_error(labels, guesses, [2.0, 0.0]),
+            losses.mean_pairwise_squared_error(labels, guesses, [[2.0], [0.0]]),
             losses.mean_pairwise_squared_error(labels[:, :1], guesses[:, :1]),
         ]
     )

@@ -197,10 +197,13 @@ def test_a_loss_fn_is_given_what_it_asks_for() -> None:
     assert loss_value == 8.0
     np.testing.assert_allclose(found["predictions"], np.exp(ONE), rtol=1e-6)
     np.testing.assert_array_equal(found["logits"], ONE)
+    mean = RegressionHead(loss_fn=lambda labels, logits: reduce.reduce_mean(logits))
     with pytest.raises(
-        ValueError, match=r"loss_fn must return Tensor of shape \[D0, D1, ... DN, 1\]"
+        InvalidArgumentError,
+        match=r"loss_fn must return Tensor of shape \[D0, D1, ... DN, 1\]. \] "
+        r"\[logits_shape: \] \[3 1\] \[loss_shape: \] \[\]",
     ):
-        RegressionHead(loss_fn=lambda labels, logits: reduce.reduce_mean(logits)).loss(ONE, ONE)
+        run(mean.loss(ONE, ONE))
     with pytest.raises(ValueError, match="loss_fn must contain argument: labels"):
         RegressionHead(loss_fn=lambda logits: logits)
     with pytest.raises(ValueError, match=r"loss_fn has unexpected args: \['x'\]"):
@@ -413,7 +416,7 @@ def test_logits_and_weights_that_do_not_fit_are_refused() -> None:
     labels = np.zeros([3], np.int64)
     for features, message in (
         ({"v": WEIGHTS}, "Feature w is not in features dictionary"),
-        ({"w": THREE}, r"weights shape must be \(batch,\) or \(batch, 1\)"),
+        ({"w": THREE}, r"weights shape must be \[D0, D1, ... DN\] or \[D0, D1, ... DN, 1\]"),
         ({"w": ["a", "b", "c"]}, "cannot take a feature of strings"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -8,6 +8,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, nn
+from estimatorkit.core.ops.shape_matching import match_rank
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.losses.reduction import Reduction, compute_weighted_loss, element_wise
 from estimatorkit.layers.weighting import remove_squeezable_dimensions
@@ -117,6 +118,9 @@ def sparse_softmax_cross_entropy(
         losses = nn.sparse_softmax_cross_entropy_with_logits(
             labels=indices, logits=scores, name="xentropy"
         )
+        if not isinstance(weights, (int, float)):
+            given = convert_to_tensor(weights, dtype_hint=losses.dtype, name="weights")
+            weights = match_rank(given, indices)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
 

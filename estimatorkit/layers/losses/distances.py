@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.losses.reduction import Reduction, element_wise
-from estimatorkit.layers.weighting import broadcast
+from estimatorkit.layers.weighting import aligned
 
 
 def mean_squared_error(
@@ -135,26 +134,33 @@ def mean_pairwise_squared_error(
 
     Args:
         labels, predictions: numbers `(batch, d0, ..., dn)`.
-        weights: a scalar, or one an example: `(batch,)` or `(batch, 1, ..., 1)`.
+        weights: a scalar, or one an example: `(batch, 1, ..., 1)`.
         scope, loss_collection: see `compute_weighted_loss`.
     """
 
     def loss(y: Tensor, p: Tensor) -> Tensor:
-        rows = array.reshape(p - y, joining.stack([array.shape(p)[0], -1]))
-        pairs = _pairwise(rows)
-        given = convert_to_tensor(weights, dtype_hint=p.dtype, name="weights")
-        if given.shape.rank not in (0, None):
-            given = array.reshape(given, [-1])
-        return pairs * broadcast(given, pairs)
+        fitting = aligned(weights, y, adjust=False)
+        present = elementwise.cast(elementwise.not_equal(fitting, 0), p.dtype)
+        differences = p - y
+        shape = array.shape(differences)
+        rows = joining.stack([shape[0], -1])
+        pairs = _pairwise(
+            array.reshape(differences, rows),
+            array.reshape(filling.ones_like(differences) * present, rows),
+        )
+        # One number an example, with as many dimensions as its weights have.
+        each = joining.concat([shape[:1], filling.ones_like(shape[1:])], 0)
+        return array.reshape(pairs, each) * fitting
 
     name = "mean_pairwise_squared_error"
     return element_wise(name, labels, predictions, loss, 1.0, scope, loss_collection, Reduction.SUM)
 
 
-def _pairwise(differences: Tensor) -> Tensor:
-    """2 (n sum(d**2) - sum(d)**2) / (n (n - 1)) of each row; 0 where a row has one element."""
-    count = elementwise.cast(array.shape(differences)[-1], differences.dtype)
+def _pairwise(differences: Tensor, present: Tensor) -> Tensor:
+    """2 (n sum(d**2) - sum(d)**2) / (n (n - 1)) of each row; 0 where n, the number of elements that
+    are present, is 0 or 1.
+    """
+    count = reduce.reduce_sum(present, -1)
     square = reduce.reduce_sum(elementwise.square(differences), -1)
     whole = elementwise.square(reduce.reduce_sum(differences, -1))
-    ordered = count * (count - 1)
-    return 2 * elementwise.div_no_nan(count * square - whole, filling.ones_like(square) * ordered)
+    return 2 * elementwise.div_no_nan(count * square - whole, count * (count - 1))

@@ -16,10 +16,10 @@ from estimatorkit.core.dtypes import float32, float64
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.replica_context import note_loss_reduction
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.weighting import aligned, broadcast
+from estimatorkit.layers.weighting import aligned
 
 
 class Reduction:
@@ -105,8 +105,7 @@ def compute_weighted_loss(
 
     Args:
         losses: floats of any shape, one loss an element.
-        weights: a scalar, or of the shape of `losses` with 1 in any place; one dimension less
-            stands for a last one of 1.
+        weights: a scalar, or of the shape of `losses` with 1 in any place.
         scope: the name scope.
         loss_collection: the collection that takes the result; None for none.
         reduction: a `Reduction`.
@@ -126,13 +125,14 @@ def compute_weighted_loss(
         if given is not float64:
             values = elementwise.cast(values, float32)
         is_one = isinstance(weights, (int, float)) and weights == 1
-        weighted = values if is_one else values * aligned(weights, values)
+        fitting = None if is_one else aligned(weights, values, adjust=False)
+        weighted = values if fitting is None else values * fitting
         if chosen == Reduction.NONE:
             loss = weighted
         else:
             loss = reduce.reduce_sum(weighted)
             if chosen != Reduction.SUM:
-                divisor = _divisor(values, weights, is_one, chosen)
+                divisor = _divisor(values, fitting, chosen)
                 loss = elementwise.div_no_nan(loss, divisor, name="value")
         loss = elementwise.cast(loss, given)
         if loss_collection is not None:
@@ -140,10 +140,10 @@ def compute_weighted_loss(
         return loss
 
 
-def _divisor(values: Tensor, weights: Any, is_one: bool, reduction: str) -> Tensor:
-    if is_one or reduction == Reduction.SUM_OVER_BATCH_SIZE:
+def _divisor(values: Tensor, weights: Tensor | None, reduction: str) -> Tensor:
+    if weights is None or reduction == Reduction.SUM_OVER_BATCH_SIZE:
         return elementwise.cast(array.size(values), values.dtype)
-    full = broadcast(weights, values)
+    full = filling.ones_like(values) * weights
     if reduction == Reduction.MEAN:
         return reduce.reduce_sum(full)
     zero = convert_to_tensor(0, full.dtype)

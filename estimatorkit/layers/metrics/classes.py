@@ -108,9 +108,11 @@ def mean_per_class_accuracy(
     """
 
     def sums() -> dict[str, Tensor]:
-        truth = elementwise.cast(convert_to_tensor(labels, name="labels"), int64)
-        guesses = elementwise.cast(convert_to_tensor(predictions, name="predictions"), int64)
-        matrix = matrix_of(truth, guesses, num_classes, weights, float32)
+        truth, guesses = (
+            array.reshape(elementwise.cast(each, int64), [-1]) for each in (labels, predictions)
+        )
+        each = None if weights is None else array.reshape(weights, [-1])
+        matrix = matrix_of(truth, guesses, num_classes, each, float32)
         return {"total": reduce.reduce_sum(matrix, 1), "count": diagonals.diag_part(matrix)}
 
     def of_classes(total: Tensor, count: Tensor) -> Tensor:

@@ -14,13 +14,12 @@ from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.metrics.thresholds import counts_at
-from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
+from estimatorkit.layers.weighting import broadcast, same_shapes
 
 
 def _decisions(labels: Any, predictions: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Truth, decision and weight of each example."""
-    truth, guesses = remove_squeezable_dimensions(labels, predictions)
-    truth.shape.assert_is_compatible_with(guesses.shape)
+    truth, guesses = same_shapes(labels, predictions)
     full = broadcast(1.0 if weights is None else weights, elementwise.cast(guesses, float32))
     return elementwise.cast(truth, bool_), elementwise.cast(guesses, bool_), full
 
@@ -39,8 +38,7 @@ def _sums(
 ) -> dict[str, Tensor]:
     """The weight of a batch's examples of each kind; a vector where there are thresholds."""
     if thresholds is not None:
-        truth, guesses = remove_squeezable_dimensions(labels, predictions)
-        truth.shape.assert_is_compatible_with(guesses.shape)
+        truth, guesses = same_shapes(labels, predictions)
         counts = counts_at(truth, guesses, weights, thresholds)._asdict()
         return {kind: counts[kind] for kind in kinds}
     truth, decision, full = _decisions(labels, predictions, weights)

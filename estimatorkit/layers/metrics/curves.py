@@ -15,7 +15,7 @@ from estimatorkit.core.ops import elementwise, filling, indexing, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
-from estimatorkit.layers.weighting import remove_squeezable_dimensions
+from estimatorkit.layers.weighting import same_shapes
 
 _SUMMATIONS = ("trapezoidal", "careful_interpolation", "interpolation", "minoring", "majoring")
 
@@ -40,8 +40,7 @@ def metric_at_thresholds(
     """
 
     def sums() -> dict[str, Tensor]:
-        truth, guesses = remove_squeezable_dimensions(labels, predictions)
-        truth.shape.assert_is_compatible_with(guesses.shape)
+        truth, guesses = same_shapes(labels, predictions)
         guesses = elementwise.clip_by_value(elementwise.cast(guesses, float32), 0.0, 1.0)
         return counts_at(truth, guesses, weights, thresholds)._asdict()
 

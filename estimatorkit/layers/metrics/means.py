@@ -10,7 +10,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
-from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions
+from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions, same_shapes
 
 
 def mean(
@@ -108,7 +108,7 @@ def accuracy(
     """How often predictions equal labels; arguments as for `mean_squared_error`."""
 
     def sums() -> dict[str, Tensor]:
-        truth, guesses = remove_squeezable_dimensions(labels, predictions)
+        truth, guesses = same_shapes(labels, predictions)
         hits = elementwise.equal(elementwise.cast(guesses, truth.dtype), truth)
         return weighted_sums(hits, weights)
 
@@ -150,8 +150,7 @@ def _errors(
     updates_collections: Collections,
 ) -> Metric:
     def sums() -> dict[str, Tensor]:
-        truth, guesses = remove_squeezable_dimensions(labels, predictions)
-        truth.shape.assert_is_compatible_with(guesses.shape)
+        truth, guesses = same_shapes(labels, predictions)
         difference = error(elementwise.cast(guesses, float32), elementwise.cast(truth, float32))
         return weighted_sums(difference, weights)
 

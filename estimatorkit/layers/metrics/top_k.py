@@ -15,6 +15,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float64, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, filling, indexing, ranking, reduce
+from estimatorkit.core.ops.shape_matching import match_rank
 from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
@@ -39,9 +40,9 @@ def _sets(labels: Any, predictions: Any, class_id: int | None = None) -> _Sets:
         truth = sparse_tensor_to_dense(labels, np.int64(_NOTHING), validate_indices=False)
     else:
         truth = elementwise.cast(convert_to_tensor(labels, name="labels"), int64)
-    if truth.shape.rank is not None and truth.shape.rank + 1 == chosen.shape.rank:
-        truth = array.expand_dims(truth, -1)
-    elif truth.shape.rank != chosen.shape.rank:
+    truth = match_rank(truth, chosen, adjust="expand")
+    ranks = (truth.shape.rank, chosen.shape.rank)
+    if None not in ranks and ranks[0] != ranks[1]:
         raise ValueError(
             explain(
                 f"Unexpected labels shape {truth.shape} for predictions shape {chosen.shape}",
@@ -105,7 +106,7 @@ def _at_k(
         sizes = {"true_positive": _size(right), other: _size(wrong)}
         return {
             kind + suffix: reduce.reduce_sum(
-                size if weights is None else size * broadcast(weights, size)
+                size if weights is None else size * broadcast(weights, size, adjust=False)
             )
             for kind, size in sizes.items()
         }
@@ -243,7 +244,7 @@ def average_precision_at_k(
         counted = _countable(sets.labels, scores, isinstance(labels, _SPARSE))
         found = reduce.reduce_sum(precisions * relevant, -1)
         average = found / elementwise.minimum(_size(counted), float(k))
-        full = broadcast(1.0 if weights is None else weights, average)
+        full = broadcast(1.0 if weights is None else weights, average, adjust=False)
         # TensorFlow's names of the two variables.
         return {"max_1": reduce.reduce_sum(full), "total": reduce.reduce_sum(average * full)}
 
