@@ -13,23 +13,24 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Literal
 
+from estimatorkit.compat import numpy_removals
 from estimatorkit.compat.behaviours import DIFFERENT, REFUSED
 from estimatorkit.compat.modules import ROOT
 
 Kind = Literal["syntax", "unsupported", "different", "import"]
 
-_TENSORFLOW = "tensorflow"
+_TENSORFLOW, _ESTIMATOR = "tensorflow", "tensorflow_estimator"
+_NUMPY = "numpy"
 _HERE, _, _V1 = ROOT.partition(".")
 
 # Packages beside TensorFlow that scripts import with it.
 _OTHERS: dict[str, str] = {
-    "tensorflow_estimator": "use estimator of estimatorkit.compat.v1",
     "tensorflow_hub": "not part of estimatorkit; load the model's weights by jax_function",
     "tensorflow_probability": "not part of estimatorkit; use random_normal, multinomial, lgamma, "
     "or a JAX library through jax_function",
@@ -40,6 +41,13 @@ _OTHERS: dict[str, str] = {
     "tf_slim": "use contrib.slim of estimatorkit.compat.v1",
     "horovod": "not part of estimatorkit; one process uses all its devices",
     "tensor2tensor": "not part of estimatorkit",
+}
+
+
+# Packages that came with TensorFlow.
+_BROUGHT: dict[str, str] = {
+    name: f"a package of its own, which TensorFlow brought along: pip install {name}"
+    for name in ("six", "mock", "termcolor", "wrapt")
 }
 
 
@@ -175,6 +183,7 @@ class _Script:
             for each in self._nodes
             if isinstance(each, ast.ImportFrom) and not each.level and each.module
         ]
+        self._numpy = dict(self._numpy_names())
         self._bound: dict[str, str] = {}
         for statement in self._imports:
             for alias in statement.names:
@@ -188,6 +197,18 @@ class _Script:
                 if alias.name != "*":
                     self._bound[alias.asname or alias.name] = _joined(below or "", alias.name)
         self._assigned = set(self._modules_by_assignment())
+
+    def _numpy_names(self) -> Iterator[tuple[str, str]]:
+        """The names that imports give to NumPy's, with their dotted names below `numpy`."""
+        for statement in self._imports:
+            for alias in statement.names:
+                below = _below(alias.name, (_NUMPY,))
+                if below is not None:
+                    yield alias.asname or _NUMPY, below if alias.asname else ""
+        for node in self._froms:
+            below = _below(node.module or "", (_NUMPY,))
+            for alias in node.names if below is not None else ():
+                yield alias.asname or alias.name, _joined(below or "", alias.name)
 
     def _modules_by_assignment(self) -> Iterator[str]:
         """`slim = tf.contrib.slim`: binds names that are given a module, and nothing else."""
@@ -205,14 +226,8 @@ class _Script:
 
     def _path(self, node: ast.AST) -> str | None:
         """The dotted name below `tf` that an expression is, or None."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self._bound:
-            return None
-        path = _joined(self._bound[node.id], ".".join(reversed(parts)))
-        while path == _V1 or path.startswith(f"{_V1}."):
+        path = _dotted(node, self._bound)
+        while path and (path == _V1 or path.startswith(f"{_V1}.")):
             path = path.removeprefix(_V1).removeprefix(".")
         return path
 
@@ -225,6 +240,10 @@ class _Script:
             below = _below(node.module or "")
             if below is None:
                 yield from _of_module(node.lineno, node.module or "")
+                package = _below(node.module or "", (_NUMPY,))
+                for alias in node.names if package is not None else ():
+                    if alias.name != "*":
+                        yield from _of_numpy(node.lineno, _joined(package or "", alias.name))
                 continue
             for alias in node.names:
                 path = below if alias.name == "*" else _joined(below, alias.name)
@@ -236,10 +255,22 @@ class _Script:
         for node, local in self._with_local_names(self._tree, frozenset()):
             if id(node) in inner or not isinstance(node, ast.Attribute | ast.Name):
                 continue
-            path = self._path(node)
-            if path and _base(node) not in local:
-                line = node.end_lineno or node.lineno  # that of the last part
+            if _base(node) in local:
+                continue
+            line = node.end_lineno or node.lineno  # that of the last part
+            if path := self._path(node):
                 yield from _of_path(line, path, only_different=isinstance(node, ast.Name))
+            elif path := _dotted(node, self._numpy):
+                yield from _of_numpy(line, path)
+        for call in self._nodes:
+            if isinstance(call, ast.Call) and (path := _dotted(call.func, self._numpy)):
+                given = {
+                    each.arg: each.value.value if isinstance(each.value, ast.Constant) else None
+                    for each in call.keywords
+                    if each.arg is not None
+                }
+                if told := numpy_removals.argument_problem(path, given):
+                    yield Finding("unsupported", call.lineno, f"np.{path}", told)
 
     def _with_local_names(
         self, node: ast.AST, local: frozenset[str]
@@ -265,18 +296,18 @@ class _Script:
         """The changes of TensorFlow's imports; None where one is written too oddly."""
         for statement in self._imports:
             for alias in statement.names:
-                below = _below(alias.name, (_TENSORFLOW,))
+                below = _below(alias.name, (_TENSORFLOW, _ESTIMATOR))
                 if below is None:
                     continue
                 target = _target(below) if alias.asname else ROOT
-                text = f"{target} as {alias.asname or _TENSORFLOW}"
+                text = f"{target} as {alias.asname or alias.name.partition('.')[0]}"
                 end = alias.end_col_offset if alias.lineno == alias.end_lineno else None
                 yield (
                     statement,
                     None if end is None else _Edit(alias.lineno, alias.col_offset, end, text),
                 )
         for node in self._froms:
-            below = _below(node.module or "", (_TENSORFLOW,))
+            below = _below(node.module or "", (_TENSORFLOW, _ESTIMATOR))
             if below is None:
                 continue
             only_v1 = below == "compat" and [alias.name for alias in node.names] == ["v1"]
@@ -290,6 +321,17 @@ class _Script:
                 yield node, _Edit(node.lineno, start, start + len(found[1]), target)
 
 
+def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
+    """The dotted name that an expression is, by what its first name is bound to; or None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in bound:
+        return None
+    return _joined(bound[node.id], ".".join(reversed(parts)))
+
+
 def _base(node: ast.AST) -> str:
     """The name that a chain of attributes begins with."""
     while isinstance(node, ast.Attribute):
@@ -297,7 +339,7 @@ def _base(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _below(module: str, roots: tuple[str, ...] = (_TENSORFLOW, _HERE)) -> str | None:
+def _below(module: str, roots: tuple[str, ...] = (_TENSORFLOW, _ESTIMATOR, _HERE)) -> str | None:
     """What follows `tensorflow.` (or, in a migrated script, this package) in a module's name.
 
     Returns:
@@ -320,8 +362,19 @@ def _of_module(line: int, module: str) -> Iterator[Finding]:
     below = _below(module)
     if below is not None:
         yield from _of_path(line, below.removeprefix(_V1).removeprefix("."))
-    elif (hint := _OTHERS.get(module.split(".")[0])) is not None:
-        yield Finding("unsupported", line, module, hint)
+        return
+    package = module.partition(".")[0]
+    if package in _OTHERS:
+        yield Finding("unsupported", line, module, _OTHERS[package])
+    elif package in _BROUGHT:
+        yield Finding("different", line, package, _BROUGHT[package])
+
+
+def _of_numpy(line: int, path: str) -> Iterator[Finding]:
+    found = numpy_removals.problem(path)
+    if found is not None:
+        text, is_gone = found
+        yield Finding("unsupported" if is_gone else "different", line, f"np.{path}", text)
 
 
 def _of_path(line: int, path: str, only_different: bool = False) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from estimatorkit.__main__ import cli
 from estimatorkit.compat.behaviours import DIFFERENT, REFUSED
 from estimatorkit.compat.migrate import examine, look_up
+from estimatorkit.compat.numpy_removals import INSTEAD, problem
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -50,6 +52,10 @@ IMPORTS = {
     "from tensorflow.examples.tutorials.mnist import input_data": (
         "from estimatorkit.compat.v1.examples.tutorials.mnist import input_data"
     ),
+    "from tensorflow_estimator.python.estimator import estimator as lib": (
+        "from estimatorkit.compat.v1.python.estimator import estimator as lib"
+    ),
+    "import tensorflow_estimator as tfe": "import estimatorkit.compat.v1 as tfe",
     "try:\n    import tensorflow.compat.v1 as tf\nexcept ImportError:\n    tf = None": (
         "try:\n    import estimatorkit.compat.v1 as tf\nexcept ImportError:\n    tf = None"
     ),
@@ -152,6 +158,52 @@ def test_names_say_what_to_use_instead() -> None:
     assert "dynamic_rnn" in sentences["tf.contrib.seq2seq.BasicDecoder"]
     misspelt = examine(b"import tensorflow as tf\ntf.placehodler\n").findings[-1]
     assert "did you mean 'placeholder'" in misspelt.text
+
+
+OLD_NUMPY = """\
+import numpy as np
+import numpy, six
+from numpy import float_, pi
+from six.moves import range, xrange
+import tensorflow as tf
+
+a = np.zeros([2, 3], np.float)
+b = np.reshape(a, newshape=[3, 2]) + np.NaN
+c = numpy.random.random_integers(0, 3)
+d = np.array(a, copy=False)
+e = np.array(a, copy=True)[np.newaxis].astype(np.bool)
+f = np.lib.stride_tricks.as_strided(a)
+
+def g(np):
+    return np.float
+"""
+
+
+def test_removals_of_numpy_and_packages_of_their_own_are_found_by_line() -> None:
+    assert found(OLD_NUMPY, "unsupported") == [
+        (3, "np.float_"),
+        (7, "np.float"),
+        (8, "np.NaN"),
+        (8, "np.reshape"),
+        (10, "np.array"),
+    ]
+    assert found(OLD_NUMPY, "different") == [
+        (2, "six"),
+        (4, "six"),
+        (9, "np.random.random_integers"),
+    ]
+    texts = {each.name: each.text for each in examine(OLD_NUMPY.encode()).findings}
+    assert "write np.nan" in texts["np.NaN"]
+    assert "float, Python's own" in texts["np.float"]
+    assert "newshape= is shape=" in texts["np.reshape"]
+    assert "pip install six" in texts["six"]
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_is_written_instead_is_in_numpy(name: str) -> None:
+    assert problem(name) is not None
+    for word in re.findall(r"np\.([a-z0-9_.]+)", INSTEAD[name]):
+        assert problem(word) is None
 
 
 BROKEN = {
