@@ -11,7 +11,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from estimatorkit.core.errors import explain
 from estimatorkit.estimator import run_config
@@ -95,14 +95,12 @@ class RunConfig(run_config.RunConfig):
         """As given."""
         return self._cluster
 
-    def replace(self, **changes: Any) -> RunConfig:
+    def replace(self, **changes: Any) -> Self:
         """A copy with some properties changed; see `tf.estimator.RunConfig.replace`."""
         tpu_config = changes.pop("tpu_config", self._tpu_config)
-        copy = RunConfig(
-            tpu_config, self._named_evaluation_master, self._named_master, self._cluster
-        )
-        vars(copy).update(vars(super().replace(**changes)))
-        return copy
+        changed = super().replace(**changes)
+        changed._tpu_config = tpu_config
+        return changed
 
 
 HostCall = tuple[Callable[..., Any], Any]
@@ -249,7 +247,8 @@ class TPUEstimator(Estimator):
 
         def adapted(features: Any, **given: Any) -> EstimatorSpec:
             known = {**given, "params": self._told(given["mode"])}
-            spec = model_fn(features, **{name: known[name] for name in names if name in known})
+            known["features"] = features
+            spec = model_fn(**{name: known[name] for name in names if name in known})
             return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
 
         wanted = dict.fromkeys([*names, "mode"])

@@ -9,6 +9,7 @@ import numpy as np
 
 from estimatorkit.core.errors import explain
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.iterator_ops import make_one_shot_iterator
 from estimatorkit.lazy import listing
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def numpy_input_fn(
     shuffle: bool | None = None,
     queue_capacity: int = 1000,
     num_threads: int = 1,
-) -> Callable[[], Dataset]:
+) -> Callable[[], Any]:
     """Makes an input function of arrays in memory.
 
     Rows come `num_epochs` times; a batch may hold the end of one epoch and the start of the next;
@@ -43,18 +44,21 @@ def numpy_input_fn(
         num_threads: accepted for TensorFlow's signature.
 
     Returns:
-        A function without arguments that returns a Dataset of `(features, labels)`, or of
-        features alone.
+        A function without arguments. It adds an iterator to the default graph and returns the
+        tensors of the next batch: `(features, labels)`, or features alone.
 
     Raises:
-        ValueError: `shuffle` is not given; lengths differ; an empty dict; a key in both dicts.
+        ValueError: `shuffle` is no bool; lengths differ; something is empty; a key in both dicts.
         TypeError: `x` or `y` is no array or dict.
     """
     _check_shuffle(shuffle)
     for name, value in (("x", x), ("y", y)):
         if isinstance(value, Mapping) and not value:
-            hint = "pass y=None where there are no labels" if name == "y" else None
-            raise ValueError(explain(f"{name} cannot be an empty dict", hint=hint))
+            raise ValueError(
+                "x cannot be an empty dict"
+                if name == "x"
+                else "y cannot be empty dict, use None instead."
+            )
         if not isinstance(value, (Mapping, np.ndarray)) and (name == "x" or value is not None):
             raise TypeError(
                 explain(
@@ -63,15 +67,32 @@ def numpy_input_fn(
                     received=type(value).__name__,
                 )
             )
+    if isinstance(x, np.ndarray) and x.size == 0:
+        raise ValueError("x cannot be an empty array")
     if isinstance(x, Mapping) and isinstance(y, Mapping) and x.keys() & y.keys():
         raise ValueError(
             explain(
-                "keys are found in both x and y",
+                f"{len(x.keys() & y.keys())} duplicate keys are found in both x and y",
                 expected="features and labels of different names",
                 received=sorted(x.keys() & y.keys()),
             )
         )
+    of_x, of_y = _lengths(x), _lengths(y)
+    if len({*of_x.values(), *of_y.values()}) != 1:
+        raise ValueError(
+            explain(
+                "Length of tensors in x and y is mismatched. All elements in x and y must have "
+                "the same length",
+                received=f"lengths {of_x} in x, {of_y} in y",
+            )
+        )
     return _input_fn(x, y, batch_size, num_epochs, bool(shuffle))
+
+
+def _lengths(value: Any) -> dict[Any, int]:
+    """The number of rows of each of a dict of arrays; of one array under an empty name."""
+    named = value if isinstance(value, Mapping) else {} if value is None else {"": value}
+    return {name: len(each) for name, each in named.items()}
 
 
 def pandas_input_fn(
@@ -83,7 +104,7 @@ def pandas_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
     target_column: str = "target",
-) -> Callable[[], Dataset]:
+) -> Callable[[], Any]:
     """Makes an input function of a DataFrame: see `numpy_input_fn`, also for what differs.
 
     Args:
@@ -97,8 +118,8 @@ def pandas_input_fn(
         target_column: TensorFlow's name for the labels among the columns; no feature may have it.
 
     Raises:
-        TypeError: `x` is no DataFrame.
-        ValueError: `shuffle` is not given; the indices differ; a feature is named `target_column`.
+        TypeError: `x` is no DataFrame, or `target_column` no string.
+        ValueError: `shuffle` is no bool; the indices differ; a feature is named `target_column`.
     """
     import pandas as pd
 
@@ -107,6 +128,8 @@ def pandas_input_fn(
         raise TypeError(
             explain("x must be a DataFrame", expected="pandas.DataFrame", received=type(x).__name__)
         )
+    if not isinstance(target_column, str):
+        raise TypeError("target_column must be a string type")
     if y is not None:
         if target_column in x:
             raise ValueError(
@@ -132,11 +155,11 @@ def pandas_input_fn(
 
 
 def _check_shuffle(shuffle: bool | None) -> None:
-    if shuffle not in (True, False):
+    if not isinstance(shuffle, bool):
         raise ValueError(
             explain(
                 "shuffle must be provided and explicitly set as boolean (it is recommended to set "
-                "it as True for training)",
+                f"it as True for training); got {shuffle}",
                 expected="True or False",
                 received=shuffle,
             )
@@ -145,13 +168,14 @@ def _check_shuffle(shuffle: bool | None) -> None:
 
 def _input_fn(
     features: Any, labels: Any, batch_size: int, num_epochs: int | None, shuffle: bool
-) -> Callable[[], Dataset]:
+) -> Callable[[], Any]:
     rows = Dataset.from_tensor_slices(features if labels is None else (features, labels))
 
-    def input_fn() -> Dataset:
+    def input_fn() -> Any:
         dataset = rows.shuffle(max(1, len(rows))) if shuffle else rows
         # Without an end every batch is full; saying so makes its size known to the graph.
-        return dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
+        batches = dataset.repeat(num_epochs).batch(batch_size, drop_remainder=num_epochs is None)
+        return make_one_shot_iterator(batches).get_next()
 
     return input_fn
 

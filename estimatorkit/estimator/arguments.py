@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import numbers
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from estimatorkit.core.errors import explain
 from estimatorkit.core.log import logger
 from estimatorkit.estimator.run_config import RunConfig
 
@@ -16,13 +20,26 @@ _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 
 
 def check_steps(steps: int | None, max_steps: int | None) -> None:
-    """Raises ValueError where both are given, or one is not positive."""
+    """Raises ValueError where both are given, or one is not a whole number above 0."""
     if steps is not None and max_steps is not None:
         raise ValueError("Can not provide both steps and max_steps.")
-    if steps is not None and steps <= 0:
-        raise ValueError(f"Must specify steps > 0, given: {steps}")
-    if max_steps is not None and max_steps <= 0:
-        raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
+    for name, value in (("steps", steps), ("max_steps", max_steps)):
+        if value is not None and not _is_count(value):
+            raise ValueError(
+                explain(
+                    f"Must specify {name} > 0, given: {value}",
+                    expected="a whole number of steps, or None",
+                    received=repr(value),
+                )
+            )
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number above 0; `1e3` is one, True is not."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):
+        return False
+    number: Any = value
+    return bool(number > 0 and number == number // 1)
 
 
 def as_list(value: Any) -> list[Any]:
@@ -43,7 +60,7 @@ def arguments_of(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def check_model_fn(model_fn: Callable[..., Any], params: Mapping[str, Any] | None) -> None:
+def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
     """Raises ValueError where the arguments of a `model_fn` are not those it is called with."""
     names = arguments_of(model_fn)
     if "features" not in names:
@@ -62,10 +79,8 @@ def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] |
     """The config with a model folder: the one given, or a temporary one.
 
     Raises:
-        ValueError: it is no `RunConfig`, or two folders are given.
+        ValueError: two folders are given.
     """
-    if config is not None and not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
     config = config or RunConfig()
     given = None if model_dir is None else os.fspath(model_dir)
     if given is not None and config.model_dir not in (None, given):

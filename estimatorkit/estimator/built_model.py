@@ -78,6 +78,7 @@ class BuiltModel:
         model_fn: `(features, labels) -> EstimatorSpec`.
         finish: called with the spec, in the graph: adds what the estimator itself needs.
         setting: where and how it runs.
+        initialized: whether its variables may start with their first values, not a checkpoint's.
 
     Attributes:
         graph: its graph.
@@ -95,6 +96,7 @@ class BuiltModel:
         model_fn: Callable[[Any, Any], EstimatorSpec],
         finish: Callable[[EstimatorSpec], Any],
         setting: Setting | None = None,
+        initialized: bool = False,
     ) -> None:
         self.mode = mode
         self._setting = setting or Setting()
@@ -121,7 +123,8 @@ class BuiltModel:
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
         with self._setting.building(self.graph):
             self.spec = model_fn(self.features, labels)
-            self.scaffold: Scaffold | None = self.spec.scaffold
+            is_needed = initialized or not self.spec.scaffold.is_default
+            self.scaffold: Scaffold | None = self.spec.scaffold if is_needed else None
             self.extra = finish(self.spec)
         self.input_names = _names_of_input(self.features, labels)
         self._session: Session | None = None
@@ -176,6 +179,17 @@ class BuiltModel:
             self._threads = Coordinator()
             start_queue_runners(session, self._threads)
 
+    def initialize(self) -> None:
+        """Gives all variables their first values; for models built `initialized`."""
+        session, scaffold = self.session, self.scaffold
+        if scaffold is None:
+            raise RuntimeError("the model was built to be restored")
+        session.state.restart_random()
+        session.run(scaffold.init_op, scaffold.init_feed_dict)
+        if scaffold.init_fn is not None:
+            scaffold.init_fn(session)
+        self.initialize_local()
+
     def start(self, given: ModelInput) -> None:
         """Goes to the first element of an input."""
         if self._iterator is not None and given.dataset is not None:
@@ -192,9 +206,14 @@ class BuiltModel:
             if held is not None:
                 held.close()
 
-    def load(self, path: str) -> None:
-        """Puts a checkpoint's values into the session, unless they are there."""
+    def load(self, path: str | None) -> None:
+        """Puts a checkpoint's values into the session, unless they are there; without a checkpoint
+        the variables' first values.
+        """
         session = self.session
+        if path is None:
+            self.initialize()
+            return
         version = checkpoint_version(path)
         if version is None or version != self._version:
             self._version = None

@@ -6,7 +6,8 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.session import Session
-from estimatorkit.distribute.cluster_task import CHIEF, MASTER, WORKER
+from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
 from estimatorkit.distribute.strategies import Strategy
 from estimatorkit.estimator.arguments import (
     arguments_of,
@@ -35,7 +36,7 @@ from estimatorkit.estimator.built_model import BuiltModel, ModelStore, Setting
 from estimatorkit.estimator.evaluation import Evaluation, described
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
-from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.training_cluster import TrainingCluster
@@ -54,7 +55,7 @@ class Estimator:
         model_dir: where checkpoints and logs go; by default that of `config`, then a temporary
             directory. A model that is there is gone on with.
         config: a `RunConfig`.
-        params: a dict given to `model_fn` and `input_fn`.
+        params: what `model_fn` and `input_fn` get as `params`, usually a dict; copied deeply.
         warm_start_from: a checkpoint, a model folder or an exported model, or `WarmStartSettings`:
             where variables get their first values where there is no model in `model_dir` yet.
 
@@ -73,15 +74,17 @@ class Estimator:
         model_fn: Callable[..., EstimatorSpec],
         model_dir: str | os.PathLike[str] | None = None,
         config: RunConfig | None = None,
-        params: Mapping[str, Any] | None = None,
+        params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
         self._check_not_overridden()
+        if config is not None and not isinstance(config, RunConfig):
+            raise ValueError(f"config must be an instance of `RunConfig`, but provided {config}.")
         if model_fn is None:
             raise ValueError("model_fn must be provided to Estimator.")
         check_model_fn(model_fn, params)
         self._model_fn = model_fn
-        self._params = dict(params or {})
+        self._params = copy.deepcopy({} if params is None else params)
         self._config = checked_config(config, model_dir)
         self._warm_start: WarmStartSettings | None = as_warm_start(warm_start_from)
         self._models = ModelStore()
@@ -124,8 +127,8 @@ class Estimator:
         return copy.copy(self._config)
 
     @property
-    def params(self) -> dict[str, Any]:
-        """A copy of the parameters."""
+    def params(self) -> Any:
+        """A deep copy of the parameters; an empty dict where none were given."""
         return copy.deepcopy(self._params)
 
     @property
@@ -181,6 +184,12 @@ class Estimator:
             )
         return found
 
+    def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
+        """The checkpoint to evaluate or predict with; None where a warm start takes its place."""
+        if path is None and self._warm_start is not None and self.latest_checkpoint() is None:
+            return None
+        return self._checkpoint_or_error(path)
+
     # -- training
 
     def train(
@@ -211,6 +220,15 @@ class Estimator:
             FailedPreconditionError: another process trains in `model_dir`.
         """
         check_steps(steps, max_steps)
+        if self._config.task_type in (EVALUATOR, PS):
+            raise ValueError(
+                explain(
+                    "Train has been called wrong configuration. Please use "
+                    "tf.estimator.train_and_evaluate which calls proper API according to given "
+                    "configuration",
+                    received=f"task_type {self._config.task_type!r}",
+                )
+            )
         given_hooks = check_hooks(hooks)
         listeners = as_list(saving_listeners)
         for listener in listeners:
@@ -273,23 +291,34 @@ class Estimator:
         Raises:
             ValueError: there is no trained model, the input is empty, or `steps` is not positive.
         """
+        with closing(MetricsWriter(self.eval_dir(name))) as writer:
+            return self._evaluate(input_fn, steps, hooks, checkpoint_path, writer)
+
+    def _evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None,
+        hooks: Sequence[SessionRunHook] | None,
+        checkpoint_path: str | os.PathLike[str] | None,
+        writer: MetricsWriter,
+    ) -> dict[str, Any]:
         check_steps(steps, None)
         given_hooks = check_hooks(hooks)
         ensure_visible()
-        path = self._checkpoint_or_error(checkpoint_path)
+        path = self._checkpoint_or_none(checkpoint_path)
 
         def build() -> BuiltModel:
-            return self._build(given, ModeKeys.EVAL, Evaluation)
+            return self._build(given, ModeKeys.EVAL, Evaluation, warm=path is None)
 
-        with ExitStack() as closing:
-            closing.enter_context(self._together(ModeKeys.EVAL))
+        with ExitStack() as stack:
+            stack.enter_context(self._together(ModeKeys.EVAL))
             strategy = self._strategy(ModeKeys.EVAL)
-            if strategy is not None and strategy.replicas is not None:
+            if path is not None and strategy is not None and strategy.replicas is not None:
                 path = strategy.replicas.text_of_chief(path)
-            given = self._input(input_fn, ModeKeys.EVAL)
-            model = closing.enter_context(self._models.model(given, build, given_hooks))
+            given = self._input(input_fn, ModeKeys.EVAL, path)
+            model = stack.enter_context(self._models.model(given, build, given_hooks))
             all_hooks = [*given_hooks, *model.hooks]
-            session = self._restored(model, given, path, all_hooks, closing)
+            session = self._restored(model, given, path, all_hooks, stack)
             logger.info("Starting evaluation at %s", _timestamp("T"))
             started = time.perf_counter()
             values = model.extra.run(session, steps, all_hooks)
@@ -300,10 +329,8 @@ class Estimator:
         step = int(values["global_step"])
         logger.info("Saving dict for global step %d: %s", step, described(values))
         if strategy is None or strategy.is_chief:
-            writer = MetricsWriter(self.eval_dir(name))
             numbers = {key: value for key, value in values.items() if key != "global_step"}
-            writer.write(step, numbers)
-            writer.close()
+            writer.write(step, numbers, {} if path is None else {"checkpoint_path": path})
         result: dict[str, Any] = values
         return result
 
@@ -335,7 +362,7 @@ class Estimator:
         """
         given_hooks = check_hooks(hooks)
         ensure_visible()
-        path = self._checkpoint_or_error(checkpoint_path)
+        path = self._checkpoint_or_none(checkpoint_path)
         return self._predict(input_fn, predict_keys, given_hooks, path, yield_single_examples)
 
     def _predict(
@@ -343,18 +370,18 @@ class Estimator:
         input_fn: Callable[..., Any],
         predict_keys: str | Sequence[str] | None,
         hooks: Sequence[SessionRunHook],
-        path: str,
+        path: str | None,
         yield_single_examples: bool,
     ) -> Iterator[Any]:
-        given = self._input(input_fn, ModeKeys.PREDICT)
+        given = self._input(input_fn, ModeKeys.PREDICT, path)
 
         def build() -> BuiltModel:
-            return self._build(given, ModeKeys.PREDICT, lambda spec: None)
+            return self._build(given, ModeKeys.PREDICT, lambda spec: None, warm=path is None)
 
-        with self._models.model(given, build, hooks) as model, ExitStack() as closing:
+        with self._models.model(given, build, hooks) as model, ExitStack() as stack:
             predictions = chosen(model.spec.predictions, predict_keys)
             all_hooks = [*hooks, *model.hooks]
-            session = self._restored(model, given, path, all_hooks, closing)
+            session = self._restored(model, given, path, all_hooks, stack)
             # Features that are no input would come for ever: they are one batch.
             ends = takes_input(model.graph.get_operations())
             stop: list[str] = [] if ends else ["there is one batch"]
@@ -402,14 +429,14 @@ class Estimator:
     def _restored(
         model: BuiltModel,
         given: ModelInput,
-        path: str,
+        path: str | None,
         hooks: Sequence[SessionRunHook],
-        closing: ExitStack,
+        stack: ExitStack,
     ) -> Session:
         """A model's session with a checkpoint's values, for evaluation and prediction."""
         with model.graph.as_default():
             for hook in hooks:
-                closing.callback(hook.close)
+                stack.callback(hook.close)
             for hook in hooks:
                 hook.begin()
         session = model.session
@@ -489,13 +516,21 @@ class Estimator:
 
     # -- building
 
-    def _input(self, input_fn: Callable[..., Any], mode: str) -> ModelInput:
-        return ModelInput.of(
+    def _input(
+        self, input_fn: Callable[..., Any], mode: str, checkpoint: str | None = ""
+    ) -> ModelInput:
+        """What an `input_fn` gives; without a checkpoint, for a model that is not kept."""
+        given = ModelInput.of(
             lambda: self._call_input_fn(input_fn, mode), mode, self._config.tf_random_seed
         )
+        return given if checkpoint is not None else replace(given, key=None)
 
     def _build(
-        self, given: ModelInput, mode: str, finish: Callable[[EstimatorSpec], Any]
+        self,
+        given: ModelInput,
+        mode: str,
+        finish: Callable[[EstimatorSpec], Any],
+        warm: bool = False,
     ) -> BuiltModel:
         def model_fn(features: Any, labels: Any) -> EstimatorSpec:
             logger.info("Calling model_fn.")
@@ -503,7 +538,13 @@ class Estimator:
             logger.info("Done calling model_fn.")
             return spec
 
-        return BuiltModel(given, mode, model_fn, finish, self._setting(mode))
+        def finished(spec: EstimatorSpec) -> Any:
+            extra = finish(spec)
+            if warm and self._warm_start is not None:
+                self._warm_start.apply()
+            return extra
+
+        return BuiltModel(given, mode, model_fn, finished, self._setting(mode), initialized=warm)
 
     def _setting(self, mode: str) -> Setting:
         config = self._config
@@ -513,7 +554,7 @@ class Estimator:
             return Setting(
                 device,
                 session_config=config.session_config,
-                is_chief=strategy is None or strategy.is_chief,
+                is_chief=self._saves,
                 strategy=strategy,
             )
         return Setting(
@@ -541,7 +582,9 @@ class Estimator:
     def _saves(self) -> bool:
         """Whether it is this process that saves what it trains."""
         others = (self.cluster, self._strategy(ModeKeys.TRAIN))
-        return all(each is None or each.is_chief for each in others)
+        return not is_not_chief(self._config) and all(
+            each is None or each.is_chief for each in others
+        )
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         if not callable(input_fn):
@@ -566,7 +609,8 @@ class Estimator:
         if "labels" not in names and labels is not None:
             raise ValueError("model_fn does not take labels, but input_fn returns labels.")
         known = {"labels": labels, "mode": mode, "params": self.params, "config": config}
-        spec = self._model_fn(features, **{name: known[name] for name in names if name in known})
+        given = {name: known[name] for name in names if name in known}
+        spec = self._model_fn(features=features, **given)
         if not isinstance(spec, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         return spec

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
 from estimatorkit.core.replicas import OthersStopped
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
@@ -35,19 +36,20 @@ class Evaluation:
             if name in spec.eval_metric_ops:
                 raise ValueError(
                     explain(
-                        f'Metric with name "{name}" is not allowed, because Estimator already '
+                        f"Metric with name `{name}` is not allowed, because Estimator already "
                         "defines a default metric with the same name.",
                         hint="give it another name in eval_metric_ops",
                     )
                 )
         metrics: dict[str, tuple[Any, Any]] = {**spec.eval_metric_ops, "loss": mean(spec.loss)}
-        self._names = list(metrics)
         self._targets = [
             update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
         ]
         self._counter = get_or_create_global_step()
-        values = [_value_of(value) for value, _ in metrics.values()]
-        self._after = [*values, self._counter._as_graph_element()]
+        self._values = {
+            name: map_structure(_value_of, value) for name, (value, _) in metrics.items()
+        }
+        self._after = [*flatten(self._values), self._counter._as_graph_element()]
         self._loop: CheckedLoop | None = None
 
     def run(
@@ -87,12 +89,15 @@ class Evaluation:
             if part.ended:
                 break
         loop.leave()
-        results = {
-            name: value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-            for name, value in zip(self._names, final, strict=False)
-        }
+        plain = [_plain(value) for value in final[:-1]]
+        results: dict[str, Any] = pack_sequence_as(self._values, plain)
         results["global_step"] = np.int64(final[-1])
         return results
+
+
+def _plain(value: Any) -> Any:
+    """A value of its own where it is a single one, rather than an array."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def described(values: Mapping[str, Any]) -> str:

@@ -203,6 +203,37 @@ class EvalOutput(_SupervisedOutput):
     _method = constants.SUPERVISED_EVAL_METHOD_NAME
 
 
+def served_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOutput]:
+    """What a model serves, by signature; one of them is 'serving_default'.
+
+    Args:
+        outputs: `ExportOutput`s by name; None for a `PredictOutput` of the predictions.
+        predictions: a tensor or a dict of tensors.
+
+    Raises:
+        TypeError: `outputs` is no dict of `ExportOutput`s.
+        ValueError: several are given, and none is called 'serving_default'.
+    """
+    default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    if outputs is None:
+        return {default: PredictOutput(predictions)}
+    if not isinstance(outputs, Mapping):
+        raise TypeError(f"`export_outputs` must be dict, received: {outputs}.")
+    for value in outputs.values():
+        if not isinstance(value, ExportOutput):
+            raise TypeError(
+                f"Values in `export_outputs` must be ExportOutput objects, received: {outputs}."
+            )
+    if len(outputs) == 1:
+        return {**outputs, default: next(iter(outputs.values()))}
+    if default not in outputs:
+        raise ValueError(
+            "Multiple `export_outputs` were provided, but none of them are specified as the "
+            "default. Use `tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY` to specify a default."
+        )
+    return dict(outputs)
+
+
 # -- checks
 
 
@@ -286,5 +317,5 @@ def _checked_metrics(metrics: Any) -> dict[str, Tensor]:
 
 __all__ = [
     *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput", "RegressionOutput"),
-    "TrainOutput",
+    *("TrainOutput", "served_outputs"),
 ]

@@ -32,6 +32,7 @@ from estimatorkit.core.log import logger
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.estimator import exported_files as files
 from estimatorkit.estimator.example_requests import sample_inputs
 from estimatorkit.estimator.predictor import Predictor
@@ -70,7 +71,8 @@ def export_saved_model(
     """Exports an estimator's model.
 
     Args:
-        estimator: the estimator; it must have been trained, or `checkpoint_path` be given.
+        estimator: the estimator; it must have been trained or have `warm_start_from`, or
+            `checkpoint_path` be given.
         export_dir_base: the folder of the exports; each is a folder in it whose name is a number,
             the time in seconds and greater than all that are there.
         serving_input_receiver_fn: makes a `ServingInputReceiver`.
@@ -135,7 +137,7 @@ def experimental_export_all_saved_models(
         )
     if any(not callable(each) for each in input_receiver_fn_map.values()):
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
-    checkpoint = estimator._checkpoint_or_error(checkpoint_path)
+    checkpoint = estimator._checkpoint_or_none(checkpoint_path)
     assets = _checked_assets(assets_extra or {})
     base = Path(local_path(export_dir_base))
     with os_errors("export the model", base), ExitStack() as opened:
@@ -206,10 +208,13 @@ def _copy_assets(folder: Path, assets: Mapping[PurePosixPath, str]) -> None:
 
 
 class ServedModel:
-    """A model built for one mode, with a checkpoint's values, and its signatures."""
+    """A model built for one mode, with a checkpoint's values, and its signatures.
+
+    Without a checkpoint, the variables start as the estimator's `warm_start_from` says.
+    """
 
     def __init__(
-        self, estimator: Any, mode: str, receiver_fn: Callable[[], Any], checkpoint: str
+        self, estimator: Any, mode: str, receiver_fn: Callable[[], Any], checkpoint: str | None
     ) -> None:
         graph = Graph()
         graph.seed = estimator.config.tf_random_seed
@@ -220,13 +225,18 @@ class ServedModel:
             self._check_receiver(receiver)
             labels = getattr(receiver, "labels", None)
             spec = estimator._call_model_fn(receiver.features, labels, mode, estimator.config)
-            self._scaffold = spec.scaffold or Scaffold()
+            if checkpoint is None:
+                estimator._warm_start.apply()
+            self._scaffold = spec.scaffold
             self._saver = self._scaffold.saver or Saver(allow_empty=True)
             self._main_op = self._scaffold.local_init_op or Scaffold.default_local_init_op()
             self.session = Session(graph=graph)
             try:
                 self.signatures = make_signatures(receiver, export_outputs(spec), mode)
-                self._restore(mode, checkpoint)
+                if checkpoint is None:
+                    self.session.run(global_variables_initializer())
+                else:
+                    self._restore(mode, checkpoint)
                 self.session.run(self._main_op)
             except BaseException:
                 self.session.close()

@@ -47,7 +47,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
         values = (features, labels, spec.predictions, config)
         known = dict(zip(_METRIC_FN_ARGUMENTS, values, strict=True))
         added = metric_fn(**{name: known[name] for name in names})
-        return _with(spec, eval_metric_ops={**spec.eval_metric_ops, **added})
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
 
     return _extended(estimator, extend)
 
@@ -105,8 +105,7 @@ def forward_features(
             else output
             for name, output in (spec.export_outputs or {}).items()
         }
-        return _with(
-            spec,
+        return spec._replace(
             predictions={**spec.predictions, **added},
             export_outputs=outputs or spec.export_outputs,
         )
@@ -166,7 +165,3 @@ def _extended(
     extended._model_fn = model_fn
     extended._models = ModelStore()
     return extended
-
-
-def _with(spec: EstimatorSpec, **changes: Any) -> EstimatorSpec:
-    return EstimatorSpec(**{**spec._asdict(), **changes})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
+from estimatorkit.core.events import MetricsWriter
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, check_hooks
 from estimatorkit.train.saver import Saver
@@ -56,7 +57,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._input_fn = input_fn
         self._steps = steps
         self._hooks = check_hooks(hooks)
-        self._name = name
+        self._writer = MetricsWriter(estimator.eval_dir(name))
         self._every = every_n_iter
         self._evaluated = 0
 
@@ -79,6 +80,10 @@ class InMemoryEvaluatorHook(SessionRunHook):
         if step != self._evaluated:
             self._evaluate(session, step)
 
+    def close(self) -> None:
+        """Closes the event file, the only one of all evaluations."""
+        self._writer.close()
+
     def _evaluate(self, session: Any, step: int) -> None:
         with tempfile.TemporaryDirectory(prefix="estimatorkit-") as folder:
             with session.graph.as_default():
@@ -90,9 +95,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
                 write_meta_graph=False,
                 write_state=False,
             )
-            self._estimator.evaluate(
-                self._input_fn, self._steps, self._hooks, checkpoint_path=path, name=self._name
-            )
+            self._estimator._evaluate(self._input_fn, self._steps, self._hooks, path, self._writer)
         self._evaluated = step
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.distribute.cluster_spec import ClusterSpec
@@ -44,7 +45,7 @@ _FIELDS = (
 
 _BOUNDS = {
     "save_summary_steps": ">= 0",
-    "save_checkpoints_steps": "> 0",
+    "save_checkpoints_steps": ">= 0",
     "save_checkpoints_secs": ">= 0",
     "keep_checkpoint_max": ">= 0",
     "keep_checkpoint_every_n_hours": "> 0",
@@ -56,16 +57,19 @@ _BOUNDS = {
 
 
 class RunConfig:
-    """How an estimator runs. Immutable: `replace` makes a changed copy.
+    """How an estimator runs. Its properties cannot be set: `replace` makes a changed copy.
+
+    Subclasses may override properties, and attributes of one's own may be added; both are kept in
+    the copy that an estimator has.
 
     Args:
         model_dir: where checkpoints and logs go.
         tf_random_seed: the graph's seed. With a seed, two runs give the same numbers to the bit.
         save_summary_steps: steps between summaries; None for none.
-        save_checkpoints_steps: steps between checkpoints.
+        save_checkpoints_steps: steps between checkpoints; 0 for none.
         save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps.
             Both None: no checkpoints.
-        session_config: accepted for TensorFlow's signature.
+        session_config: the `ConfigProto` of sessions.
         keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
         log_step_count_steps: steps between log lines; None for none.
@@ -112,10 +116,8 @@ class RunConfig:
         stuck_secs: float = 600.0,
     ) -> None:
         steps, secs = save_checkpoints_steps, save_checkpoints_secs
-        if steps is not _UNSET and secs is not _UNSET and steps is not None and secs is not None:
-            raise ValueError(
-                "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
-            )
+        if _UNSET not in (steps, secs):
+            _check_one(steps, secs)
         if secs is _UNSET:
             secs = 600 if steps is _UNSET else None
         self._task = ClusterTask.of_environment()
@@ -140,6 +142,37 @@ class RunConfig:
         self._stuck_secs = stuck_secs
         self._validate()
 
+    def _check_kinds(self) -> None:
+        for name in ("tf_random_seed", "experimental_max_worker_delay_secs"):
+            value = getattr(self, "_" + name)
+            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+                end = "" if name == "tf_random_seed" else " if set"
+                article = "" if name == "tf_random_seed" else "an "
+                raise ValueError(
+                    explain(f"{name} must be {article}integer{end}", received=repr(value))
+                )
+        if not _is_session_config(self._session_config):
+            raise ValueError(
+                explain(
+                    "session_config must be instance of ConfigProto",
+                    received=repr(self._session_config)[:200],
+                )
+            )
+        device_fn = self._device_fn
+        if device_fn is not None and not (
+            callable(device_fn) and list(signature(device_fn).parameters) == ["op"]
+        ):
+            raise ValueError(
+                explain(
+                    'device_fn must be callable with exactly one argument "op"',
+                    received=repr(device_fn)[:200],
+                )
+            )
+        if self._protocol not in (None, "grpc", "grpc+verbs"):
+            raise ValueError(
+                explain("protocol should be grpc or grpc+verbs", received=repr(self._protocol))
+            )
+
     def _validate(self) -> None:
         if self._model_dir == "":
             raise ValueError("model_dir should be non-empty.")
@@ -147,9 +180,6 @@ class RunConfig:
             value = getattr(self, "_" + name)
             if value is not None and (value < 0 or (value == 0 and bound == "> 0")):
                 raise ValueError(explain(f"{name} should be {bound}", received=value))
-        seed = self._tf_random_seed
-        if seed is not None and (isinstance(seed, bool) or not hasattr(seed, "__index__")):
-            raise ValueError(explain("tf_random_seed must be integer", received=repr(seed)))
         if getattr(self._experimental_distribute, "remote_cluster", None) is not None:
             raise ValueError(
                 explain(
@@ -158,6 +188,7 @@ class RunConfig:
                     hint="`estimatorkit launch` starts a cluster's processes",
                 )
             )
+        self._check_kinds()
         for name in ("train_distribute", "eval_distribute"):
             strategy = self._strategy(name)
             if strategy is not None and not isinstance(strategy, Strategy):
@@ -210,7 +241,7 @@ class RunConfig:
 
     @property
     def session_config(self) -> Any:
-        """As given."""
+        """The `ConfigProto` of sessions."""
         return self._session_config
 
     @property
@@ -328,11 +359,11 @@ class RunConfig:
         """What the environment says of a service, as it is."""
         return self._task.service
 
-    def replace(self, **changes: Any) -> RunConfig:
-        """A copy with some properties changed.
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some properties changed; subclasses and their attributes are kept.
 
         Raises:
-            ValueError: a property does not exist or may not be changed.
+            ValueError: a property does not exist, may not be changed, or is out of its range.
         """
         for name in changes:
             if name not in _FIELDS:
@@ -340,13 +371,20 @@ class RunConfig:
                     f"Replacing {name} is not supported. Allowed properties are {list(_FIELDS)}."
                     + (f" {hint}" if (hint := did_you_mean(name, _FIELDS)) else "")
                 )
-        values = {name: getattr(self, "_" + name) for name in _FIELDS}
-        # Steps replace seconds and the other way round, unless both are said.
-        if changes.get("save_checkpoints_steps") is not None:
-            values["save_checkpoints_secs"] = None
-        elif changes.get("save_checkpoints_secs") is not None:
-            values["save_checkpoints_steps"] = None
-        return RunConfig(**{**values, **changes})
+        steps, secs = changes.get("save_checkpoints_steps"), changes.get("save_checkpoints_secs")
+        _check_one(steps, secs)
+        # Steps replace seconds and the other way round.
+        if steps is not None:
+            changes["save_checkpoints_secs"] = None
+        elif secs is not None:
+            changes["save_checkpoints_steps"] = None
+        changed = copy.copy(self)
+        if changes.get("model_dir") is not None:
+            changes["model_dir"] = os.fspath(changes["model_dir"])
+        for name, value in changes.items():
+            setattr(changed, f"_{name}", value)
+        changed._validate()
+        return changed
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RunConfig) and vars(self) == vars(other)
@@ -359,6 +397,24 @@ class RunConfig:
         given = {name: getattr(self, "_" + name) for name in _FIELDS}
         shown = [f"{name}={value!r}" for name, value in given.items() if value != default[name]]
         return f"RunConfig({', '.join(shown)})"
+
+
+def is_not_chief(config: RunConfig) -> bool:
+    """Whether a subclass denies that this process, which would be the chief, is the chief."""
+    return config.task.is_chief and not config.is_chief
+
+
+def _is_session_config(value: Any) -> bool:
+    if value is None:
+        return True
+    from estimatorkit.core.protos import ConfigProto  # half of the time that this module takes
+
+    return isinstance(value, ConfigProto)
+
+
+def _check_one(steps: int | None, secs: float | None) -> None:
+    if steps is not None and secs is not None:
+        raise ValueError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set.")
 
 
 def _one_of(given: str | os.PathLike[str] | None, environment: str | None) -> str | None:

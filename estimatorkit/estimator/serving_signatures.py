@@ -16,7 +16,6 @@ from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.estimator.export_outputs import (
     EvalOutput,
     ExportOutput,
-    PredictOutput,
     TrainOutput,
 )
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
@@ -30,34 +29,11 @@ _SUPERVISED = {
 
 
 def export_outputs(spec: EstimatorSpec) -> dict[str, ExportOutput]:
-    """What a model gives, by signature; its predictions where it does not say.
-
-    Raises:
-        TypeError: `spec.export_outputs` is no dict of `ExportOutput`s.
-        ValueError: several are given, and none is called 'serving_default'.
-    """
+    """What a model gives, by signature; its predictions where it does not say."""
     if spec.mode != ModeKeys.PREDICT:
         name, kind = _SUPERVISED[spec.mode]
         return {name: kind(spec.loss, spec.predictions or None, spec.eval_metric_ops or None)}
-    default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    outputs = spec.export_outputs
-    if outputs is None:
-        return {default: PredictOutput(spec.predictions)}
-    if not isinstance(outputs, Mapping):
-        raise TypeError(f"`export_outputs` must be dict, received: {outputs}.")
-    for value in outputs.values():
-        if not isinstance(value, ExportOutput):
-            raise TypeError(
-                f"Values in `export_outputs` must be ExportOutput objects, received: {outputs}."
-            )
-    if len(outputs) == 1:
-        return {**outputs, default: next(iter(outputs.values()))}
-    if default not in outputs:
-        raise ValueError(
-            "Multiple `export_outputs` were provided, but none of them are specified as the "
-            "default. Use `tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY` to specify a default."
-        )
-    return dict(outputs)
+    return dict(spec.export_outputs or {})
 
 
 def make_signatures(

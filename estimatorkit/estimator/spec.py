@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.estimator.export_outputs import ExportOutput, served_outputs
+from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.train.scaffold import Scaffold
 
 
 class ModeKeys:
@@ -23,30 +29,37 @@ class _Spec(NamedTuple):
     loss: Any
     train_op: Any
     eval_metric_ops: Mapping[str, tuple[Any, Any]]
-    export_outputs: Any
-    training_chief_hooks: tuple[Any, ...]
-    training_hooks: tuple[Any, ...]
-    scaffold: Any
-    evaluation_hooks: tuple[Any, ...]
-    prediction_hooks: tuple[Any, ...]
+    export_outputs: Mapping[str, ExportOutput] | None
+    training_chief_hooks: tuple[SessionRunHook, ...]
+    training_hooks: tuple[SessionRunHook, ...]
+    scaffold: Scaffold
+    evaluation_hooks: tuple[SessionRunHook, ...]
+    prediction_hooks: tuple[SessionRunHook, ...]
 
 
 class EstimatorSpec(_Spec):
-    """The parts of a model that an `Estimator` runs, as `tf.estimator.EstimatorSpec`.
+    """The parts of a model that an `Estimator` runs (`tf.estimator.EstimatorSpec`).
+
+    All tensors and operations must be in the default graph.
 
     Args:
         mode: a `ModeKeys`.
-        predictions: a tensor or a dict of tensors, one row an example; needed for PREDICT.
+        predictions: a tensor or a dict of tensors, one row per example; needed for PREDICT.
         loss: a scalar (or one-element) tensor; needed for TRAIN and EVAL.
         train_op: an operation or tensor that does one update; needed for TRAIN.
-        eval_metric_ops: by name, (value, update) pairs of tensors or operations, or metric objects
-            with `result()` and `updates`.
-        export_outputs: by signature name, what an exported model gives.
+        eval_metric_ops: by name, (value, update) pairs, or metric objects with `result()` and
+            `updates`. A value is a tensor or a nested structure of tensors, an update an operation
+            or a tensor.
+        export_outputs: what an exported model returns, an `ExportOutput` by signature name. In
+            PREDICT, one of several must be named 'serving_default', a single one gets that name as
+            well, and the default is a `PredictOutput` of all predictions.
         training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks to run with.
-        scaffold: the `Scaffold` that initializes, restores and saves; made for it by default.
+        scaffold: initializes, restores and saves; a new `Scaffold` by default.
 
     Raises:
-        ValueError: a part that the mode needs is missing.
+        ValueError: a part that the mode needs is missing, belongs to another graph, or has the
+            wrong shape; a metric object was never updated; several `export_outputs` without a
+            default.
         TypeError: a part is of the wrong kind.
     """
 
@@ -59,10 +72,10 @@ class EstimatorSpec(_Spec):
         loss: Any = None,
         train_op: Any = None,
         eval_metric_ops: Mapping[str, Any] | None = None,
-        export_outputs: Any = None,
+        export_outputs: Mapping[str, ExportOutput] | None = None,
         training_chief_hooks: Sequence[Any] | None = None,
         training_hooks: Sequence[Any] | None = None,
-        scaffold: Any = None,
+        scaffold: Scaffold | None = None,
         evaluation_hooks: Sequence[Any] | None = None,
         prediction_hooks: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
@@ -73,37 +86,76 @@ class EstimatorSpec(_Spec):
             raise ValueError("Missing loss.")
         if mode == ModeKeys.PREDICT and predictions is None:
             raise ValueError("Missing predictions.")
+        if scaffold is not None and not isinstance(scaffold, Scaffold):
+            raise TypeError(_given("scaffold must be tf.train.Scaffold", scaffold))
+        predictions = _checked_predictions({} if predictions is None else predictions)
+        if mode == ModeKeys.PREDICT:
+            export_outputs = served_outputs(export_outputs, predictions)
         return super().__new__(
             cls,
             mode,
-            _checked_predictions({} if predictions is None else predictions),
+            predictions,
             None if loss is None else _checked_loss(loss),
             None if train_op is None else _checked_operation(train_op, "train_op"),
             _checked_metrics({} if eval_metric_ops is None else eval_metric_ops),
             export_outputs,
-            tuple(training_chief_hooks or ()),
-            tuple(training_hooks or ()),
-            scaffold,
-            tuple(evaluation_hooks or ()),
-            tuple(prediction_hooks or ()),
+            _checked_hooks(training_chief_hooks),
+            _checked_hooks(training_hooks),
+            scaffold or Scaffold(),
+            _checked_hooks(evaluation_hooks),
+            _checked_hooks(prediction_hooks),
         )
+
+    def _replace(self, **changes: Any) -> EstimatorSpec:
+        """A copy with some parts changed, checked as a new one is.
+
+        Raises:
+            ValueError: `mode` is changed, or see the class.
+            TypeError: a part is of the wrong kind, or there is no such part.
+        """
+        if changes.get("mode", self.mode) != self.mode:
+            raise ValueError("mode of EstimatorSpec cannot be changed.")
+        return EstimatorSpec(**{**self._asdict(), **changes})
 
 
 def _given(problem: str, value: Any) -> str:
     return f"{problem}, given: {repr(value)[:200]}"
 
 
+def _in_default_graph(value: Any, what: str, name: str | None = None) -> None:
+    """Raises ValueError where a tensor or an operation belongs to another graph."""
+    if value.graph is not get_default_graph():
+        raise ValueError(
+            explain(
+                f'{what} with "{name or value.name}" must be from the default graph',
+                received="one of another graph",
+                hint="make it inside the model_fn, anew in each call",
+            )
+        )
+
+
+def _checked_hooks(hooks: Sequence[Any] | None) -> tuple[SessionRunHook, ...]:
+    checked = tuple(hooks or ())
+    for hook in checked:
+        if not isinstance(hook, SessionRunHook):
+            raise TypeError(_given("All hooks must be SessionRunHook instances", hook))
+    return checked
+
+
 def _checked_predictions(predictions: Any) -> Any:
-    values = predictions.values() if isinstance(predictions, Mapping) else [predictions]
-    for value in values:
+    named = predictions if isinstance(predictions, Mapping) else {None: predictions}
+    for key, value in named.items():
         if not isinstance(value, Tensor):
-            raise TypeError(_given("predictions must be a Tensor or a dict of them", value))
+            what = "predictions" if key is None else f"predictions[{key}]"
+            raise TypeError(_given(f"{what} must be Tensor", value))
+        _in_default_graph(value, "prediction values")
     return predictions
 
 
 def _checked_loss(loss: Any) -> Any:
     if not isinstance(loss, Tensor):
         raise TypeError(_given("loss must be Tensor", loss))
+    _in_default_graph(loss, "loss")
     if loss.shape.rank == 0 or loss.shape.rank is None:
         return loss
     if loss.shape.num_elements() not in (1, None):
@@ -119,11 +171,12 @@ def _checked_loss(loss: Any) -> Any:
     return reshape(loss, [])
 
 
-def _checked_operation(value: Any, what: str) -> Any:
+def _checked_operation(value: Any, what: str, name: str | None = None) -> Any:
     if hasattr(value, "_as_graph_element"):
         value = value._as_graph_element()
     if not isinstance(value, (Tensor, Operation)):
         raise TypeError(_given(f"{what} must be Operation or Tensor", value))
+    _in_default_graph(value, what, name)
     return value
 
 
@@ -133,17 +186,38 @@ def _checked_metrics(metrics: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     checked = {}
     for name, metric in metrics.items():
         if hasattr(metric, "result") and hasattr(metric, "updates"):
-            from estimatorkit.core.ops.array import group
-
-            metric = (metric.result(), group(*metric.updates))
-        if not isinstance(metric, (tuple, list)) or len(metric) != 2:
+            metric = _metric_operations(name, metric)
+        if not isinstance(metric, tuple) or len(metric) != 2:
             raise TypeError(
                 _given("Values of eval_metric_ops must be (metric_value, update_op) tuples", metric)
                 + f" for key: {name}"
             )
-        value, update = metric
-        checked[name] = (
-            _checked_operation(value, "metric_value"),
-            _checked_operation(update, "update_op"),
+        value, update = (
+            map_structure(partial(_checked_operation, what="eval_metric_ops", name=name), each)
+            for each in metric
         )
+        checked[name] = (value, update)
     return checked
+
+
+def _metric_operations(name: str, metric: Any) -> tuple[Any, Operation]:
+    """The value and the update of a metric object.
+
+    Raises:
+        ValueError: it was never updated, or in another graph.
+    """
+    updates = list(metric.updates)
+    if not updates:
+        raise ValueError(
+            f'Please call update_state(...) on the "{metric.name}" metric of {name}: its updates '
+            "must be from the default graph"
+        )
+    for each in flatten(updates):
+        _in_default_graph(each, "eval_metric_ops", f"{name}: {each.name}")
+    from estimatorkit.core.ops.array import group
+
+    update: Operation = group(*updates)
+    return metric.result(), update
+
+
+__all__ = ["EstimatorSpec", "ModeKeys"]

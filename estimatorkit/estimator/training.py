@@ -23,7 +23,7 @@ from estimatorkit.distribute.task_cluster import ENDED
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
-from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings
@@ -37,9 +37,10 @@ from estimatorkit.train.hooks import (
     StopAtStepHook,
 )
 from estimatorkit.train.progress import ProgressHook
-from estimatorkit.train.records import RecordHook
+from estimatorkit.train.records import RecordHook, has_summaries
 from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
 from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.train.summary_hooks import SummarySaverHook
 from estimatorkit.train.training import CheckedLoop, run_training, training_loop
 
 _PAUSE_SECS = 0.5
@@ -68,7 +69,9 @@ class Training:
         self._cluster = cluster
         self._replicas = None if strategy is None else strategy.replicas
         self._has_others = cluster is not None or (strategy is not None and strategy.has_others)
-        self._is_chief = all(each is None or each.is_chief for each in (cluster, strategy))
+        self._is_chief = not is_not_chief(config) and all(
+            each is None or each.is_chief for each in (cluster, strategy)
+        )
         self._spec = spec
         self._loss = reported_loss(spec.loss)
         self._config = config
@@ -76,8 +79,9 @@ class Training:
         self._loop: CheckedLoop | None = None
         if warm_start is not None:
             warm_start.apply()
-        self._scaffold: Scaffold = spec.scaffold or Scaffold()
+        self._scaffold: Scaffold = spec.scaffold
         graph = spec.train_op.graph
+        self._summarizes = self._scaffold.summary_op is not None or has_summaries(graph)
         if self._scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
             saver = Saver(
                 max_to_keep=config.keep_checkpoint_max,
@@ -278,7 +282,12 @@ class Training:
         if self._has_others:
             reports.append(_ClusterHook(self._cluster, self._config.stuck_secs))
         if self._config.save_summary_steps and self._is_chief:
-            reports.append(RecordHook(self._model_dir, self._config.save_summary_steps))
+            every = self._config.save_summary_steps
+            reports.append(record := RecordHook(self._model_dir, every))
+            if self._summarizes:
+                reports.append(
+                    SummarySaverHook(every, summary_writer=record.events, scaffold=self._scaffold)
+                )
         return reports
 
     def _saver_hooks(self, given: Sequence[SessionRunHook]) -> list[CheckpointSaverHook]:
@@ -287,7 +296,7 @@ class Training:
             return []
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
         secs, steps = self._config.save_checkpoints_secs, self._config.save_checkpoints_steps
-        if not savers and (secs, steps) != (None, None):
+        if not savers and (secs is not None or steps):
             savers.append(
                 CheckpointSaverHook(
                     *(self._model_dir, secs, steps),

@@ -13,14 +13,14 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import array, filling, joining
+from estimatorkit.core.ops import array, elementwise, filling, joining
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
-from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 
 LEARNING_RATE = 0.3
@@ -45,7 +45,7 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     batch = array.shape(candidates[0])[0]
     with variable_scope("baseline"):
         bias = get_variable("bias", [units], initializer=Zeros())
-        return bias * filling.ones(joining.stack([batch, units]))
+        return elementwise.multiply(bias, filling.ones(joining.stack([batch, units])), name="Mul")
 
 
 def _part(optimizer: OptimizerLike, weight_column: Any, version: Version) -> Part:
@@ -123,7 +123,7 @@ class BaselineRegressor(Premade):
         config: RunConfig | None = None,
         loss_reduction: str = "sum_over_batch_size",
     ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        head = regression_head(label_dimension, weight_column, loss_reduction, self._version)
         part = _part(optimizer, weight_column, self._version)
         super().__init__(head, [part], model_dir, config)
 

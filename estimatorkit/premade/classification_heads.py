@@ -7,7 +7,7 @@ predict ids and names of classes beside the probabilities; see `head` for what h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from estimatorkit.estimator.export_outputs import (
     RegressionOutput,
 )
 from estimatorkit.layers import metrics
-from estimatorkit.premade.head import Head, Metrics
+from estimatorkit.premade.head import Head, Metrics, Version
 from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels
 from estimatorkit.premade.label_names import (
     Vocabulary,
@@ -61,6 +61,15 @@ class _ClassificationHead(SingleHead):
         super().__init__(logits_dimension, 1, weight_column, loss_reduction, loss_fn, name)
         self._n_classes = n_classes
         self._vocabulary = as_vocabulary(label_vocabulary, n_classes)
+
+    # Names of operations, as in TensorFlow's graphs.
+
+    _class_ids_name = "ExpandDims"
+
+    @property
+    def _classes_name(self) -> str:
+        vocabulary = self._vocabulary is not None
+        return "hash_table_Lookup/LookupTableFindV2" if vocabulary else "str_classes"
 
     @property
     def _class_names(self) -> Vocabulary:
@@ -104,12 +113,16 @@ class _ClassificationHead(SingleHead):
         """`class_ids`, `classes`, `all_class_ids` and `all_classes` from scores `(batch, ...,
         n_classes)`.
         """
-        class_ids = array.expand_dims(reduce.argmax(scores, -1, name="class_ids"), -1)
+        class_ids = array.expand_dims(
+            reduce.argmax(scores, -1, name="class_ids"), -1, name=self._class_ids_name
+        )
         numbers = constant(np.arange(self._n_classes, dtype=np.int32))
         made: dict[str, Callable[[], Tensor]] = {
             "class_ids": lambda: class_ids,
-            "classes": lambda: class_names(class_ids, self._class_names),
-            "all_class_ids": lambda: filling.zeros_like(_one_each(class_ids), int32) + numbers,
+            "classes": lambda: class_names(class_ids, self._class_names, self._classes_name),
+            "all_class_ids": lambda: elementwise.add(
+                filling.zeros_like(_one_each(class_ids), int32), numbers, name="Tile"
+            ),
             "all_classes": lambda: all_class_names(class_ids, self._class_names),
         }
         return {key: make() for key, make in made.items() if key in keys}
@@ -174,8 +187,6 @@ class BinaryClassHead(_ClassificationHead):
         ValueError: an argument does not fit.
     """
 
-    _areas: ClassVar[str] = "interpolation"
-
     def __init__(
         self,
         weight_column: Any = None,
@@ -217,6 +228,7 @@ class BinaryClassHead(_ClassificationHead):
         labels, weights = batch.targets, batch.weights
         guesses = self._predict(batch.logits, ("class_ids", "logistic"))
         class_ids, logistic = guesses["class_ids"], guesses["logistic"]
+        areas = "interpolation" if self._version == 2 else "trapezoidal"
         found = {
             "accuracy": metrics.accuracy(labels, class_ids, weights),
             "precision": metrics.precision(labels, class_ids, weights),
@@ -224,17 +236,11 @@ class BinaryClassHead(_ClassificationHead):
             "prediction/mean": metrics.mean(logistic, weights, name="prediction/mean"),
             "label/mean": metrics.mean(labels, weights, name="label/mean"),
             "accuracy_baseline": metrics.accuracy_baseline(labels, weights),
-            **areas_under_curves(labels, logistic, weights, summation_method=self._areas),
+            **areas_under_curves(labels, logistic, weights, summation_method=areas),
         }
         for threshold in self._thresholds:
             found |= metrics_at(threshold, labels, logistic, weights)
         return found
-
-
-class _Version1BinaryClassHead(BinaryClassHead):
-    """That of TensorFlow 1's classifiers: areas under curves are sums of trapezoids."""
-
-    _areas = "trapezoidal"
 
 
 class MultiClassHead(_ClassificationHead):
@@ -317,27 +323,32 @@ def classification_head(
     weight_column: Any,
     label_vocabulary: Any,
     loss_reduction: str,
-    version: Literal[1, 2] = 2,
+    version: Version = 2,
 ) -> Head:
     """The head of a classifier: binary for two classes.
 
     Args:
         n_classes, weight_column, label_vocabulary, loss_reduction: see `MultiClassHead`.
-        version: that of TensorFlow whose numbers the metrics are.
+        version: that of TensorFlow whose numbers the metrics are, and names the operations.
     """
+    made: _ClassificationHead
     if n_classes == 2:
-        kind = BinaryClassHead if version == 2 else _Version1BinaryClassHead
-        return kind(
+        made = BinaryClassHead(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,
         )
-    return MultiClassHead(
-        n_classes,
-        weight_column=weight_column,
-        label_vocabulary=label_vocabulary,
-        loss_reduction=loss_reduction,
-    )
+    else:
+        made = MultiClassHead(
+            n_classes,
+            weight_column=weight_column,
+            label_vocabulary=label_vocabulary,
+            loss_reduction=loss_reduction,
+        )
+        if version == 1:
+            made._class_ids_name = "ExpandDims_2"
+    made._version = version
+    return made
 
 
 __all__ = ["BinaryClassHead", "MultiClassHead", "classification_head"]

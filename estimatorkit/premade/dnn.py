@@ -21,8 +21,8 @@ from estimatorkit.layers import functional as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
-from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
-from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version, summarize_layer
+from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.train.column_notes import note_columns
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
@@ -47,6 +47,7 @@ def dnn_logits(
     dropout: float | None = None,
     batch_norm: bool = False,
     partitioner: Any = None,
+    version: Version = 2,
 ) -> Tensor:
     """The logits of a deep network, float32 `(batch, units)`.
 
@@ -60,7 +61,9 @@ def dnn_logits(
         dropout: the probability that an output of a hidden layer is dropped; None for no dropout.
         batch_norm: whether to normalize after each hidden layer.
         partitioner: of the columns' tables; see `get_variable`.
+        version: that of TensorFlow whose names the summaries have.
     """
+    outer = "dnn/" if version == 1 else None
     training = mode == ModeKeys.TRAIN
     with variable_scope("dnn"):
         with variable_scope("input_from_feature_columns", partitioner=partitioner):
@@ -77,7 +80,10 @@ def dnn_logits(
                     training=training,
                     name=f"{name}/batchnorm_{number}",
                 )
-        return layers.dense(net, units, name="logits")
+            summarize_layer(net, f"dnn/{name}", mode, outer)
+        logits = layers.dense(net, units, name="logits")
+    summarize_layer(logits, "dnn/logits", mode, outer)
+    return logits
 
 
 def dnn_part(
@@ -116,7 +122,7 @@ def dnn_part(
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns("dnn", (column.name for column in columns))
-        return dnn_logits(features, mode, units, widths, columns, **network)
+        return dnn_logits(features, mode, units, widths, columns, version=version, **network)
 
     def chosen_optimizer() -> Optimizer:
         rate = learning_rate
@@ -275,7 +281,7 @@ class DNNRegressor(Premade):
         loss_reduction: str = "sum_over_batch_size",
         batch_norm: bool = False,
     ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        head = regression_head(label_dimension, weight_column, loss_reduction, self._version)
         part = dnn_part(
             hidden_units,
             feature_columns,

@@ -20,7 +20,7 @@ from estimatorkit.premade.dnn import Activation, dnn_part
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.linear import learning_rate_for, linear_part
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
-from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.premade.regression_head import regression_head
 
 Columns = FeatureColumn | Iterable[FeatureColumn] | None
 
@@ -74,6 +74,7 @@ def _parts(
                 sparse_combiner=linear_sparse_combiner,
                 version=version,
                 partitioner=partitioner,
+                is_one_of_several=True,
             )
         )
     return parts
@@ -202,7 +203,7 @@ class DNNLinearCombinedRegressor(Premade):
             dropout=dnn_dropout,
             batch_norm=batch_norm,
         )
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        head = regression_head(label_dimension, weight_column, loss_reduction, self._version)
         super().__init__(head, parts, model_dir, config, warm_start_from)
 
 

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, elementwise, summary
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer, part_of_mean
+from estimatorkit.train.records import on_demand
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 Metrics = dict[str, Metric]
+Version = Literal[1, 2]
 
 
 class Outcome(NamedTuple):
@@ -34,10 +36,12 @@ class Outcome(NamedTuple):
     Attributes:
         loss: a float32 scalar.
         metrics: makes the metrics; called for evaluation only.
+        summaries: makes what training summarizes besides the loss, scalars by tag.
     """
 
     loss: Tensor
     metrics: Callable[[], Metrics]
+    summaries: Callable[[], dict[str, Tensor]] = dict
 
 
 class Head(ABC):
@@ -46,6 +50,8 @@ class Head(ABC):
     A head of your own has `name`, `logits_dimension`, `loss_reduction`, `predictions`, `loss` and,
     for metrics, `update_metrics`; `create_estimator_spec` follows from them.
     """
+
+    _version: Version = 2  # that of TensorFlow whose names operations have
 
     @property
     @abstractmethod
@@ -196,13 +202,11 @@ class Head(ABC):
                     export_outputs=self._export_outputs(predictions),
                 )
             outcome = self._outcome(features, logits, labels, regularization_losses)
-            if mode == ModeKeys.EVAL:
-                return EstimatorSpec(
-                    mode,
-                    predictions=predictions,
-                    loss=outcome.loss,
-                    eval_metric_ops=outcome.metrics(),
-                )
+            if mode == ModeKeys.EVAL and self._version == 2:
+                return self._evaluation(predictions, outcome)
+            summaries = {self._tag("loss"): outcome.loss, **outcome.summaries()}
+        if mode == ModeKeys.EVAL:
+            return self._evaluation(predictions, outcome)
         with graph.name_scope(None):
             train_op = _train_op(outcome.loss, optimizer, trainable_variables, train_op_fn)
             if update_ops is None:
@@ -213,7 +217,25 @@ class Head(ABC):
                 )
             if update_ops:
                 train_op = array.group(train_op, *update_ops)
+            if regularization_losses:
+                total = elementwise.add_n(regularization_losses)
+                summaries[self._tag("regularization_loss")] = total
+            for tag, value in summaries.items():
+                on_demand(summary.scalar(tag, value))
         return EstimatorSpec(mode, predictions=predictions, loss=outcome.loss, train_op=train_op)
+
+    @staticmethod
+    def _evaluation(predictions: Any, outcome: Outcome) -> EstimatorSpec:
+        return EstimatorSpec(
+            ModeKeys.EVAL,
+            predictions=predictions,
+            loss=outcome.loss,
+            eval_metric_ops=outcome.metrics(),
+        )
+
+    def _tag(self, key: str) -> str:
+        """What a summary is called."""
+        return f"{key}/{self.name}" if self.name else key
 
 
 def _train_op(

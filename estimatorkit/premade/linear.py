@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, joining, summary
+from estimatorkit.core.ops.normalization import zero_fraction
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import (
     FeatureColumn,
     check_sparse_combiner,
@@ -23,14 +27,21 @@ from estimatorkit.layers.feature_column import (
 )
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
-from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
-from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version, summarize_layer
+from estimatorkit.premade.regression_head import regression_head
 from estimatorkit.train.column_notes import note_columns
 from estimatorkit.train.optimizer import Optimizer
 from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.records import on_demand
 
 LEARNING_RATE = 0.2
 """For optimizers given by name, as TensorFlow's linear estimators."""
+
+_LOGITS: dict[Version, str] = {
+    1: "linear/linear_model/linear_model/linear_model/weighted_sum",
+    2: "linear/linear_model/linear/linear_model/linear/linear_model/weighted_sum",
+}
+"""What TensorFlow calls the logits of estimators that are a linear model only."""
 
 
 def linear_part(
@@ -41,6 +52,7 @@ def linear_part(
     sparse_combiner: str = "sum",
     version: Version = 2,
     partitioner: Any = None,
+    is_one_of_several: bool = False,
 ) -> Part:
     """A linear model as a part of a model.
 
@@ -51,6 +63,7 @@ def linear_part(
         sparse_combiner: see `LinearClassifier`.
         version: that of TensorFlow whose optimizers the names mean.
         partitioner: of the weights; see `get_variable`.
+        is_one_of_several: whether the logits get summaries of their own, too.
 
     Raises:
         ValueError: an argument does not fit.
@@ -60,8 +73,17 @@ def linear_part(
 
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns("linear", (column.name for column in columns))
+        made: dict[Any, Any] = {}
         with variable_scope("linear", partitioner=partitioner):
-            return linear_model(features, columns, units, sparse_combiner)
+            found = linear_model(features, columns, units, sparse_combiner, cols_to_vars=made)
+        outer = "linear/" if version == 1 else None
+        if mode != ModeKeys.PREDICT:
+            _summarize_weights(made, units, outer)
+        if is_one_of_several:
+            summarize_layer(found, "linear", mode, outer)
+            return found
+        with get_default_graph().name_scope(None):
+            return array.identity(found, name=_LOGITS[version])
 
     def chosen_optimizer() -> Optimizer:
         if optimizer is None:
@@ -70,6 +92,31 @@ def linear_part(
         return get_optimizer_by_name(optimizer, learning_rate, version=version)
 
     return Part(logits, chosen_optimizer, "linear", columns)
+
+
+def _summarize_weights(made: Mapping[Any, Any], units: int, outer: str | None) -> None:
+    """Summaries of the bias, and of how many weights are zero.
+
+    Args:
+        made: the variables by column, and those of the bias as "bias".
+        units: the number of logits.
+        outer: a name scope that ends with a slash, or None.
+    """
+    with get_default_graph().name_scope(outer):
+        bias = [array.reshape(part, [-1]) for part in made["bias"]]
+        if units > 1:
+            on_demand(summary.histogram("bias", joining.concat(bias, 0)))
+        else:
+            on_demand(summary.scalar("bias", bias[0][0]))
+        weights = [
+            array.reshape(part, [-1])
+            for column, parts in made.items()
+            if column != "bias"
+            for part in parts
+        ]
+        if weights:
+            fraction = zero_fraction(joining.concat(weights, 0))
+            on_demand(summary.scalar("fraction_of_zero_weights", fraction))
 
 
 def learning_rate_for(columns: Any, most: float) -> float:
@@ -165,7 +212,7 @@ class LinearRegressor(Premade):
         loss_reduction: str = "sum_over_batch_size",
         sparse_combiner: str = "sum",
     ) -> None:
-        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        head = regression_head(label_dimension, weight_column, loss_reduction, self._version)
         part = linear_part(
             feature_columns,
             optimizer,

@@ -161,7 +161,14 @@ class MultiHead(Head):
                 for each, weight in zip(outcomes.values(), self._weights, strict=True)
             ]
             loss = elementwise.add_n([*weighted, *(regularization_losses or ())])
-        return Outcome(loss, lambda: _merged_metrics(outcomes, regularization_losses))
+        return Outcome(
+            loss,
+            lambda: _merged_metrics(outcomes, regularization_losses),
+            lambda: {f"loss/{name}": each.loss for name, each in outcomes.items()},
+        )
+
+    def _tag(self, key: str) -> str:
+        return key
 
     def _export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         found: dict[str, ExportOutput] = {}

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import array, summary
+from estimatorkit.core.ops.normalization import zero_fraction
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import trainable_variables
 from estimatorkit.estimator.estimator import Estimator
@@ -23,12 +24,12 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import FeatureColumn
-from estimatorkit.premade.head import Head
+from estimatorkit.premade.head import Head, Version
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer, part_of_mean
+from estimatorkit.train.records import on_demand
 
 OptimizerLike = str | Optimizer | Callable[[], Optimizer]
-Version = Literal[1, 2]
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,9 @@ class Premade(Estimator):
 
 
 def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[..., EstimatorSpec]:
-    only = parts[0].scope if len(parts) == 1 else ""
+    only = f"{parts[0].scope}/" if len(parts) == 1 and parts[0].scope else ""
     # TensorFlow 1 has `dnn/head/beta1_power`.
-    scope = None if version == 2 else "/".join(filter(None, [only, head.name or "head", ""]))
+    scope = None if version == 2 else f"{only}{head.name or 'head'}/"
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         if isinstance(features, Mapping):
@@ -107,13 +108,14 @@ def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[.
             terms.append(part.logits(features, mode, head.logits_dimension))
             if mode == ModeKeys.TRAIN:
                 trained.append((part.optimizer(), trainable_variables()[there:]))
-        return head.create_estimator_spec(
-            features,
-            mode,
-            elementwise.add_n(terms) if len(terms) > 1 else terms[0],
-            labels,
-            train_op_fn=(lambda loss: _minimize(loss, trained, scope)) if trained else None,
-        )
+        with get_default_graph().name_scope(only if version == 1 and only else None):
+            return head.create_estimator_spec(
+                features,
+                mode,
+                sum(terms[1:], terms[0]),
+                labels,
+                train_op_fn=(lambda loss: _minimize(loss, trained, scope)) if trained else None,
+            )
 
     return model_fn
 
@@ -137,4 +139,21 @@ def _minimize(
     return operation
 
 
-__all__ = ["OptimizerLike", "Part", "Premade", "Version"]
+def summarize_layer(value: Tensor, name: str, mode: str, outer: str | None) -> None:
+    """Summaries of what a layer gives, as TensorFlow's estimators have them.
+
+    An estimator does not write them by itself: see `train.records.ON_DEMAND`.
+
+    Args:
+        value: what it gives.
+        name: what the summaries' names begin with.
+        mode: a `ModeKeys`; there are none for PREDICT.
+        outer: a name scope that ends with a slash, or None.
+    """
+    if mode != ModeKeys.PREDICT:
+        with get_default_graph().name_scope(outer):
+            on_demand(summary.scalar(f"{name}/fraction_of_zero_values", zero_fraction(value)))
+            on_demand(summary.histogram(f"{name}/activation", value))
+
+
+__all__ = ["OptimizerLike", "Part", "Premade", "Version", "summarize_layer"]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
@@ -14,7 +15,7 @@ from estimatorkit.core.ops.activations import log_poisson_loss
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from estimatorkit.layers import metrics
-from estimatorkit.premade.head import Metrics
+from estimatorkit.premade.head import Metrics, Version
 from estimatorkit.premade.label_checks import (
     as_batch_of,
     check_finite_labels,
@@ -109,8 +110,16 @@ class RegressionHead(SingleHead):
         guesses = self._predict(batch.logits, ("predictions",))["predictions"]
         return {
             "prediction/mean": metrics.mean(guesses, batch.weights, name="prediction/mean"),
-            "label/mean": metrics.mean(batch.targets, batch.weights, name="label/mean"),
+            "label/mean": metrics.mean(
+                batch.targets, batch.weights, name=self._metric_name("label/mean")
+            ),
         }
+
+    def _metrics_scope(self) -> AbstractContextManager[Any]:
+        return self._scope("metrics")
+
+    def _metric_name(self, key: str) -> str | None:
+        return key if self._version == 2 else None
 
 
 class PoissonRegressionHead(RegressionHead):
@@ -170,4 +179,20 @@ class LogisticRegressionHead(RegressionHead):
         super().__init__(1, weight_column, loss_reduction, loss, nn.sigmoid, name)
 
 
-__all__ = ["LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead"]
+def regression_head(
+    label_dimension: int, weight_column: Any, loss_reduction: str, version: Version = 2
+) -> RegressionHead:
+    """The head of a regressor.
+
+    Args:
+        label_dimension, weight_column, loss_reduction: see `RegressionHead`.
+        version: that of TensorFlow whose names the operations have.
+    """
+    head = RegressionHead(label_dimension, weight_column, loss_reduction)
+    head._version = version
+    return head
+
+
+__all__ = [
+    *("LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead", "regression_head"),
+]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.ops.shape_matching import ensure_leading
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import losses, metrics
@@ -169,7 +170,7 @@ class SingleHead(Head):
         counted: Tensor | None = None,
     ) -> Outcome:
         """See `Head`; `counted`, float32 `(batch, 1)`, is 0 for rows that are padding."""
-        with get_default_graph().name_scope("losses"):
+        with self._scope("losses"):
             checked = self._checked_logits(logits)
             targets = self._targets(labels, checked)
             if self._loss_fn is None:
@@ -192,9 +193,26 @@ class SingleHead(Head):
                 # Padding adds nothing to the sum, and is not divided by either.
                 there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
                 loss = loss * elementwise.cast(array.size(counted), float32) / there
+            unregularized = loss
             if regularization_losses:
                 loss = loss + elementwise.add_n(regularization_losses)
-        return Outcome(loss, lambda: self._all_metrics(batch, regularization_losses))
+        return Outcome(
+            loss,
+            lambda: self._all_metrics(batch, regularization_losses),
+            lambda: self._mean_loss(batch, unregularized),
+        )
+
+    def _scope(self, name: str) -> AbstractContextManager[Any]:
+        """The name scope of a part of the graph that version 1 has outside of any."""
+        return get_default_graph().name_scope(name) if self._version == 2 else nullcontext()
+
+    def _mean_loss(self, batch: Batch, loss: Tensor) -> dict[str, Tensor]:
+        """The loss per unit of weight, which version 1 summarizes where losses are sums."""
+        if self._version == 2 or self._loss_reduction != losses.Reduction.SUM:
+            return {}
+        weights = 1.0 if batch.weights is None else batch.weights
+        total = reduce.reduce_sum(filling.ones_like(batch.losses) * weights)
+        return {self._tag("average_loss"): elementwise.truediv(loss, total, name="truediv")}
 
     def _given_loss(
         self, loss_fn: LossFn, targets: Tensor, logits: Tensor, features: Any
@@ -207,15 +225,25 @@ class SingleHead(Head):
         return ensure_leading(loss, logits, [self._loss_dimension], what, "loss")
 
     def _all_metrics(self, batch: Batch, regularization_losses: Sequence[Tensor] | None) -> Metrics:
-        with get_default_graph().name_scope("metrics"):
+        with self._metrics_scope():
             found = {
-                "average_loss": metrics.mean(batch.losses, batch.weights, name="average_loss"),
+                "average_loss": metrics.mean(
+                    batch.losses, batch.weights, name=self._metric_name("average_loss")
+                ),
                 **self._metrics(batch),
             }
             if regularization_losses:
                 total = elementwise.add_n(regularization_losses)
                 found["regularization_loss"] = metrics.mean(total, name="regularization_loss")
         return {f"{key}/{self._name}" if self._name else key: pair for key, pair in found.items()}
+
+    def _metrics_scope(self) -> AbstractContextManager[Any]:
+        """The name scope of the metrics."""
+        return get_default_graph().name_scope("metrics")
+
+    def _metric_name(self, key: str) -> str | None:
+        """What the operations of a metric are called; None for the kind of metric."""
+        return key
 
 
 def metrics_at(

@@ -6,7 +6,28 @@ import time
 from typing import Any
 
 from estimatorkit.core.events import MetricsWriter
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.summary_writer import FileWriter
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+
+ON_DEMAND = "estimatorkit/summaries_on_demand"
+"""The collection of summaries that a training does not write for their own sake: the loss, which
+`RecordHook` writes, and values of whole layers.
+"""
+
+
+def on_demand(summary: Tensor) -> Tensor:
+    """Puts a summary into the collection `ON_DEMAND`."""
+    summary.graph.add_to_collection(ON_DEMAND, summary)
+    return summary
+
+
+def has_summaries(graph: Graph) -> bool:
+    """Whether a graph has summaries that a training should write."""
+    written = set(graph.get_collection(GraphKeys.SUMMARIES))
+    return bool(written - set(graph.get_collection(ON_DEMAND)))
 
 
 class RecordHook(SessionRunHook):
@@ -22,6 +43,11 @@ class RecordHook(SessionRunHook):
         self._every = every_n_steps
         self._written_at = 0.0
         self._written_step: int | None = None
+
+    @property
+    def events(self) -> FileWriter:
+        """The writer of its event file, which is opened."""
+        return self._writer.events
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Starts the clock."""

@@ -94,6 +94,11 @@ class Scaffold:
         return self
 
     @property
+    def is_default(self) -> bool:
+        """Whether nothing was given or made yet. Not in TensorFlow."""
+        return all(part is None for part in self._parts.values())
+
+    @property
     def init_op(self) -> Any:
         """Gives the variables their first values."""
         return self._parts["init_op"]

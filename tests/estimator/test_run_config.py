@@ -81,6 +81,27 @@ def test_replace_makes_a_changed_copy() -> None:
     assert isinstance(changed, RunConfig)
 
 
+class _OwnConfig(RunConfig):
+    own = "of the class"
+
+    @property
+    def is_chief(self) -> bool:
+        return False
+
+
+def test_subclasses_and_their_attributes_are_kept(tmp_path: Path) -> None:
+    config: Any = _OwnConfig()
+    config.marked = True
+    for changed in (
+        config.replace(keep_checkpoint_max=3),
+        Estimator(lambda features: features, tmp_path, config).config,
+    ):
+        assert isinstance(changed, _OwnConfig)
+        assert changed.own == "of the class"
+        assert changed.marked is True
+        assert not changed.is_chief
+
+
 def test_every_argument_can_be_replaced() -> None:
     changes: dict[str, Any] = {str(name): None for name, _ in parameters(RunConfig)}
     changes |= {"keep_checkpoint_every_n_hours": 2.0, "session_creation_timeout_secs": 3}
@@ -126,8 +147,7 @@ def test_steps_and_seconds_replace_each_other() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"save_checkpoints_steps": -1}, "save_checkpoints_steps should be > 0"),
-        ({"save_checkpoints_steps": 0}, "save_checkpoints_steps should be > 0"),
+        ({"save_checkpoints_steps": -1}, "save_checkpoints_steps should be >= 0"),
         ({"save_summary_steps": -1}, "save_summary_steps should be >= 0"),
         ({"save_checkpoints_secs": -1}, "save_checkpoints_secs should be >= 0"),
         ({"keep_checkpoint_max": -1}, "keep_checkpoint_max should be >= 0"),
@@ -137,10 +157,17 @@ def test_steps_and_seconds_replace_each_other() -> None:
         ({"tf_random_seed": 1.5}, "tf_random_seed must be integer"),
         ({"tf_random_seed": True}, "tf_random_seed must be integer"),
         ({"model_dir": ""}, "model_dir should be non-empty"),
+        ({"session_config": {}}, "session_config must be instance of ConfigProto"),
+        ({"device_fn": lambda x: "/cpu:0"}, "device_fn must be callable with exactly one argument"),
+        (
+            {"experimental_max_worker_delay_secs": "5"},
+            "experimental_max_worker_delay_secs must be an integer if set",
+        ),
+        ({"protocol": "http"}, "protocol should be grpc or grpc\\+verbs"),
     ],
 )
 def test_values_out_of_range(arguments: dict[str, Any], message: str) -> None:
-    """The messages are TensorFlow's; it allows 0 steps between checkpoints, and fails later."""
+    """The messages are TensorFlow's."""
     with pytest.raises(ValueError, match=message):
         RunConfig(**arguments)
     with pytest.raises(ValueError, match=message):
@@ -151,6 +178,7 @@ def test_values_out_of_range(arguments: dict[str, Any], message: str) -> None:
     "arguments",
     [
         {"save_summary_steps": 0},
+        {"save_checkpoints_steps": 0},
         {"save_checkpoints_secs": 0},
         {"keep_checkpoint_max": 0},
         {"log_step_count_steps": None},

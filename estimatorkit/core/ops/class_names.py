@@ -62,14 +62,17 @@ register(
 )
 
 
-def class_names(class_ids: Tensor, names: Sequence[bytes]) -> Tensor:
+def class_names(class_ids: Tensor, names: Sequence[bytes], name: str = "classes") -> Tensor:
     """The name of each class, in the shape of `class_ids`."""
-    return make("ClassNames", {"class_ids": class_ids}, {"names": tuple(names)}, "classes")
+    return make("ClassNames", {"class_ids": class_ids}, {"names": tuple(names)}, name)
 
 
 def all_class_names(class_ids: Tensor, names: Sequence[bytes]) -> Tensor:
-    """All names, once for each row of `class_ids`: `(batch, classes)`."""
-    return make("AllClassNames", {"class_ids": class_ids}, {"names": tuple(names)}, "all_classes")
+    """All names, once for each row of `class_ids`: `(batch, classes)`.
+
+    The operation is called `Tile`, as in the graphs of TensorFlow's heads.
+    """
+    return make("AllClassNames", {"class_ids": class_ids}, {"names": tuple(names)}, "Tile")
 
 
 __all__ = ["all_class_names", "class_names"]

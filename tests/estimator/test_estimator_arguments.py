@@ -1,0 +1,196 @@
+"""What estimators are given and give back: parameters, steps, metrics of any structure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.predictor import load_predictor
+from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.spec import EstimatorSpec
+
+QUIET: Any = {"log_step_count_steps": None}
+
+
+def rows() -> Any:
+    return tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [2.0, 4.0])).repeat(5)
+
+
+def constant_model(value: float, metrics: Any = None) -> Any:
+    """A model function whose only variable, `x`, starts at a value and is not trained."""
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        x = tf.get_variable("x", initializer=value)
+        return EstimatorSpec(
+            mode,
+            {"x": tf.reshape(x + 1.0, [1])},
+            tf.reduce_mean(features["x"]),
+            tf.assign_add(tf.train.get_global_step(), 1),
+            {"mean": tf.metrics.mean(x + 1.0)} if metrics is None else metrics(),
+        )
+
+    return model_fn
+
+
+def events(folder: str | Path) -> list[Any]:
+    paths = sorted(Path(folder).glob("events*"))
+    return [each for path in paths for each in tf.train.summary_iterator(str(path))]
+
+
+def tags(folder: str | Path) -> set[str]:
+    return {value.tag for event in events(folder) for value in event.summary.value}
+
+
+class Parameters:
+    def __init__(self) -> None:
+        self.rates = [1]
+
+
+def test_parameters_are_any_object_and_copied_deeply(tmp_path: Path) -> None:
+    given = Parameters()
+    seen = []
+
+    def model_fn(mode: str, params: Any, features: Any, labels: Any) -> EstimatorSpec:
+        seen.append((params.rates, set(features)))
+        return constant_model(1.0)(features, labels, mode)  # type: ignore[no-any-return]
+
+    estimator = Estimator(model_fn, tmp_path, RunConfig(**QUIET), params=given)
+    given.rates.append(2)
+    assert estimator.params.rates == [1]
+    assert estimator.params is not estimator.params
+    estimator.train(rows, steps=1)
+    assert seen == [([1], {"x"})]
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, float("nan"), True, "3"])
+def test_steps_are_a_whole_number(steps: Any, tmp_path: Path) -> None:
+    estimator = Estimator(constant_model(1.0), tmp_path)
+    with pytest.raises(ValueError, match="Must specify steps > 0"):
+        estimator.train(rows, steps=steps)
+    with pytest.raises(ValueError, match="Must specify max_steps > 0"):
+        estimator.train(rows, max_steps=steps)
+    with pytest.raises(ValueError, match="Must specify steps > 0"):
+        estimator.evaluate(rows, steps=steps)
+
+
+def test_whole_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
+    estimator = Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET))
+    estimator.train(rows, steps=np.int64(2))
+    estimator.train(rows, steps=1e0)  # type: ignore[arg-type]
+    assert estimator.get_variable_value("global_step") == 3
+
+
+def test_a_config_that_is_not_chief(tmp_path: Path) -> None:
+    class Worker(RunConfig):
+        @property
+        def is_chief(self) -> bool:
+            return False
+
+    begun = []
+
+    class Hook(tf.train.SessionRunHook):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def begin(self) -> None:
+            begun.append(self.name)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        made = constant_model(1.0)(features, labels, mode)
+        return made._replace(  # type: ignore[no-any-return]
+            training_chief_hooks=[Hook("chief")], training_hooks=[Hook("all")]
+        )
+
+    estimator = Estimator(model_fn, tmp_path, Worker(**QUIET))
+    estimator.train(rows, steps=1)
+    assert begun == ["all"]
+    assert estimator.latest_checkpoint() is None
+
+
+def test_an_evaluator_does_not_train(tmp_path: Path) -> None:
+    class Evaluator(RunConfig):
+        @property
+        def task_type(self) -> str:
+            return "evaluator"
+
+    with pytest.raises(ValueError, match="train_and_evaluate"):
+        Estimator(constant_model(1.0), tmp_path, Evaluator()).train(rows, steps=1)
+
+
+def test_summaries_of_the_model_are_written(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        tf.summary.scalar("own", tf.reduce_sum(features["x"]))
+        return constant_model(1.0)(features, labels, mode)  # type: ignore[no-any-return]
+
+    config = RunConfig(save_summary_steps=2, **QUIET)
+    Estimator(model_fn, tmp_path, config).train(rows)
+    written = {
+        event.step: value.simple_value
+        for event in events(tmp_path)
+        for value in event.summary.value
+        if value.tag == "own"
+    }
+    assert written == {1: 3.0, 3: 3.0, 5: 3.0}
+    assert "loss" in tags(tmp_path)
+
+
+def test_metrics_are_nested_vectors_and_summaries(tmp_path: Path) -> None:
+    def metrics() -> Any:
+        nested = ((tf.constant(2.0), tf.constant(1)), tf.constant(3.0, tf.float64))
+        image = tf.summary.image("image", tf.zeros([3, 2, 2, 1]), collections=[])
+        return {
+            "nested": (nested, tf.no_op()),
+            "vector": tf.metrics.mean_tensor(tf.constant([1.0, 0.5])),
+            "image": (image, tf.no_op()),
+            "number": (tf.constant(4.0), tf.no_op()),
+        }
+
+    estimator = Estimator(constant_model(1.0, metrics), tmp_path, RunConfig(**QUIET))
+    estimator.train(rows, steps=1)
+    found = estimator.evaluate(rows, steps=2)
+    assert found["nested"] == ((2.0, 1), 3.0)
+    assert found["vector"].tolist() == [1.0, 0.5]
+    values = {v.tag: v for event in events(tmp_path / "eval") for v in event.summary.value}
+    assert {"image/0", "image/1", "image/2", "number", "loss"} <= set(values)
+    assert tf.make_ndarray(values["vector"].tensor).tolist() == [1.0, 0.5]
+    path = estimator.latest_checkpoint()
+    assert tf.make_ndarray(values["checkpoint_path"].tensor).item().decode() == path
+    line = json.loads((tmp_path / "eval" / "metrics.jsonl").read_text())
+    assert line["nested"] == [[2.0, 1], 3.0]
+    assert line["vector"] == [1.0, 0.5]
+    assert "image" not in line
+
+
+@pytest.mark.parametrize("kind", ["folder", "export"])
+def test_warm_started_and_never_trained(kind: str, tmp_path: Path) -> None:
+    def receiver() -> Any:
+        x = {"x": tf.placeholder(tf.float32, [None])}
+        return tf.estimator.export.ServingInputReceiver(x, x)
+
+    first = Estimator(constant_model(42.0), tmp_path / "first", RunConfig(**QUIET))
+    first.train(rows, steps=3)
+    start: Any = first.model_dir
+    if kind == "export":
+        start = first.export_saved_model(tmp_path / "exported", receiver)
+    warm = Estimator(constant_model(36.0), tmp_path / "warm", warm_start_from=start)
+    found = warm.evaluate(rows, steps=1)
+    assert (found["mean"], found["global_step"]) == (43.0, 0)
+    assert next(warm.predict(rows))["x"] == 43.0
+    exported = load_predictor(warm.export_saved_model(tmp_path / "again", receiver))
+    assert exported({"x": [1.0]})["x"].tolist() == [43.0]
+    assert warm.latest_checkpoint() is None
+    warm.train(rows, steps=2)
+    found = warm.evaluate(rows, steps=1)
+    assert (found["mean"], found["global_step"]) == (43.0, 2)
+
+
+def test_without_a_warm_start_there_is_a_checkpoint(tmp_path: Path) -> None:
+    estimator = Estimator(constant_model(1.0), tmp_path)
+    with pytest.raises(ValueError, match="Could not find trained model"):
+        estimator.evaluate(rows)
