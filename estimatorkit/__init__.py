@@ -58,7 +58,8 @@ _PLACES: dict[str, str] = {
     # Graphs and sessions
     **names(
         f"{_CORE}.graph",
-        *("Graph", "add_to_collection", "colocate_with", "control_dependencies", "device"),
+        *("Graph", "add_to_collection", "colocate_with", "container", "control_dependencies"),
+        "device",
         *("get_collection", "get_collection_ref", "get_default_graph", "init_scope"),
         *("name_scope", "reset_default_graph"),
         "set_random_seed",
@@ -69,7 +70,8 @@ _PLACES: dict[str, str] = {
     # By way of `distribute`, so that targets of other processes can be opened.
     **names("estimatorkit.distribute", "InteractiveSession", "Session"),
     **names(f"{_CORE}.gradients", "RegisterGradient", "gradients", NotDifferentiable="no_gradient"),
-    **names(f"{_CORE}.custom_gradients", "custom_gradient", "hessians"),
+    **names(f"{_CORE}.custom_gradients", "custom_gradient", "grad_pass_through", "hessians"),
+    **names(f"{_CORE}.defun", "recompute_grad"),
     **names(f"{_CORE}.gradient_tape", "GradientTape", "UnconnectedGradients"),
     **names(f"{_CORE}.control_flow", "case", "cond", "switch_case", "while_loop"),
     **names(f"{_CORE}.higher_order", "foldl", "foldr", "map_fn", "scan"),
@@ -81,7 +83,7 @@ _PLACES: dict[str, str] = {
         *("MetaGraphDef", "NodeDef", "OptimizerOptions", "RunMetadata", "RunOptions"),
         *("SessionLog", "Summary", "SummaryMetadata"),
     ),
-    **names(f"{_CORE}.indexed_slices", "IndexedSlices"),
+    **names(f"{_CORE}.indexed_slices", "IndexedSlices", "IndexedSlicesSpec"),
     **names(
         f"{_CORE}.sparse_tensor",
         *("SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"),

@@ -40,6 +40,8 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.feature_column": ("estimatorkit.layers.feature_column",),
     "python.framework.dtypes": (f"{_CORE}.dtypes",),
     "python.framework.errors": (f"{_CORE}.errors",),
+    "python.framework.function": (f"{ROOT}.function",),
+    "python.framework.ops": ("estimatorkit.compat.framework_ops",),
     "python.framework.graph_util": ("estimatorkit.graph_util",),
     "python.framework.tensor_shape": ("estimatorkit.compat.shapes",),
     "python.framework.tensor_util": ("estimatorkit.compat.tensor_protos", f"{_CORE}.registry"),

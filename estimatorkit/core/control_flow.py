@@ -9,11 +9,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.core import nest
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import constant, convert_to_tensor
-from estimatorkit.core.dtypes import bool_, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.dtypes import DType, bool_, int32, resource
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import common_shape, make_function_op
 from estimatorkit.core.graph import get_default_graph
@@ -309,7 +311,12 @@ def while_loop(
 
         condition = trace(cond, like, arguments, lambda value: _as_predicate(value, "while_loop"))
         step = trace(body, like, arguments, lambda value: _next_values(value, converted))
-        changing = _check_step(step, tensors, declared)
+        arrays = _array_positions(converted)
+        _check_step(step, tensors, declared, arrays)
+        loose = any(
+            not declared[at].is_fully_defined() for at in range(len(tensors)) if at not in arrays
+        )
+        changing = shape_invariants is not None and loose and not _keeps_shapes(step, tensors)
         positions = range(len(tensors))
         op = make_function_op(
             "While",
@@ -317,7 +324,7 @@ def while_loop(
             [condition, step],
             [positions, positions],
             {
-                "arrays": _array_positions(converted),
+                "arrays": arrays,
                 "recomputed": _written_only(step),
                 "on_host": changing,
             },
@@ -425,10 +432,13 @@ def _is_sequence_of(value: Any, length: int) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == length
 
 
-def _check_step(step: GraphFunction, tensors: Sequence[Tensor], declared: Sequence[Any]) -> bool:
-    """Checks dtypes and shapes after one step; whether shapes may change from step to step."""
-    arrays = {at for at, _ in enumerate(tensors) if declared[at].dims is None}
-    changing = False
+def _check_step(
+    step: GraphFunction,
+    tensors: Sequence[Tensor],
+    declared: Sequence[Any],
+    arrays: Sequence[int],
+) -> None:
+    """Checks dtypes and shapes after one step."""
     for at, (before, after) in enumerate(zip(tensors, step.outputs, strict=True)):
         if before.dtype is not after.dtype:
             raise TypeError(
@@ -439,7 +449,7 @@ def _check_step(step: GraphFunction, tensors: Sequence[Tensor], declared: Sequen
                     hint=f"use cast(x, {before.dtype.name})",
                 )
             )
-        if at in arrays and hasattr(after, "shape"):
+        if at in arrays or declared[at].dims is None:
             continue
         merged = common_shape(declared[at], after.shape)
         if merged != declared[at] and not _unknown_after_all(declared[at], after.shape):
@@ -452,12 +462,40 @@ def _check_step(step: GraphFunction, tensors: Sequence[Tensor], declared: Sequen
                     made_at=after.op.source,
                 )
             )
-        known = before.shape.dims or ()
-        changing = changing or any(
-            dim is None and len(known) == len(declared[at].dims) and known[position] is not None
-            for position, dim in enumerate(declared[at].dims or ())
-        )
-    return changing
+
+
+def _keeps_shapes(step: GraphFunction, tensors: Sequence[Tensor]) -> bool:
+    """Whether a step gives its values the shapes that it was given, as far as JAX can tell.
+
+    Unknown dimensions are tried with a size that no other has (see `registry.SIZES`).
+    """
+    import jax
+
+    from estimatorkit.core import registry
+    from estimatorkit.core.lower import call_function
+    from estimatorkit.core.x64 import x64
+
+    if step.on_host or step.static:
+        return False
+    specs = [(each.dtype, each.shape) for each in (*tensors, *step.inputs[len(tensors) :])]
+    for at, tensor in enumerate(step.inputs):
+        if tensor.dtype is resource:
+            specs[at] = tensor.op.attrs["dtype"], tensor.op.attrs["shape"]
+    if any(shape.dims is None for _, shape in specs):
+        return False
+
+    def abstract(dtype: DType, shape: Any) -> Any:
+        dims = [registry.SIZES[0] if dim is None else dim for dim in shape.dims]
+        return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
+
+    given = [abstract(dtype, shape) for dtype, shape in specs]
+    key = jax.ShapeDtypeStruct((2,), np.uint32)  # type: ignore[no-untyped-call]
+    try:
+        with x64():
+            _, after = jax.eval_shape(functools.partial(call_function, step), given, key)
+    except (TypeError, ValueError, InvalidArgumentError):  # a size that does not fit
+        return False
+    return all(one.shape == other.shape for one, other in zip(after, given, strict=False))
 
 
 def _unknown_after_all(declared: Any, after: Any) -> bool:

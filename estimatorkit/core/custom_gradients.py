@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
-from estimatorkit.core.gradients import gradients
+from estimatorkit.core.gradients import captured_from, gradients
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import reshape, shape
@@ -55,12 +57,15 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             arguments = [convert_to_tensor(each) for each in nest.flatten(args)]
             before = list(graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))
             result, grad_fn = f(*nest.pack_sequence_as(args, arguments), **kwargs)
-            variables = [
-                each
-                for each in graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
-                if each not in before
-            ]
             results = [convert_to_tensor(each) for each in nest.flatten(result)]
+            known = graph.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
+            used = _handles_between(arguments, results)
+            variables = [each for each in known if each.handle in used or each not in before]
+            if variables and not _takes_variables(grad_fn):
+                raise TypeError(
+                    "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
+                    f"function uses variables: {variables}"
+                )
 
             def gradient(op: Operation, *incoming: Tensor) -> list[Any]:
                 given = incoming[: len(results)]
@@ -90,6 +95,49 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             return nest.pack_sequence_as(result, op.outputs[: len(results)])
 
     return decorated
+
+
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(grad_fn).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    return "variables" in parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _handles_between(arguments: Sequence[Tensor], results: Sequence[Tensor]) -> set[Tensor]:
+    """The handles of the variables that results follow from, not by way of the arguments."""
+    around = captured_from(get_default_graph())
+    found: set[Tensor] = set()
+    seen = set(arguments)
+    pending = list(results)
+    while pending:
+        tensor = pending.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if tensor in around:
+            pending.append(around[tensor])
+        elif tensor.dtype is resource:
+            found.add(tensor)
+        pending.extend(tensor.op.inputs)
+    return found
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the results of `f` and the gradients of the identity.
+
+    Args:
+        f: takes tensors and gives as many, of the same shapes.
+    """
+
+    @custom_gradient
+    def function(*args: Any, **kwargs: Any) -> Any:
+        def grad(*incoming: Tensor, variables: Sequence[Any] = ()) -> Any:
+            return (incoming, [None] * len(variables)) if variables else incoming
+
+        return f(*args, **kwargs), grad
+
+    functools.update_wrapper(function, f)
+    return function
 
 
 def hessians(
@@ -143,4 +191,4 @@ def _curvature(slope: Tensor, x: Any, row: Tensor) -> Tensor:
     return convert_to_tensor(gradients(slope, x, row)[0])
 
 
-__all__ = ["custom_gradient", "hessians"]
+__all__ = ["custom_gradient", "grad_pass_through", "hessians"]

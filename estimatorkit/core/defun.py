@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
@@ -162,4 +165,39 @@ def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:
     return gradient
 
 
-__all__ = ["DefinedFunction", "Defun"]
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the results and gradients of `f`, for whose gradients the values within `f`
+    are computed again instead of being kept (`tf.recompute_grad`).
+
+    Args:
+        f: takes tensors (and other values, by keyword or in place) and gives tensors; it may make
+            and use variables.
+    """
+
+    @functools.wraps(f)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        leaves = nest.flatten(args)
+        at = [number for number, leaf in enumerate(leaves) if _is_value(leaf)]
+        tensors = [convert_to_tensor(leaves[number]) for number in at]
+
+        def body(*inputs: Tensor) -> Any:
+            own = list(leaves)
+            for number, value in zip(at, inputs, strict=True):
+                own[number] = value
+            return f(*nest.pack_sequence_as(args, own), **kwargs)
+
+        function = trace(body, tensors, lambda inputs: inputs, _results)
+        name = getattr(f, "__name__", "recomputed")
+        op = make_function_op(
+            "Call", tensors, [function], [range(len(tensors))], {"recomputed": True}, name
+        )
+        return expand(function.structure)[1](op.outputs)
+
+    return recomputed
+
+
+def _is_value(leaf: Any) -> bool:
+    return isinstance(leaf, (Tensor, np.ndarray, float)) or hasattr(leaf, "_as_tensor")
+
+
+__all__ = ["DefinedFunction", "Defun", "recompute_grad"]

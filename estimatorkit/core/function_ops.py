@@ -486,12 +486,16 @@ def _call(
     functions: Sequence[GraphFunction],
     positions: Sequence[Sequence[int]],
     keyed: bool,
+    recomputed: bool = False,
     **_: Any,
 ) -> list[Any]:
     (function,) = functions
     given = [inputs[at] for at in positions[0]]
     key = inputs[-1] if keyed else None
-    if function.may_not_end or any(_known(given[at]) for at in function.static):
+    if recomputed:
+        again = functools.partial(call_function, function)
+        changed, outputs = jax.checkpoint(again)(given, key)
+    elif function.may_not_end or any(_known(given[at]) for at in function.static):
         changed, outputs = call_function(function, given, key)
     else:  # traced once, however often it is called
         changed, outputs = function.jitted(call_function)(given, key)

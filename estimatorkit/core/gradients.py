@@ -150,7 +150,7 @@ def _flow_back(
 
     In a function's body also into those of the graphs around it, by operations in the body.
     """
-    around = _around(graph)
+    around = captured_from(graph)
     reached = _reached_from(targets, around)
     carrying = _carrying(reached, around, sources, stopped)
     for op in reversed(reached):
@@ -174,7 +174,7 @@ def _flow_back(
                 flowing.setdefault(inputs[position], []).append(gradient)
 
 
-def _around(graph: Any) -> dict[Tensor, Tensor]:
+def captured_from(graph: Any) -> dict[Tensor, Tensor]:
     """In a function's body, for each tensor that it captured the one of the graph around it."""
     around: dict[Tensor, Tensor] = {}
     while hasattr(graph, "captures"):

@@ -26,12 +26,23 @@ _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class _Scopes(threading.local):
-    """What the `with` blocks around the current line say, a stack each; one set a thread."""
+    """What the `with` blocks around the current line say, a stack each; one set a thread.
 
-    def __init__(self) -> None:
+    Args:
+        control, devices, colocation: what every thread begins with.
+    """
+
+    def __init__(
+        self,
+        control: tuple[Operation, ...] = (),
+        devices: tuple[Callable[[Any], str], ...] = (),
+        colocation: tuple[Operation, ...] = (),
+    ) -> None:
         self.name: str = ""
-        self.control: list[tuple[Operation, ...]] = [()]
-        self.devices: tuple[Callable[[Any], str], ...] = ()
+        self.control: list[tuple[Operation, ...]] = [control]
+        self.devices = devices
+        self.colocation = colocation
+        self.container: str = ""
         self.gradients: dict[str, str] = {}
         self.creators: tuple[Callable[..., Any], ...] = ()
 
@@ -50,7 +61,7 @@ class Graph:
         self._scopes = _Scopes()
         self._finalized = False
         self._not_fed: set[Tensor] = set()
-        self._not_fetched: set[Tensor | Operation] = set()
+        self._not_fetched: set[Operation] = set()
         self._lock = threading.RLock()
         self.seed: int | None = None
         self.variable_store: Any = None  # owned by `variable_scope`
@@ -117,6 +128,11 @@ class Graph:
                 user_line(),
                 outputs,
             )
+            if self._scopes.colocation:
+                groups = (each.colocation_groups() for each in self._scopes.colocation)
+                op.attrs["_class"] = tuple(
+                    sorted({name.decode() for each in groups for name in each})
+                )
             devices.place(op, self._scopes.devices)
             self._ops.append(op)
             self._by_name[full_name] = op
@@ -290,16 +306,51 @@ class Graph:
         they are asked for, but what they say does not.
 
         Args:
-            op: an operation, a tensor or a variable.
-            ignore_existing: accepted for TensorFlow's signature: the device asked for otherwise
-                never counts.
+            op: an operation, a tensor or a variable; None (with `ignore_existing`) for none.
+            ignore_existing: forget the operations of the blocks around.
+
+        Raises:
+            ValueError: `op` is None without `ignore_existing`.
         """
-        outer, place = self._scopes.devices, op.device
-        self._scopes.devices = (lambda _: place, *outer)  # the outermost is asked last
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
+        scopes = self._scopes
+        outer = scopes.devices, scopes.colocation
+        others = () if ignore_existing else scopes.colocation
+        if op is None:
+            scopes.devices, scopes.colocation = (), others
+        else:
+            place = op.device
+            scopes.devices = (lambda _: place, *scopes.devices)  # the outermost is asked last
+            scopes.colocation = (*others, as_operation(op))
         try:
             yield
         finally:
-            self._scopes.devices = outer
+            scopes.devices, scopes.colocation = outer
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Names a container for the resources made inside.
+
+        A session of this package has one container: the name has no effect.
+        """
+        outer = self._scopes.container
+        self._scopes.container = container_name
+        try:
+            yield container_name
+        finally:
+            self._scopes.container = outer
+
+    def switch_to_thread_local(self) -> None:
+        """Lets threads that use the graph from now on begin with the device, colocation and control
+        scopes of this one; without it they begin with none. Scopes are each thread's own in any
+        case, where TensorFlow's are shared before this call.
+        """
+        own = self._scopes
+        self._scopes = _Scopes(own.control[-1], own.devices, own.colocation)
+        self._scopes.__dict__.update(own.__dict__)
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
@@ -452,8 +503,13 @@ class Graph:
         return self._collections.setdefault(name, [])
 
     def get_all_collection_keys(self) -> list[str]:
-        """The names of the collections that hold something."""
-        return [name for name, items in self._collections.items() if items]
+        """The names of the collections that are strings."""
+        return [name for name in self._collections if isinstance(name, str)]
+
+    @property
+    def collections(self) -> list[str]:
+        """The names of all collections."""
+        return list(self._collections)
 
     def clear_collection(self, name: str) -> None:
         """Empties the collection."""
@@ -484,11 +540,21 @@ class Graph:
 
     def prevent_fetching(self, op: Tensor | Operation) -> None:
         """Lets runs fetch it no more; what needs it still runs it."""
-        self._not_fetched.add(op)
+        self._not_fetched.add(as_operation(op))
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
         """Whether it may be fetched."""
-        return tensor_or_op not in self._not_fetched
+        return as_operation(tensor_or_op) not in self._not_fetched
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this is the graph of a function's body."""
+        return self.outermost is not self
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The `VersionDef` of the `GraphDef`s that are written."""
+        return Graph().as_graph_def().versions
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""
@@ -585,6 +651,13 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
     """`Graph.colocate_with` on the default graph."""
     with get_default_graph().colocate_with(op, ignore_existing):
         yield
+
+
+@contextmanager
+def container(container_name: str) -> Iterator[str]:
+    """`Graph.container` on the default graph."""
+    with get_default_graph().container(container_name) as name:
+        yield name
 
 
 @contextmanager

@@ -25,6 +25,7 @@ FORMAT = 1
 """The version of what is written here, `versions.producer`."""
 
 _SHAPES = "_output_shapes"
+_GROUPS = "_class"
 
 
 # -- writing
@@ -164,7 +165,10 @@ class _Reader:
         input_map: Mapping[str, Any] | None = None,
     ) -> None:
         self._graph, self._make, self._scope = graph, make, scope
-        self._nodes = {node.name: node for node in nodes}
+        self._nodes: dict[str, Any] = {}
+        for node in nodes:
+            if self._nodes.setdefault(node.name, node) is not node:
+                raise ValueError(f"Node '{node.name}' is not unique in graph_def.")
         self._given = {_full_name(key): value for key, value in (input_map or {}).items()}
         self._used: set[str] = set()
         self._outputs: dict[str, Sequence[Tensor]] = {}
@@ -198,7 +202,11 @@ class _Reader:
                 stack.enter_context(self._graph.device(node.device))
             outputs = self._make(node, inputs, full_name)
         self._outputs[node.name] = outputs
-        self._operations[node.name] = self._graph.get_operation_by_name(full_name)
+        op = self._operations[node.name] = self._graph.get_operation_by_name(full_name)
+        if _GROUPS in node.attr:
+            near = [each.decode().removeprefix("loc:@") for each in node.attr[_GROUPS].list.s]
+            known = tuple(f"loc:@{self._scope}{each}" for each in near if each in self._nodes)
+            op.attrs.update({_GROUPS: known} if known else {})
         shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
         for tensor, shape in zip(outputs, shapes, strict=False):
             if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
@@ -337,7 +345,7 @@ class _OwnNodes:
     def _attrs(self, node: Any) -> dict[str, Any]:
         attrs = {}
         for key, value in node.attr.items():
-            if key == _SHAPES:
+            if key in (_SHAPES, _GROUPS):
                 continue
             try:
                 attrs[key] = attr_values.decode(value)

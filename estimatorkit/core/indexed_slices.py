@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import make
-from estimatorkit.core.dtypes import DType
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.shapes import UNKNOWN, ShapeLike, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -93,8 +94,88 @@ class IndexedSlices:
         """What a session gives where it is fetched."""
         return IndexedSlicesValue(*values, *[None] * (3 - len(values)))
 
+    def __neg__(self) -> IndexedSlices:
+        return self.with_values(-self.values)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take its tensors."""
+        return list(dict.fromkeys(op for part in self._components() for op in part.consumers()))
+
     def __repr__(self) -> str:
-        return f"IndexedSlices(indices={self.indices}, values={self.values})"
+        whole = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
+        return f"IndexedSlices(indices={self.indices}, values={self.values}{whole})"
+
+
+@dataclass(frozen=True)
+class IndexedSlicesSpec:
+    """What is known of an `IndexedSlices` before the graph runs (`tf.IndexedSlicesSpec`).
+
+    Args:
+        shape: the dense shape; unknown by default.
+        dtype: of the values; default float32.
+        indices_dtype: int32 or int64 (the default).
+        dense_shape_dtype: int32, int64, or None where there is no `dense_shape`.
+        indices_shape: `(n,)`, unknown by default.
+    """
+
+    shape: TensorShape
+    dtype: DType
+    indices_dtype: DType
+    dense_shape_dtype: DType | None
+    indices_shape: TensorShape
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: Any = float32,
+        indices_dtype: Any = int64,
+        dense_shape_dtype: Any = None,
+        indices_shape: ShapeLike = None,
+    ) -> None:
+        found = {
+            "shape": as_shape(shape),
+            "dtype": as_dtype(dtype),
+            "indices_dtype": as_dtype(indices_dtype),
+            "dense_shape_dtype": None if dense_shape_dtype is None else as_dtype(dense_shape_dtype),
+            "indices_shape": as_shape(indices_shape).with_rank(1),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def value_type(self) -> type[IndexedSlices]:
+        """`IndexedSlices`."""
+        return IndexedSlices
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a spec or an `IndexedSlices` may stand for the same values."""
+        other = spec_or_value
+        if isinstance(other, IndexedSlices):
+            other = spec_of(other)
+        return (
+            isinstance(other, IndexedSlicesSpec)
+            and self.shape.is_compatible_with(other.shape)
+            and self.indices_shape.is_compatible_with(other.indices_shape)
+            and (self.dtype, self.indices_dtype, self.dense_shape_dtype)
+            == (other.dtype, other.indices_dtype, other.dense_shape_dtype)
+        )
+
+    def __repr__(self) -> str:
+        parts = (self.shape, self.dtype, self.indices_dtype, self.dense_shape_dtype)
+        return f"IndexedSlicesSpec({', '.join(map(repr, (*parts, self.indices_shape)))})"
+
+
+def spec_of(slices: IndexedSlices) -> IndexedSlicesSpec:
+    """What is known of an `IndexedSlices`."""
+    whole = slices.dense_shape
+    shape = slices.values.shape[1:] if slices.values.shape.rank else UNKNOWN
+    return IndexedSlicesSpec(
+        TensorShape([None]).concatenate(shape) if whole is None else slices.shape,
+        slices.dtype,
+        slices.indices.dtype,
+        None if whole is None else whole.dtype,
+        slices.indices.shape,
+    )
 
 
 def _to_dense(values: Any, indices: Any, dense_shape: Any) -> Any:

@@ -15,7 +15,7 @@ from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor import Operation, Tensor, as_operation
 from estimatorkit.core.timeline import Trace
 
 
@@ -205,7 +205,7 @@ def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
             f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. {_in_brackets(error)}"
         ) from error
     if not graph.is_fetchable(found):
-        raise ValueError(f"Operation {found.name!r} has been marked as not fetchable.")
+        raise ValueError(f"Operation {as_operation(found).name} has been marked as not fetchable.")
     return value_of(found)
 
 

@@ -280,7 +280,6 @@ class Operation:
     Attributes:
         type: the key into the op registry.
         inputs: the tensors it takes, in order.
-        control_inputs: operations that must have run before it.
         attrs: what else its kernel is given, by keyword; names with a leading `_` are notes, not
             given.
         device: the device that was asked for, or ''.
@@ -290,7 +289,7 @@ class Operation:
     """
 
     __slots__ = (
-        *("attrs", "control_inputs", "device", "graph", "index", "inputs", "name"),
+        *("_control_inputs", "attrs", "device", "graph", "index", "inputs", "name"),
         *("outputs", "source", "type"),
     )
 
@@ -312,7 +311,7 @@ class Operation:
         self.type = op_type
         self.name = name
         self.inputs = inputs
-        self.control_inputs = control_inputs
+        self._control_inputs = control_inputs
         self.attrs = attrs
         self.device = device
         self.source = source
@@ -324,6 +323,17 @@ class Operation:
     def traceback(self) -> SourceLine:
         """The user's line that made the operation."""
         return self.source
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that must have run before it."""
+        return list(self._control_inputs)
+
+    def colocation_groups(self) -> list[bytes]:
+        """The operations whose device it is to have (see `Graph.colocate_with`), as `loc:@name`;
+        itself where there are none.
+        """
+        return [name.encode() for name in self.attrs.get("_class", (f"loc:@{self.name}",))]
 
     @property
     def kernel_attrs(self) -> dict[str, Any]:
@@ -344,13 +354,16 @@ class Operation:
             ValueError: there is none.
         """
         if name not in self.attrs:
+            implied = {"T": self.inputs, "dtype": self.outputs}.get(name)
+            if implied:
+                return implied[0].dtype
             raise ValueError(
                 explain(
                     f"operation {self.name!r} ({self.type}) has no attribute {name!r}",
                     expected=f"one of {sorted(self.attrs)}",
                 )
             )
-        return self.attrs[name]
+        return self.colocation_groups() if name == "_class" else self.attrs[name]
 
     def values(self) -> tuple[Tensor, ...]:
         """The tensors it gives."""

@@ -37,7 +37,7 @@ def test_an_operation_says_what_it_is(graph: Graph) -> None:
     assert isinstance(operation, Operation)
     assert operation.type == "Exp"
     assert [tensor.name for tensor in operation.inputs] == ["Const:0"]
-    assert operation.control_inputs == (a.op,)
+    assert operation.control_inputs == [a.op]
     assert operation.outputs == (b,)
     assert (b.op, b.value_index, b.graph, b.device) == (operation, 0, graph, "")
     assert operation.source.file == __file__
@@ -156,10 +156,10 @@ def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
         direct = array.identity(a)
     after = array.no_op()
     assert [op.name for op in inner.control_inputs] == ["a", "b", "v"]
-    assert cleared.control_inputs == ()
+    assert cleared.control_inputs == []
     assert [op.name for op in outer.control_inputs] == ["a"]
-    assert direct.op.control_inputs == ()  # already an input
-    assert after.control_inputs == ()
+    assert direct.op.control_inputs == []  # already an input
+    assert after.control_inputs == []
     with pytest.raises(TypeError, match="no operation"), graph.control_dependencies([3]):
         pass
 
@@ -167,7 +167,7 @@ def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
 def test_variables_are_not_made_under_control_dependencies(graph: Graph) -> None:
     with graph.control_dependencies([constant(1.0)]):
         v = Variable(1.0)
-    assert v.initializer.control_inputs == ()
+    assert v.initializer.control_inputs == []
 
 
 # -- look-up
@@ -347,9 +347,9 @@ def test_colocation_and_leaving_all_scopes(graph: Graph) -> None:
             assert constant(0.0).device == ""
         with graphs.init_scope():
             made = constant(3.0, name="outside")
-        assert constant(0.0).op.control_inputs == (plain.op,)
+        assert constant(0.0).op.control_inputs == [plain.op]
     assert made.op.name == "outside"
-    assert made.op.control_inputs == ()
+    assert made.op.control_inputs == []
 
 
 def test_device_blocks(graph: Graph) -> None:

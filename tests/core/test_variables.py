@@ -358,8 +358,8 @@ def test_get_variable_ignores_name_scopes_and_control_dependencies() -> None:
     with name_scope("n"), control_dependencies([constant(1.0)]):
         v = get_variable("v", [1])
     assert v.name == "v:0"
-    assert v.op.control_inputs == ()
-    assert v.initializer.control_inputs == ()
+    assert v.op.control_inputs == []
+    assert v.initializer.control_inputs == []
     with Session() as session:
         session.run(v.initializer)
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import error_of, write_json
 from golden_values import plain
-from snippets_control_flow import STATE
+from snippets_control_flow import GRAPHS, STATE
 
 
 def _run(program: Any) -> Any:
@@ -39,6 +39,7 @@ def main() -> None:
         {
             "about": {"tensorflow": tf.__version__},
             "state": {name: _run(program) for name, program in STATE.items()},
+            "graphs": {name: _run(program) for name, program in GRAPHS.items()},
         },
     )
 

@@ -188,6 +188,161 @@ def _gradients_of_reads(tf: Any, session: Any) -> Any:
     return _after(session, tf, [tf.gradients(y, v) for y in (looped, chosen, mapped)])
 
 
+# -- loops that grow, gradients, graphs
+
+
+def _grows_without_a_known_shape(tf: Any, session: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        return i + 1, tf.concat([x, x], 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape(None)]
+    looped = tf.while_loop(lambda i, _: i < 3, body, [0, tf.ones([1])], shape_invariants=shapes)
+    return [*session.run(looped), str(looped[1].shape)]
+
+
+def _gains_dimensions(tf: Any, session: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        return i + 1, tf.expand_dims(x, 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape(None)]
+    looped = tf.while_loop(lambda i, _: i < 3, body, [0, tf.ones([2])], shape_invariants=shapes)
+    return session.run(looped)
+
+
+def _grows_from_a_placeholder(tf: Any, session: Any) -> Any:
+    x = tf.placeholder(tf.float32, [None, 2])
+
+    def body(i: Any, x: Any) -> Any:
+        return i + 1, tf.concat([x, 2.0 * x], 0)
+
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, 2])]
+    looped = tf.while_loop(lambda i, _: i < 2, body, [0, x], shape_invariants=shapes)[1]
+    return session.run([looped, *tf.gradients(looped, x)], {x: [[1.0, 2.0]]})
+
+
+def _declared_loosely(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=2.0)
+
+    def body(i: Any, x: Any) -> Any:
+        with tf.control_dependencies([v.assign_add(1.0)]):
+            return i + 1, x * v
+
+    looped = tf.while_loop(
+        lambda i, _: i < 2,
+        body,
+        [0, tf.ones([3])],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)],
+        parallel_iterations=1,
+    )
+    return _after(session, tf, looped, v)
+
+
+def _recompute_grad(tf: Any, session: Any) -> Any:
+    w = tf.get_variable("w", initializer=[[0.5, -1.0], [2.0, 0.25]])
+    x = tf.constant([[1.0, 2.0]])
+
+    @tf.recompute_grad
+    def layer(x: Any) -> Any:
+        return tf.tanh(tf.matmul(x, w))
+
+    y = layer(layer(x))
+    return _after(session, tf, [y, *tf.gradients(y, [x, w])])
+
+
+def _grad_pass_through(tf: Any, session: Any) -> Any:
+    x = tf.constant([1.5, -0.5])
+    y = tf.grad_pass_through(tf.floor)(x) * 2.0
+    return session.run([y, *tf.gradients(y, x)])
+
+
+def _custom_gradient_uses_a_variable(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=3.0)
+
+    @tf.custom_gradient
+    def function(x: Any) -> Any:
+        def grad(dy: Any, variables: Any = None) -> Any:
+            return dy * 10.0, [dy * 100.0 for _ in variables]
+
+        return x * v, grad
+
+    x = tf.constant(2.0)
+    return _after(session, tf, tf.gradients(function(x), [x, v]))
+
+
+def _custom_gradient_takes_no_variables(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=3.0)
+    return tf.custom_gradient(lambda x: (x * v, lambda dy: dy))(tf.constant(2.0))
+
+
+def _colocation(tf: Any, session: Any) -> Any:
+    graph = tf.get_default_graph()
+    a = tf.constant(1.0, name="a")
+    with graph.colocate_with(a.op):
+        b = tf.constant(2.0, name="b")
+        with graph.colocate_with(None, ignore_existing=True):
+            c = tf.constant(3.0, name="c")
+        with tf.colocate_with(b.op):
+            d = tf.constant(4.0, name="d")
+        with graph.colocate_with(c.op, ignore_existing=True):
+            e = tf.constant(5.0, name="e")
+    groups = [each.op.colocation_groups() for each in (a, b, c, d, e)]
+    with tf.Graph().as_default():
+        found = tf.import_graph_def(graph.as_graph_def(), return_elements=["b"], name="z")
+        groups.append(found[0].colocation_groups())
+    return [*groups, b.op.get_attr("_class")]
+
+
+def _colocation_with_nothing(tf: Any, session: Any) -> Any:
+    with tf.colocate_with(None):
+        return 1
+
+
+def _not_fetched(tf: Any, session: Any) -> Any:
+    a = tf.constant(1.0)
+    a.graph.prevent_fetching(a.op)
+    return session.run(a)
+
+
+def _negative_slices(tf: Any, session: Any) -> Any:
+    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0]]), tf.constant([1]), tf.constant([2, 2]))
+    return list(session.run(-slices))
+
+
+def _graph_facts(tf: Any, session: Any) -> Any:
+    graph = tf.get_default_graph()
+    graph.get_collection_ref("empty")
+    graph.add_to_collection("full", 1)
+    with graph.control_dependencies([tf.no_op(name="first")]):
+        op = tf.no_op(name="second")
+    with graph.container("jar") as name:
+        kept = graph.collections, graph.get_all_collection_keys(), name
+    names = [each.name for each in op.control_inputs]
+    spec = tf.IndexedSlicesSpec([3, None], tf.float64, dense_shape_dtype=tf.int32)
+    other = tf.IndexedSlicesSpec([3, 4], tf.float64, dense_shape_dtype=tf.int32)
+    fits = spec.is_compatible_with(other), spec == other, spec.value_type.__name__
+    x = tf.constant(1.0)
+    ref = x.experimental_ref()
+    return [*kept, names, isinstance(op.control_inputs, list), *fits, ref.deref() is x]
+
+
+def _duplicate_names(tf: Any, session: Any) -> Any:
+    graph_def = tf.constant(1.0, name="a").graph.as_graph_def()
+    graph_def.node.add().CopyFrom(graph_def.node[0])
+    with tf.Graph().as_default():
+        return tf.import_graph_def(graph_def)
+
+
+GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
+    function.__name__[1:]: function
+    for function in (
+        *(_grows_without_a_known_shape, _gains_dimensions, _grows_from_a_placeholder),
+        *(_declared_loosely, _recompute_grad, _grad_pass_through),
+        *(_custom_gradient_uses_a_variable, _custom_gradient_takes_no_variables, _colocation),
+        *(_colocation_with_nothing, _not_fetched, _negative_slices, _graph_facts),
+        _duplicate_names,
+    )
+}
+
 STATE: dict[str, Callable[[Any, Any], Any]] = {
     function.__name__[1:]: function
     for function in (

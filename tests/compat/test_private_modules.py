@@ -1,0 +1,54 @@
+"""Helpers of private modules: `tensorflow.python.framework.ops` and `function`."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import estimatorkit.compat.v1 as tf
+
+
+def test_helpers_of_framework_ops_and_function() -> None:
+    from estimatorkit.compat.v1.python.framework import function, ops
+
+    assert ops.name_from_scope_name("a/b/") == "a/b"
+    assert ops.strip_name_scope("loc:@a/b", "a") == "loc:@b"
+    assert ops.strip_name_scope("^a/b", "a/") == "^b"
+    assert ops.prepend_name_scope("^b", "a") == "^a/b"
+    assert [ops.strip_name_scope("b", None), ops.prepend_name_scope("b", "")] == ["b", "b"]
+    assert ops.uid() < ops.uid()
+    with tf.Graph().as_default():
+        x, y = ops.convert_n_to_tensor([1.0, [2.0]], name="n")
+        assert [x.op.name, y.op.name] == ["n_0", "n_1"]
+        assert ops.get_gradient_function(x.op) is None
+        assert ops.get_gradient_function((x * y).op) is not None
+        slices = tf.IndexedSlices(y, tf.constant([0]))
+        assert ops.convert_to_tensor_or_composite(slices) is slices
+        inside: list[bool] = []
+
+        @function.Defun(tf.float32)
+        def f(z: tf.Tensor) -> tf.Tensor:
+            inside.append(ops.inside_function())
+            return z
+
+        f(x)
+        assert [*inside, ops.inside_function()] == [True, False]
+    with pytest.raises(TypeError, match="values must be a sequence"):
+        ops.convert_n_to_tensor(3)
+
+
+def test_threads_begin_with_the_scopes_of_a_graph_that_was_told_so() -> None:
+    graph = tf.Graph()
+    found: list[tf.Operation] = []
+    with graph.device("/cpu:0"), graph.name_scope("main"):
+        graph.switch_to_thread_local()
+        with graph.as_default():
+            found.append(tf.no_op(name="own"))
+        thread = threading.Thread(target=lambda: found.append(graph.create_op("NoOp", [], [])))
+        thread.start()
+        thread.join()
+    assert [(op.name, op.device) for op in found] == [
+        ("main/own", "/device:CPU:0"),
+        ("NoOp", "/device:CPU:0"),
+    ]
