@@ -322,7 +322,7 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         "estimatorkit.train.clip",
-        *("clip_by_global_norm", "clip_by_norm", "global_norm"),
+        *("clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"),
     ),
     **names(f"{_CORE}.graphdef", "import_graph_def"),
     # Data

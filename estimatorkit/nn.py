@@ -27,12 +27,15 @@ _PLACES = {
     **names(
         f"{_OPS}.transposed_convolution",
         *("atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filter"),
-        *("conv2d_backprop_input", "conv2d_transpose", "conv3d_transpose"),
+        *("conv2d_backprop_input", "conv2d_transpose", "conv3d_backprop_filter_v2"),
+        *("conv3d_transpose", "conv_transpose"),
+        conv3d_backprop_filter="conv3d_backprop_filter_v2",
     ),
     **names(
         f"{_OPS}.pooling",
-        *("avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d"),
-        *("max_pool2d", "max_pool3d", "max_pool_with_argmax", "pool"),
+        *("avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_v2", "max_pool"),
+        *("max_pool1d", "max_pool2d", "max_pool3d", "max_pool_v2", "max_pool_with_argmax"),
+        "pool",
     ),
     **names(f"{_OPS}.fractional_pooling", "fractional_avg_pool", "fractional_max_pool"),
     **names(f"{_OPS}.morphology", "dilation2d", "erosion2d"),
@@ -62,7 +65,7 @@ _PLACES = {
         "uniform_candidate_sampler",
     ),
     **names(f"{_OPS}.learned_candidates", "learned_unigram_candidate_sampler"),
-    **names(f"{_OPS}.ctc", "collapse_repeated", "ctc_loss", "ctc_loss_v2"),
+    **names(f"{_OPS}.ctc", "collapse_repeated", "ctc_loss", "ctc_loss_v2", "ctc_unique_labels"),
     **names(
         f"{_OPS}.ctc_decoders",
         *("ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder"),

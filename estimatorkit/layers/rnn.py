@@ -13,7 +13,7 @@ from typing import Any
 from estimatorkit.core import nest
 from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant, convert_to_tensor
-from estimatorkit.core.dtypes import int32, int64
+from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.higher_order import scan_op
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
@@ -123,11 +123,11 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
 def _lengths(given: Any, columns: Tensor) -> Tensor | None:
     if given is None:
         return None
-    lengths = convert_to_tensor(given, name="sequence_length")
-    if lengths.dtype not in (int32, int64) or lengths.shape.rank not in (1, None):
+    lengths = elementwise.cast(convert_to_tensor(given, name="sequence_length"), int32)
+    if lengths.shape.rank not in (1, None):
         raise ValueError(
             explain(
-                "Argument sequence_length must be a vector of integers of length batch_size. "
+                "Argument sequence_length must be a vector of length batch_size. "
                 f"Received sequence_length={lengths} of shape: {lengths.shape}",
                 made_at=lengths.op.source,
             )
@@ -141,7 +141,7 @@ def _lengths(given: Any, columns: Tensor) -> Tensor | None:
                 made_at=lengths.op.source,
             )
         )
-    return elementwise.cast(lengths, int32)
+    return lengths
 
 
 def _choose(going: Tensor, new: Any, old: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Clipping gradients by their norms: `global_norm`, `clip_by_global_norm`, `clip_by_norm`.
+"""Clipping gradients by their norms: `global_norm`, `clip_by_global_norm`, `clip_by_norm`,
+`clip_by_average_norm`.
 
 Each takes tensors and `IndexedSlices`. The norm of an `IndexedSlices` is that of its values, as in
 TensorFlow: rows that stand in it twice are not added up first.
@@ -13,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import elementwise, filling, indexing, nn, reduce
+from estimatorkit.core.ops import array, elementwise, filling, indexing, nn, reduce
 from estimatorkit.core.tensor import Tensor
 
 
@@ -111,6 +112,26 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, elementwise.truediv(value * limit, largest, name=scope))
 
 
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """Scales a tensor such that its norm divided by the number of its elements is at most
+    `clip_norm`.
+
+    t * clip_norm * min(n / norm, 1 / clip_norm) of n elements. Source: `tf.clip_by_average_norm`.
+
+    Args:
+        t: a floating tensor.
+        clip_norm: a positive scalar.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
+        value = convert_to_tensor(t, name="t")
+        limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
+        count = elementwise.cast(array.size(value), value.dtype)
+        inverse = elementwise.rsqrt(reduce.reduce_sum(value * value))
+        scale = elementwise.minimum(inverse * count, 1.0 / limit)
+        return array.identity(value * limit * scale, name=scope)
+
+
 def _values(t_list: Sequence[Any]) -> list[Any]:
     if not isinstance(t_list, (list, tuple)):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
@@ -131,4 +152,7 @@ def scale_gradient(gradient: Any, factor: Any) -> Any:
     return _like(gradient, values * elementwise.cast(factor, values.dtype))
 
 
-__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm", "scale_gradient"]
+__all__ = [
+    *("clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"),
+    "scale_gradient",
+]

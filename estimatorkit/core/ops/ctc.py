@@ -16,7 +16,7 @@ from jax import lax
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise
@@ -316,6 +316,33 @@ register(
         )
     ],
 )
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The different labels of each row, in the order in which they first come.
+
+    Args:
+        labels: integers `(batch, length)`, padded with 0.
+        name: the name scope.
+
+    Returns:
+        The labels, int64 `(batch, length)`, padded with 0, and for each label its place among
+        them, int32 `(batch, length)`.
+    """
+    from estimatorkit.core.ops import indexing, reduce
+    from estimatorkit.core.ops.filling import range_
+
+    with get_default_graph().name_scope(name or "ctc_unique_labels"):
+        given = elementwise.cast(convert_to_tensor(labels, name="labels"), int64)
+        same = elementwise.equal(array.expand_dims(given, -1), array.expand_dims(given, -2))
+        first = reduce.argmax(elementwise.cast(same, int32), -1, output_type=int32)
+        length = array.shape(given)[1]
+        is_first = elementwise.equal(first, range_(length))
+        order = reduce.cumsum(elementwise.cast(is_first, int32), -1) - 1
+        places = indexing.gather(order, first, batch_dims=1)
+        chosen = indexing.where(is_first, given, given * 0)
+        spread = indexing.one_hot(order, length, dtype=int64) * array.expand_dims(chosen, -1)
+        return reduce.reduce_sum(spread, -2), places
 
 
 def collapse_repeated(

@@ -291,6 +291,24 @@ def sparse_softmax_cross_entropy_with_logits(
     indices = convert_to_tensor(labels, name="labels")
     if scores.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={scores}")
+    if not indices.shape.is_compatible_with(scores.shape[:-1]):
+        ranks = (indices.shape.rank, scores.shape.rank)
+        given = [f"labels.shape={indices.shape}", f"logits.shape={scores.shape}"]
+        if ranks[0] == (ranks[1] or 0) - 1:
+            words = "`labels.shape` must equal `logits.shape` except for the last dimension"
+        else:
+            words = "`labels.shape.rank` must equal `logits.shape.rank - 1`"
+            given = [f"{each} of rank {rank}" for each, rank in zip(given, ranks, strict=True)]
+        raise ValueError(
+            explain(
+                f"{words}. Received: {' and '.join(given)}",
+                expected=f"labels of shape {scores.shape[:-1]}",
+                received=f"{indices.shape}",
+                made_at=indices.op.source,
+                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits "
+                "for one-hot labels",
+            )
+        )
     if indices.dtype not in (int32, int64):
         raise TypeError(
             explain(
@@ -299,17 +317,6 @@ def sparse_softmax_cross_entropy_with_logits(
                 received=indices,
                 made_at=indices.op.source,
                 hint="use softmax_cross_entropy_with_logits for probabilities",
-            )
-        )
-    if not indices.shape.is_compatible_with(scores.shape[:-1]):
-        raise ValueError(
-            explain(
-                "Rank mismatch: labels must have one rank less than logits",
-                expected=f"labels of shape {scores.shape[:-1]}",
-                received=f"{indices.shape}, logits {scores.shape}",
-                made_at=indices.op.source,
-                hint="squeeze labels of shape (batch, 1); use softmax_cross_entropy_with_logits "
-                "for one-hot labels",
             )
         )
     inputs = {"features": scores, "labels": indices}
@@ -404,7 +411,12 @@ def bias_add(
         data_format: "NHWC" (default) or "NCHW".
         name: the operation's name.
     """
-    first = bool(data_format and data_format.startswith("NC"))
+    layout = data_format or "NHWC"
+    first = layout.startswith("NC")
+    if not first and not (layout.startswith("N") and layout.endswith("C")):
+        raise ValueError(
+            f"`data_format` must be of the form `N...C` or `NC...`. Received: {data_format=!s}"
+        )
     tensor = convert_to_tensor(value, name="input")
     inputs = {"value": tensor, "bias": convert_to_tensor(bias, tensor.dtype, "bias")}
     return make("BiasAdd", inputs, {"channels_first": first}, name)

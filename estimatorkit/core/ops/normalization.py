@@ -12,9 +12,10 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, nn, reduce
-from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -43,7 +44,7 @@ def _numpy_lrn(x: Any, radius: int, bias: float, alpha: float, beta: float) -> A
 register(
     "LRN",
     _lrn,
-    infer=same_as_input(),
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape.with_rank(4))],
     accepts="f",
     numpy_kernel=_numpy_lrn,
     cases=lambda: [Case((_IMAGE,), {"radius": 1, "bias": 1.0, "alpha": 0.5, "beta": 0.75})],
@@ -110,6 +111,16 @@ def _infer_fused(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
     if channels is None and scale.shape.rank == 1:
         channels = scale.shape[0]
     vector = Spec(scale.dtype, TensorShape([channels]))
+    for each in inputs[1:]:
+        if not each.shape.is_compatible_with(vector.shape):
+            raise ValueError(
+                explain(
+                    "Dimensions must be equal: a vector of batch normalization does not fit",
+                    expected=f"shape {vector.shape}, one value a channel of {x.shape}",
+                    received=each,
+                    made_at=each.op.source,
+                )
+            )
     return [Spec(x.dtype, x.shape), vector, vector]
 
 
@@ -159,17 +170,23 @@ def fused_batch_norm(
         data_format: 'NHWC' or 'NCHW'.
         is_training: normalize by the batch's own moments.
         name: the operation's name.
-        exponential_avg_factor: accepted for TensorFlow's signature.
+        exponential_avg_factor: how far, in training, `mean` and `variance` given move towards those
+            of the batch; 1.0 by default, which replaces them.
 
     Returns:
         The result, and the mean and variance: in training those of the batch (the variance with
-        Bessel's correction), otherwise those given.
+        Bessel's correction) or moved towards them, otherwise those given.
 
     Raises:
-        ValueError: not in training, and mean or variance is missing.
+        ValueError: mean or variance is missing where they count, or a shape does not fit.
     """
-    if not is_training and (mean is None or variance is None):
-        raise ValueError("Both `mean` and `variance` must be given when is_training is False.")
+    moves = is_training and exponential_avg_factor != 1.0
+    if (moves or not is_training) and (mean is None or variance is None):
+        raise ValueError(
+            "Both `mean` and `variance` must be a 1D tensor when `is_training` is False or "
+            f"`exponential_avg_factor` != 1.0. Received: `mean` {mean!r} and `variance` "
+            f"{variance!r}"
+        )
     with get_default_graph().name_scope(name or "FusedBatchNorm") as scope:
         tensor = convert_to_tensor(x, name="input")
         factor = convert_to_tensor(scale, name="scale")
@@ -184,7 +201,13 @@ def fused_batch_norm(
         }
         inputs = [tensor, factor, convert_to_tensor(offset, factor.dtype), *given]
         op = registry.apply("FusedBatchNormV3", inputs, attrs, scope)
-        return op.outputs[0], op.outputs[1], op.outputs[2]
+        if not moves:
+            return op.outputs[0], op.outputs[1], op.outputs[2]
+        share = float(exponential_avg_factor)
+        moved = [
+            old * (1 - share) + new * share for old, new in zip(given, op.outputs[1:], strict=True)
+        ]
+        return op.outputs[0], moved[0], moved[1]
 
 
 def batch_norm_with_global_normalization(

@@ -316,6 +316,55 @@ def avg_pool(
     return _pool("AvgPool", x, 2, ksize, strides, padding, data_format, name)
 
 
+def max_pool_v2(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The greatest value of each window of one to three dimensions (version 2's `max_pool`).
+
+    Args:
+        input: `(batch, ..., channels)` of rank 3 to 5, or with a `data_format` that begins with
+            'NC' the channels second.
+        ksize, strides, padding, name: see `max_pool`.
+        data_format: the order of the dimensions; channels last by default.
+
+    Raises:
+        ValueError: shapes or arguments do not fit, or the rank of `input` is not known.
+    """
+    return _pool_of_any_rank("MaxPool", input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool_v2(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window of one to three dimensions; see `max_pool_v2`."""
+    return _pool_of_any_rank("AvgPool", input, ksize, strides, padding, data_format, name)
+
+
+def _pool_of_any_rank(op_type: str, input: Any, *rest: Any) -> Tensor:
+    x = convert_to_tensor(input, name="input")
+    rank = x.shape.rank
+    if rank is None or not 3 <= rank <= 5:
+        raise ValueError(
+            explain(
+                "`input.shape.rank` must be 3, 4 or 5",
+                expected="(batch, ..., channels) with one to three dimensions between",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    return _pool(op_type, x, rank - 2, *rest)
+
+
 def _of_rank(op_type: str, rank: int, layout: str, default: str) -> Any:
     def pooling(
         input: Any = None,

@@ -159,7 +159,11 @@ register(
 )
 
 
-def _check_layout(data_format: str, what: str) -> None:
+def _check(block_size: int, data_format: str, what: str) -> None:
+    if block_size < 2:
+        raise ValueError(
+            f"Attr 'block_size' of '{what}' Op passed {block_size} less than minimum 2."
+        )
     if data_format != "NHWC":
         raise ValueError(
             explain(f"{what}: data_format", expected="'NHWC'", received=repr(data_format))
@@ -170,7 +174,7 @@ def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Square blocks of an image moved into its channels."""
-    _check_layout(data_format, "space_to_depth")
+    _check(block_size, data_format, "space_to_depth")
     return make("SpaceToDepth", {"input": input}, {"size": int(block_size)}, name)
 
 
@@ -178,5 +182,5 @@ def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Channels of an image moved into square blocks: the inverse of `space_to_depth`."""
-    _check_layout(data_format, "depth_to_space")
+    _check(block_size, data_format, "depth_to_space")
     return make("DepthToSpace", {"input": input}, {"size": int(block_size)}, name)

@@ -5,6 +5,7 @@ A transposed convolution ("deconvolution") is the gradient of a convolution for 
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
@@ -130,6 +131,46 @@ def conv1d_transpose(
     )
 
 
+def conv_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`conv1d_transpose`, `conv2d_transpose` or `conv3d_transpose`, by the length of a shape.
+
+    Args:
+        input, filters, strides, padding, dilations, name: see `conv2d_transpose`.
+        output_shape: 3 to 5 ints, or a vector of a length that is known.
+        data_format: channels come last unless it begins with 'NC'.
+
+    Raises:
+        ValueError: `output_shape` has another length, or none that is known.
+    """
+    if not isinstance(output_shape, (Tensor, Sized)):
+        raise ValueError(
+            "`output_shape` must be a tensor or sized collection. "
+            f"Received: output_shape={output_shape}"
+        )
+    length = output_shape.shape[0] if isinstance(output_shape, Tensor) else len(output_shape)
+    if length is None or not 3 <= length <= 5:
+        raise ValueError(
+            explain(
+                "`output_shape` must be of length 3, 4 or 5",
+                expected="(batch, ..., channels) with one to three dimensions between",
+                received=output_shape,
+            )
+        )
+    return _conv_transpose(
+        *(input, filters, output_shape, length - 2, strides, padding, data_format, dilations),
+        name or "conv_transpose",
+    )
+
+
 def atrous_conv2d_transpose(
     value: Any,
     filters: Any,
@@ -194,12 +235,42 @@ def conv2d_backprop_filter(
         out_backprop: the gradient of the convolution's output.
         strides, padding, use_cudnn_on_gpu, data_format, dilations, name: see `conv2d`.
     """
+    rest = (strides, padding, data_format, dilations, name or "Conv2DBackpropFilter")
+    return _backprop_filter(input, filter_sizes, out_backprop, 2, *rest)
+
+
+def conv3d_backprop_filter_v2(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
+    dilations: Any = (1, 1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv3d` with respect to its filter; see `conv2d_backprop_filter`."""
+    rest = (strides, padding, data_format, dilations, name or "Conv3DBackpropFilterV2")
+    return _backprop_filter(input, filter_sizes, out_backprop, 3, *rest)
+
+
+def _backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    rank: int,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    dilations: Any,
+    name: str,
+) -> Tensor:
     first = is_channels_first(data_format)
     x = convert_to_tensor(input, name="input")
-    attrs = {**as_window_attrs(strides, padding, dilations, 2, first), "first": first}
+    attrs = {**as_window_attrs(strides, padding, dilations, rank, first), "first": first}
     inputs = {
         "input": x,
         "filter_sizes": as_index_tensor(filter_sizes, "filter_sizes"),
         "out_backprop": convert_to_tensor(out_backprop, x.dtype, name="out_backprop"),
     }
-    return make("ConvolutionBackpropFilter", inputs, attrs, name or "Conv2DBackpropFilter")
+    return make("ConvolutionBackpropFilter", inputs, attrs, name)

@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32, float64, int64
 from estimatorkit.core.ops import array, diagonals, elementwise, indexing, reduce
-from estimatorkit.core.ops.selection import confusion_matrix
+from estimatorkit.core.ops.selection import count_pairs
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.weighting import broadcast
@@ -36,7 +36,7 @@ def matrix_of(
         counts = counts * elementwise.cast(elementwise.equal(inside, ids), dtype)
         known.append(inside)
     truth, guesses = known
-    return confusion_matrix(truth, guesses, num_classes, dtype, weights=counts)
+    return count_pairs(truth, guesses, num_classes, dtype, counts)
 
 
 def mean_overlap(matrix: Tensor, classes: Any = None) -> Tensor:

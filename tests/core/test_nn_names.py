@@ -1,0 +1,112 @@
+"""Functions of `tf.nn` that choose others by rank, gradients by name, labels of CTC, clipping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def _run(fetches: Any) -> Any:
+    with tf.Session() as session:
+        return session.run(fetches)
+
+
+def test_pooling_by_rank_is_that_of_the_rank() -> None:
+    line = np.array([[[1.0], [3.0], [2.0], [5.0]]], np.float32)
+    image = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
+    most, mean, corner, first = _run(
+        [
+            tf.nn.max_pool_v2(line, 2, 2, "VALID"),
+            tf.nn.avg_pool_v2(line, 2, 2, "SAME"),
+            tf.nn.max_pool_v2(image, 2, 2, "VALID"),
+            tf.nn.avg_pool_v2(image.reshape(1, 1, 4, 4), 2, 2, "VALID", data_format="NCHW"),
+        ]
+    )
+    np.testing.assert_array_equal(most.ravel(), [3.0, 5.0])
+    np.testing.assert_array_equal(mean.ravel(), [2.0, 3.5])
+    np.testing.assert_array_equal(corner.ravel(), [5.0, 7.0, 13.0, 15.0])
+    np.testing.assert_array_equal(first, [[[[2.5, 4.5], [10.5, 12.5]]]])
+
+
+def test_transposed_convolution_by_the_length_of_the_shape() -> None:
+    random = np.random.default_rng(3)
+    x = random.normal(size=(1, 3, 3, 2)).astype(np.float32)
+    filters = random.normal(size=(2, 2, 4, 2)).astype(np.float32)
+    pair = [
+        tf.nn.conv_transpose(x, filters, [1, 6, 6, 4], 2),
+        tf.nn.conv2d_transpose(x, filters, [1, 6, 6, 4], 2),
+    ]
+    one, other = _run(pair)
+    np.testing.assert_array_equal(one, other)
+    line = _run(tf.nn.conv_transpose(x[:, 0], filters[0], tf.constant([1, 6, 4]), 2))
+    assert line.shape == (1, 6, 4)
+
+
+def test_the_gradient_of_a_filter_in_three_dimensions() -> None:
+    random = np.random.default_rng(4)
+    x = tf.constant(random.normal(size=(2, 3, 4, 3, 2)).astype(np.float32))
+    filters = tf.constant(random.normal(size=(2, 2, 2, 2, 3)).astype(np.float32))
+    y = tf.nn.conv3d(x, filters, [1, 1, 1, 1, 1], "VALID")
+    given = tf.ones_like(y)
+    expected, found = _run(
+        [
+            tf.gradients(y, filters, given)[0],
+            tf.nn.conv3d_backprop_filter_v2(x, [2, 2, 2, 2, 3], given, [1, 1, 1, 1, 1], "VALID"),
+        ]
+    )
+    np.testing.assert_allclose(found, expected, 1e-5)
+
+
+def test_labels_of_a_row_are_named_once() -> None:
+    labels, places = _run(tf.nn.ctc_unique_labels([[3, 4, 4, 3], [7, 1, 7, 0]]))
+    np.testing.assert_array_equal(labels, [[3, 4, 0, 0], [7, 1, 0, 0]])
+    np.testing.assert_array_equal(places, [[0, 1, 1, 0], [0, 1, 0, 2]])
+
+
+def test_clipping_by_the_average_norm() -> None:
+    # The norm is 5, of 6 elements 5 / 6.
+    x = np.array([[-3.0, 0.0, 0.0], [4.0, 0.0, 0.0]], np.float32)
+    clipped, kept = _run([tf.clip_by_average_norm(x, 0.8), tf.clip_by_average_norm(x, 0.9)])
+    np.testing.assert_allclose(clipped, [[-2.88, 0, 0], [3.84, 0, 0]], 1e-6)
+    np.testing.assert_allclose(kept, x, 1e-6)
+
+
+def test_averages_of_a_fused_normalization_move_by_their_factor() -> None:
+    x = np.array([1.0, 2.0, 3.0, 6.0], np.float32).reshape(1, 2, 2, 1)
+    old = (np.array([1.0], np.float32), np.array([2.0], np.float32))
+    ones = np.ones(1, np.float32)
+    _, mean, variance = _run(
+        tf.nn.fused_batch_norm(x, ones, ones, *old, exponential_avg_factor=0.25)
+    )
+    np.testing.assert_allclose(mean, [0.75 * 1.0 + 0.25 * 3.0], 1e-6)
+    np.testing.assert_allclose(variance, [0.75 * 2.0 + 0.25 * 14.0 / 3.0], 1e-6)
+
+
+def test_lengths_of_sequences_may_be_floats() -> None:
+    cell = tf.nn.rnn_cell.BasicRNNCell(2)
+    outputs, _ = tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), [1.0, 3.0], dtype=tf.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert np.count_nonzero(session.run(outputs)[0]) == 2
+
+
+def test_a_class_out_of_range_has_no_place_in_a_confusion_matrix() -> None:
+    labels, limit = tf.placeholder(tf.int32), tf.constant(3)
+    matrix = tf.confusion_matrix(labels, [0, 1], limit)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(
+            session.run(matrix, {labels: [[0], [2]]}), [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
+        )
+        for values, words in (([0, 3], "`labels` out of bound"), ([0, -1], "negative values")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+                session.run(matrix, {labels: values})
