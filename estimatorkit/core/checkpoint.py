@@ -58,6 +58,7 @@ from estimatorkit.core.durable import (
     sync_file,
     temporary_beside,
 )
+from estimatorkit.core.gfile import local_path
 from estimatorkit.core.tensorflow_checkpoint import (
     is_tensorflow_checkpoint,
     open_tensorflow,
@@ -130,7 +131,7 @@ def write_checkpoint(
         ResourceExhaustedError: disk or quota is full; PermissionDeniedError, other `OpError`: by
             errno. A checkpoint of that name, and every other, is intact, and nothing is left over.
     """
-    folder = Path(directory)
+    folder = Path(local_path(directory))
     path = folder / check_name(name)
     with os_errors("write the checkpoint", path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,11 +159,12 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
         FailedPreconditionError: a newer version of the package wrote it.
     """
     wanted = None if names is None else list(names)
-    foreign = open_tensorflow(os.fspath(path))
+    path = local_path(path)
+    foreign = open_tensorflow(path)
     if foreign is not None:
         chosen = list(foreign.tensors) if wanted is None else wanted
         _check_known(path, chosen, foreign.tensors)
-        return Checkpoint(os.fspath(path), {name: foreign.read(name) for name in chosen}, {})
+        return Checkpoint(path, {name: foreign.read(name) for name in chosen}, {})
 
     def read(folder: Path, manifest: Manifest) -> Checkpoint:
         chosen = list(manifest.tensors) if wanted is None else wanted
@@ -170,7 +172,7 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
         files = None if wanted is None else {*shards_of(manifest, map(Part, chosen)), STATE}
         verify_files(folder, manifest, files)
         tensors = read_tensors(folder, manifest, chosen)
-        return Checkpoint(os.fspath(path), tensors, read_state(folder))
+        return Checkpoint(path, tensors, read_state(folder))
 
     return _open(path, read)
 
@@ -187,7 +189,8 @@ def read_checkpoint_parts(path: AnyPath, parts: Iterable[Part]) -> list[NDArray[
     """
     wanted = list(parts)
     names = [part.name for part in wanted]
-    foreign = open_tensorflow(os.fspath(path))
+    path = local_path(path)
+    foreign = open_tensorflow(path)
     if foreign is not None:
         _check_known(path, names, foreign.tensors)
         return [_cut(foreign.read(part.name), part) for part in wanted]
@@ -253,7 +256,7 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
             on from an older one would undo the training since.
         PermissionDeniedError: the newest checkpoint may not be read.
     """
-    base = os.fspath(checkpoint_dir)
+    base = local_path(checkpoint_dir)
     pointer = get_checkpoint_state(base, latest_filename)
     for path in _candidates(base, pointer):
         try:
@@ -264,10 +267,10 @@ def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = Non
                 _open(path, verify_files)
         except (errors.NotFoundError, errors.DataLossError, errors.InvalidArgumentError) as error:
             if get_checkpoint_state(base, latest_filename) != pointer:
-                return latest_checkpoint(base, latest_filename)  # the writer has moved on
+                return latest_checkpoint(checkpoint_dir, latest_filename)  # the writer has moved on
             warn_once(f"{base}: a checkpoint is passed over. {error}")
             continue
-        return os.path.join(base, name)
+        return os.path.join(os.fspath(checkpoint_dir), name)
     return None
 
 
@@ -277,7 +280,7 @@ def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
     Args:
         path: such as `/dir/model.ckpt-100`.
     """
-    base = os.fspath(path)
+    base = local_path(path)
     for file in (os.path.join(base, MANIFEST), f"{base}.index"):
         try:
             found = os.stat(file)
@@ -292,10 +295,11 @@ def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
 
     True where its manifest can be read; the tensors are not compared.
     """
+    path = local_path(checkpoint_prefix)
     try:
-        if open_tensorflow(os.fspath(checkpoint_prefix)) is not None:
+        if open_tensorflow(path) is not None:
             return True
-        return _open(os.fspath(checkpoint_prefix), lambda folder, manifest: True)
+        return _open(path, lambda folder, manifest: True)
     except (errors.NotFoundError, errors.DataLossError):
         return False
 
@@ -350,10 +354,10 @@ def remove_checkpoint(checkpoint_prefix: AnyPath) -> None:
         NotFoundError: there is none.
         AlreadyExistsError: what is there is something else.
     """
-    target = Path(checkpoint_prefix)
+    target = Path(local_path(checkpoint_prefix))
     target.with_name(f"{target.name}.meta").unlink(missing_ok=True)
-    if is_tensorflow_checkpoint(os.fspath(checkpoint_prefix)):
-        remove_tensorflow(os.fspath(checkpoint_prefix))
+    if is_tensorflow_checkpoint(os.fspath(target)):
+        remove_tensorflow(os.fspath(target))
         return
     _check_is_checkpoint(target)
     for folder in [*_set_aside(target), target]:
@@ -515,7 +519,7 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
 
 def locate_checkpoint(path_or_directory: AnyPath) -> str:
     """Returns the checkpoint that is meant by a path: itself, or the newest in a model folder."""
-    path = os.fspath(path_or_directory)
+    path = local_path(path_or_directory)
     with os_errors("read the checkpoint", path):
         is_model_folder = os.path.isdir(path) and not any(map(is_checkpoint_file, os.listdir(path)))
     if is_model_folder:

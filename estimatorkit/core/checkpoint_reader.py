@@ -25,6 +25,7 @@ from estimatorkit.core.checkpoint import (
 from estimatorkit.core.checkpoint_manifest import MANIFEST
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.gfile import local_path
 from estimatorkit.core.tensorflow_checkpoint import open_tensorflow
 
 _POLL_SECONDS = 1.0  # how often TensorFlow looks for a new checkpoint too
@@ -43,7 +44,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: AnyPath) -> None:
-        self._path = os.fspath(filepattern)
+        self._path = local_path(filepattern)
         self._entries = read_contents(self._path)
         self._foreign = open_tensorflow(self._path)
 
@@ -114,9 +115,10 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[AnyPath]) -> list[float]
 
 def modified(path: AnyPath) -> float | None:
     """When a checkpoint was written, seconds since 1970; None where there is none."""
+    name = local_path(path)
     with suppress(OSError):
-        return os.stat(os.path.join(path, MANIFEST)).st_mtime
-    return tensorflow_checkpoint.modified(os.fspath(path))
+        return os.stat(os.path.join(name, MANIFEST)).st_mtime
+    return tensorflow_checkpoint.modified(name)
 
 
 def wait_for_new_checkpoint(

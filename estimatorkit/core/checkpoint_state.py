@@ -16,12 +16,13 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from estimatorkit.core import errors
 from estimatorkit.core.durable import is_temporary, os_errors, write_durably
+from estimatorkit.core.gfile import local_path
 
 _POINTER = "checkpoint"
 _POINTER_BYTES = 16 << 20
@@ -45,8 +46,8 @@ class CheckpointState:
     """
 
     model_checkpoint_path: str
-    all_model_checkpoint_paths: tuple[str, ...] = ()
-    all_model_checkpoint_timestamps: tuple[float, ...] = ()
+    all_model_checkpoint_paths: list[str] = field(default_factory=list)
+    all_model_checkpoint_timestamps: list[float] = field(default_factory=list)
     last_preserved_timestamp: float = 0.0
 
 
@@ -77,7 +78,7 @@ def generate_checkpoint_state_proto(
     times = _matching_times(all_model_checkpoint_timestamps, paths)
     if not os.path.isabs(save_dir):
         paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
-    return CheckpointState(paths[-1], tuple(paths), tuple(times), last_preserved_timestamp or 0.0)
+    return CheckpointState(paths[-1], paths, times, last_preserved_timestamp or 0.0)
 
 
 def update_checkpoint_state(
@@ -108,7 +109,7 @@ def update_checkpoint_state(
         ValueError: there are not as many timestamps as paths.
         OpError: the file cannot be written; the old pointer is intact.
     """
-    directory = os.fspath(save_dir)
+    directory = local_path(save_dir)
     latest = name_inside(directory, os.fspath(model_checkpoint_path))
     names = [name_inside(directory, os.fspath(path)) for path in all_model_checkpoint_paths or ()]
     if not names or names[-1] != latest:
@@ -120,6 +121,14 @@ def update_checkpoint_state(
     if last_preserved_timestamp:
         lines.append(f"last_preserved_timestamp: {float(last_preserved_timestamp)!r}")
     pointer = check_name(latest_filename or _POINTER)
+    if latest == pointer:
+        raise RuntimeError(
+            errors.explain(
+                f"Save path '{os.path.join(directory, latest)}' conflicts with path used for "
+                "checkpoint state.  Please use a different save path",
+                expected=f"a name other than {pointer!r}",
+            )
+        )
     write_durably(Path(directory, pointer), "".join(f"{line}\n" for line in lines).encode())
 
 
@@ -153,7 +162,7 @@ def get_checkpoint_state(
         empty pointer.
     """
     directory = os.fspath(checkpoint_dir)
-    path = Path(directory, check_name(latest_filename or _POINTER))
+    path = Path(local_path(directory), check_name(latest_filename or _POINTER))
     try:
         with os_errors("read the pointer", path):
             size = path.stat().st_size
@@ -168,7 +177,7 @@ def get_checkpoint_state(
     preserved = _floats(fields.get("last_preserved_timestamp", []))
     return CheckpointState(
         _found(directory, fields["model_checkpoint_path"][0]),
-        tuple(_found(directory, p) for p in fields.get("all_model_checkpoint_paths", ())),
+        [_found(directory, p) for p in fields.get("all_model_checkpoint_paths", ())],
         times,
         preserved[0] if preserved else 0.0,
     )
@@ -176,6 +185,7 @@ def get_checkpoint_state(
 
 def _found(directory: str, path: str) -> str:
     """The path that a pointer means: TensorFlow wrote absolute ones, and folders are moved."""
+    path = local_path(path)
     moved = os.path.join(directory, os.path.basename(path))
     return moved if os.path.isabs(path) and _is_there(moved) else os.path.join(directory, path)
 
@@ -191,8 +201,8 @@ def name_inside(directory: str, path: str) -> str:
         InvalidArgumentError: the path is not directly in the folder, or its name cannot be a
             checkpoint's.
     """
-    parent, name = os.path.split(path)
-    if parent and os.path.abspath(parent) != os.path.abspath(directory):
+    parent, name = os.path.split(local_path(path))
+    if parent and os.path.abspath(parent) != os.path.abspath(local_path(directory)):
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -257,12 +267,12 @@ def _parse(content: bytes) -> dict[str, list[str]] | None:
     return fields
 
 
-def _floats(words: Sequence[str]) -> tuple[float, ...]:
+def _floats(words: Sequence[str]) -> list[float]:
     try:
-        values = tuple(map(float, words))
+        values = list(map(float, words))
     except ValueError:
-        return ()
-    return values if all(map(math.isfinite, values)) else ()
+        return []
+    return values if all(map(math.isfinite, values)) else []
 
 
 def _quote(text: str) -> str:

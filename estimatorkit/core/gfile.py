@@ -122,18 +122,19 @@ def walk(
 
 
 def mkdir(path: AnyPath) -> None:
-    """Makes a folder.
+    """Makes a folder, if it is not there.
 
     Raises:
         NotFoundError: the folder above is not there.
-        AlreadyExistsError: the folder is.
+        AlreadyExistsError: a file of this name is.
     """
     files, name = locate(path)
     with file_errors("make the folder", name):
         try:
             files.mkdir(name)
         except FileExistsError as error:
-            raise _exists(name) from error
+            if not files.isdir(name):
+                raise _exists(name) from error
 
 
 def makedirs(path: AnyPath) -> None:

@@ -189,7 +189,7 @@ def _listed_in(
     paths = state.all_model_checkpoint_paths
     times = state.all_model_checkpoint_timestamps
     if len(times) != len(paths):
-        times = (now,) * len(paths)
+        times = [now] * len(paths)
     listed = []
     for path, written in zip(paths, times, strict=True):
         try:

@@ -345,10 +345,10 @@ def go_back_to(model_dir: str, checkpoint: str) -> str:
         if not checkpoint_exists(path):
             copy_checkpoint(Path(checkpoint), Path(model_dir))
         state = get_checkpoint_state(model_dir)
-        paths = state.all_model_checkpoint_paths if state else ()
-        times = state.all_model_checkpoint_timestamps if state else ()
+        paths = state.all_model_checkpoint_paths if state else []
+        times = state.all_model_checkpoint_timestamps if state else []
         if len(times) != len(paths):
-            times = (time.time(),) * len(paths)
+            times = [time.time()] * len(paths)
         others = [
             (each, written)
             for each, written in zip(paths, times, strict=True)

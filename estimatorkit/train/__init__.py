@@ -22,7 +22,8 @@ _PLACES = {
     "experimental": "estimatorkit.train.experimental",
     **names(
         "estimatorkit.train.global_steps",
-        *("create_global_step", "get_global_step", "get_or_create_global_step", "global_step"),
+        *("assert_global_step", "create_global_step", "get_global_step"),
+        *("get_or_create_global_step", "global_step"),
     ),
     **names(
         "estimatorkit.train.hooks",
@@ -40,7 +41,7 @@ _PLACES = {
     ),
     **names("estimatorkit.train.scaffold", "Scaffold"),
     **names("estimatorkit.train.session_manager", "SessionManager"),
-    **names("estimatorkit.train.supervisor", "Supervisor"),
+    **names("estimatorkit.train.supervisor", "Supervisor", "basic_train_loop"),
     **names("estimatorkit.train.sync_replicas_optimizer", "SyncReplicasOptimizer"),
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
     **names("estimatorkit.distribute.device_setter", "replica_device_setter"),
@@ -62,6 +63,7 @@ _PLACES = {
     ),
     **names("estimatorkit.train.saver", "Saver"),
     **names("estimatorkit.train.object_checkpoint", "Checkpoint"),
+    **names("estimatorkit.train.checkpoint_manager", "CheckpointManager"),
     **names("estimatorkit.train.meta_graph", "export_meta_graph", "import_meta_graph"),
     **names("estimatorkit.core.graph_util", "write_graph"),
     **names("estimatorkit.core.summary_writer", "summary_iterator"),

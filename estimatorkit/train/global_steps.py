@@ -9,6 +9,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Zeros
+from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable
 
@@ -20,7 +21,7 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
     Raises:
         RuntimeError: the graph has more than one.
-        TypeError: it does not hold whole numbers.
+        TypeError: it does not hold a whole number.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -29,15 +30,35 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
         found = [each for each in variables if each.op.name == GraphKeys.GLOBAL_STEP]
     if len(found) > 1:
         raise RuntimeError(explain("a graph has one global step", received=found))
-    if found and not found[0].dtype.is_integer:
+    if not found:
+        return None
+    step: Variable = found[0]
+    assert_global_step(step)
+    return step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Checks that a variable or tensor can be a global step: a whole number.
+
+    Raises:
+        TypeError: it cannot.
+    """
+    step = global_step_tensor
+    problem = None
+    if not isinstance(step, (Variable, Tensor)):
+        problem = f'Existing "global_step" must be a Variable or Tensor: {step}.'
+    elif not step.dtype.base_dtype.is_integer:
+        problem = f'Existing "global_step" does not have integer type: {step.dtype}'
+    elif step.shape.rank not in (0, None):
+        problem = f'Existing "global_step" is not scalar: {step.shape}'
+    if problem is not None:
         raise TypeError(
             explain(
-                f'Existing "global_step" does not have an integer type: {found[0].dtype}',
-                made_at=found[0].op.source,
+                problem,
+                made_at=getattr(getattr(step, "op", None), "source", None),
                 hint="tf.Variable(0, name='global_step'), or get_or_create_global_step()",
             )
         )
-    return found[0] if found else None
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:

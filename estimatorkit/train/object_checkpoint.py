@@ -104,14 +104,17 @@ class Checkpoint:
             OpError: the disk refuses.
             RuntimeError: there is no session.
         """
-        session = _session(session)
+        tensors, state = self.contents(session_or_default(session))
+        directory, name = os.path.split(os.fspath(file_prefix))
+        return os.fspath(write_checkpoint(directory or ".", name, tensors, state))
+
+    def contents(self, session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a checkpoint holds: the tensors by key, and the session's state."""
         nodes = walk(self, session.graph)
         items = {node.key: node.value for node in nodes if node.key}
         tensors: dict[str, Any] = {**tensors_to_save(session, items)}
         tensors[OBJECT_GRAPH] = np.array(objects_proto(nodes), object)
-        directory, name = os.path.split(os.fspath(file_prefix))
-        state = session_state(session)
-        return os.fspath(write_checkpoint(directory or ".", name, tensors, state))
+        return tensors, session_state(session)
 
     def save(self, file_prefix: str | os.PathLike[str], session: Any = None) -> str:
         """Writes a checkpoint with a number behind its name, and moves the folder's pointer to it.
@@ -128,15 +131,18 @@ class Checkpoint:
         Raises:
             FailedPreconditionError, OpError, RuntimeError: see `write`.
         """
-        session = _session(session)
+        session = session_or_default(session)
+        path = self.write(f"{os.fspath(file_prefix)}-{self.count_up(session)}", session)
+        update_checkpoint_state(os.path.dirname(path) or ".", path, [path])
+        return path
+
+    def count_up(self, session: Any) -> int:
+        """Counts `save_counter` up in a session, from 0 where it has no value; returns it."""
         with session.graph.as_default():
             counter = self.save_counter
         if not session.state.is_initialized(counter.op.name):
             session.run(counter.initializer)
-        number = int(session.run(self._count))
-        path = self.write(f"{os.fspath(file_prefix)}-{number}", session)
-        update_checkpoint_state(os.path.dirname(path) or ".", path, [path])
-        return path
+        return int(session.run(self._count))
 
     # -- restoring
 
@@ -165,7 +171,8 @@ class Checkpoint:
         return status
 
 
-def _session(session: Any) -> Any:
+def session_or_default(session: Any) -> Any:
+    """A session, the default session where None is given."""
     found = get_default_session() if session is None else session
     if found is None:
         raise RuntimeError(
@@ -325,7 +332,7 @@ class CheckpointLoadStatus:
             DataLossError: a file of it is damaged.
         """
         self._require_checkpoint()
-        self._restore(_session(session))
+        self._restore(session_or_default(session))
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """Puts the values that fit into a session, and initializes the other variables.
@@ -333,7 +340,7 @@ class CheckpointLoadStatus:
         Args:
             session: the session; the default session by default.
         """
-        session = _session(session)
+        session = session_or_default(session)
         restored = {id(item) for item in self._restore(session)}
         with session.graph.as_default():
             nodes = walk(self._root, session.graph)

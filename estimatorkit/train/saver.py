@@ -29,6 +29,7 @@ from estimatorkit.core.checkpoint_format import Part, Pieces
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
@@ -145,7 +146,9 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first."""
+        """The checkpoints that are kept, oldest first; none are listed where all are kept."""
+        if not self._max_to_keep:
+            return []
         return [path for manager in self._managers.values() for path in manager.last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
@@ -172,7 +175,7 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Says which checkpoints are kept, after a restart; those that are missing are left out."""
-        found = [(os.fspath(path), modified(path)) for path in checkpoint_paths]
+        found = [(local_path(path), modified(path)) for path in checkpoint_paths]
         self.set_last_checkpoints_with_time(
             [(path, when) for path, when in found if when is not None]
         )
@@ -228,7 +231,8 @@ class Saver:
             raise ValueError("'latest_filename' must not contain path components")
         if not items:
             return None
-        path = os.fspath(save_path)
+        given = os.fspath(save_path)
+        path = local_path(given)
         with self._saving:
             if global_step is not None:
                 number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
@@ -244,7 +248,7 @@ class Saver:
                 written = os.fspath(write_checkpoint(directory, name, tensors, state))
             if write_meta_graph:
                 self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
-        return written
+        return f"file://{written}" if given.startswith("file://") else written
 
     def _write_graph(self, path: str, graph: Graph) -> None:
         try:
@@ -327,7 +331,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         _check_session(sess)
-        path = os.fspath(save_path)
+        path = local_path(save_path)
         _check_is_checkpoint(path)
         logger.info("Restoring parameters from %s", path)
         found = {
@@ -461,6 +465,11 @@ def _by_name(given: Any) -> dict[str, Item]:
     twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
     if twice:
         raise ValueError(f"At least two variables have the same name: {twice[0]}")
+    seen: set[int] = set()
+    for name, item in named:
+        if id(item) in seen:
+            raise ValueError(f"The same saveable will be restored with two names: {name}")
+        seen.add(id(item))
     return with_wholes(dict(named))
 
 

@@ -402,3 +402,25 @@ def _given(given: Any, collection: str, make: Callable[[], Any]) -> Any:
     if made is not None:
         graph.add_to_collection(collection, made)
     return made
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    master: str = "",
+) -> None:
+    """Calls a function again and again in a supervisor's session, until it asks to stop
+    (`tf.compat.v1.train.basic_train_loop`).
+
+    Args:
+        supervisor: the supervisor.
+        train_step_fn: called with the session, `args` and `kwargs`; `supervisor.request_stop()`
+            ends the loop.
+        args, kwargs: see there.
+        master: the session's target.
+    """
+    with supervisor.managed_session(master) as session:
+        while not supervisor.should_stop():
+            train_step_fn(session, *(args or ()), **(kwargs or {}))

@@ -47,10 +47,10 @@ def test_the_same_text_as_tensorflow(tmp_path: Path) -> None:
     assert (tmp_path / "checkpoint").read_text() == GOLDEN["pointer"]
     state = get_checkpoint_state(tmp_path)
     assert state is not None
-    paths = tuple(os.path.join(tmp_path, name) for name in names)
+    paths = [os.path.join(tmp_path, name) for name in names]
     assert state.model_checkpoint_path == paths[-1]
     assert state.all_model_checkpoint_paths == paths
-    assert state.all_model_checkpoint_timestamps == tuple(start + i for i in range(len(names)))
+    assert state.all_model_checkpoint_timestamps == [start + i for i in range(len(names))]
     assert state.last_preserved_timestamp == start - 0.25
 
 
@@ -70,7 +70,7 @@ def test_paths_are_written_relative_and_read_joined(
     state = get_checkpoint_state("m")
     assert state is not None
     assert state.model_checkpoint_path == "m/c-2"
-    assert state.all_model_checkpoint_paths == ("m/c-1", "m/c-2")
+    assert state.all_model_checkpoint_paths == ["m/c-1", "m/c-2"]
     update_checkpoint_state("m", "c-3", latest_filename="best")
     other = get_checkpoint_state("m", "best")
     assert other is not None
@@ -114,7 +114,7 @@ def test_other_writers_forms_are_read(folder: Path) -> None:
     )
     state = get_checkpoint_state(folder)
     assert state is not None
-    assert state.all_model_checkpoint_timestamps == ()
+    assert state.all_model_checkpoint_timestamps == []
     assert latest_checkpoint(folder) == os.fspath(folder / "model.ckpt-9")
 
 

@@ -126,7 +126,7 @@ def test_an_absolute_pointer_of_a_moved_folder(tmp_path: Path, name: str) -> Non
     state = get_checkpoint_state(folder)
     assert state is not None
     assert state.model_checkpoint_path == str(folder / "model.ckpt-7")
-    assert state.all_model_checkpoint_paths == (str(folder / "model.ckpt-7"),)
+    assert state.all_model_checkpoint_paths == [str(folder / "model.ckpt-7")]
     assert latest_checkpoint(folder) == str(folder / "model.ckpt-7")
 
 

@@ -179,9 +179,9 @@ def test_listing(session: tf.Session, tmp_path: Path) -> None:
 def test_a_proto_of_the_pointer() -> None:
     make = tf.train.generate_checkpoint_state_proto
     state = make("/d", "/d/m-2", ["/d/m-1"])
-    assert state.all_model_checkpoint_paths == ("/d/m-1", "/d/m-2")
+    assert state.all_model_checkpoint_paths == ["/d/m-1", "/d/m-2"]
     state = make("some/d", "some/d/m-2", ["some/d/m-1", "/e"], [1.0, 2.0, 3.0], 4.0)
-    assert state == tf.train.CheckpointState("m-2", ("m-1", "/e", "m-2"), (1.0, 2.0, 3.0), 4.0)
+    assert state == tf.train.CheckpointState("m-2", ["m-1", "/e", "m-2"], [1.0, 2.0, 3.0], 4.0)
     with pytest.raises(ValueError, match="must match all_model_checkpoint_paths"):
         make("/d", "/d/m-2", None, [1.0, 2.0])
 

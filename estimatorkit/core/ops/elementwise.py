@@ -360,6 +360,7 @@ is_finite = _unary(
     accepts="f",
 )
 
+
 def _cast(x: Any, dtype: Any, module: Any = jnp) -> Any:
     array = module.asarray(x)
     if dtype.is_complex or array.dtype.kind != "c":
