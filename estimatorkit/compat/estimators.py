@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
+from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.losses import Reduction
 from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
 from estimatorkit.premade.parts import Premade
@@ -37,6 +39,11 @@ def _version_1(base: type[Premade], partitioner: str | None, after: str | None) 
         bound.apply_defaults()
         given = dict(bound.arguments)
         self._partitioner = given.pop(partitioner, None) if partitioner is not None else None
+        if partitioner is not None and self._partitioner is None:
+            servers = (given.get("config") or RunConfig()).num_ps_replicas
+            if servers > 1:
+                cut = min_max_variable_partitioner(servers, min_slice_size=_MOST_BYTES)
+                self._partitioner = cut
         base.__init__(**given)
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -45,7 +52,10 @@ def _version_1(base: type[Premade], partitioner: str | None, after: str | None) 
         "have the numbers of `train`.\n    "
     )
     if partitioner is not None:
-        doc += f"`{partitioner}` cuts the tables of the inputs; see `get_variable`.\n    "
+        doc += (
+            f"`{partitioner}` cuts the tables of the inputs; see `get_variable`. By default, where "
+            "there are several parameter servers, those of more than 64 MiB.\n    "
+        )
     return type(
         base.__name__,
         (base,),
@@ -53,6 +63,7 @@ def _version_1(base: type[Premade], partitioner: str | None, after: str | None) 
     )
 
 
+_MOST_BYTES = 64 << 20  # of a table that is not cut
 _DNN = ("input_layer_partitioner", "dropout")
 _LINEAR = ("partitioner", "config")
 _NONE = (None, None)

@@ -173,6 +173,7 @@ MODULES: dict[str, Table] = {
     "keras.experimental": Table(
         names={
             **names("estimatorkit.layers.feature_column", "SequenceFeatures"),
+            **names("estimatorkit.keras.premade_models", "LinearModel", "WideDeepModel"),
             **names(
                 "estimatorkit.keras.optimizers.schedules", "CosineDecay", "CosineDecayRestarts"
             ),

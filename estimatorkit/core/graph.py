@@ -593,6 +593,11 @@ _defaults = _Defaults()
 _global_graph = Graph()
 
 
+def is_within_as_default() -> bool:
+    """Whether this thread is inside a `with graph.as_default():` block."""
+    return bool(_defaults.graphs)
+
+
 def get_default_graph() -> Graph:
     """The graph that new operations join."""
     return _defaults.graphs[-1] if _defaults.graphs else _global_graph

@@ -7,6 +7,7 @@ up and those who change may be different threads.
 
 from __future__ import annotations
 
+import codecs
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -217,6 +218,8 @@ def read_vocabulary(
 ) -> list[tuple[Any, Any]]:
     """The keys and values of a text file, a pair a line.
 
+    A byte order mark, which editors put before the first word, is not part of it.
+
     Args:
         path: the file.
         key: where the keys stand.
@@ -230,7 +233,7 @@ def read_vocabulary(
         InvalidArgumentError: it has too few lines or columns, an empty line, or other values.
     """
     with open_file(path) as file, file_errors("read the vocabulary", path):
-        lines = file.read().split(b"\n")
+        lines = file.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
     if not lines[-1]:
         lines.pop()
     # A line may end as Windows writes it.

@@ -35,6 +35,7 @@ from estimatorkit.keras.model import Model
 from estimatorkit.layers.base import unbuilt
 from estimatorkit.layers.call_record import call_scope
 from estimatorkit.layers.sessions import values_of
+from estimatorkit.train.checks import add_step_check, collecting_step_checks
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import part_of_mean
 from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -215,7 +216,10 @@ def _model_fn(
             truths = as_list_of(labels, names, "labels")
             no_weights = [None] * len(names)
             losses = CompiledLoss(model.loss, model.loss_weights, names)
-            total, _ = losses(truths, called.tensors, no_weights)
+            with collecting_step_checks() as checks:
+                total, _ = losses(truths, called.tensors, no_weights)
+            for check in checks:
+                add_step_check(check.tensors, check.check)
             for loss in called.losses:
                 total = loss if total is None else total + elementwise.cast(loss, total.dtype)
             if total is None:

@@ -13,11 +13,13 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.ops import array, elementwise, filling, indexing, nn, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
 from estimatorkit.keras.error_functions import as_floats, clip
 from estimatorkit.layers.call_record import record_of
+from estimatorkit.train.checks import offer_step_check
 
 
 def logits_behind(
@@ -141,7 +143,8 @@ def sparse_categorical_crossentropy(
     """`categorical_crossentropy` of class indices.
 
     Args:
-        y_true: integers `(...)` or `(..., 1)`, in [0, classes).
+        y_true: integers `(...)` or `(..., 1)`, in [0, classes). In `fit` and `evaluate`, and in
+            estimators made of models, others are an `InvalidArgumentError`.
         y_pred: probabilities `(..., classes)`.
         from_logits: whether `y_pred` are logits.
         axis: the axis of the classes.
@@ -166,13 +169,41 @@ def sparse_categorical_crossentropy(
         target = array.reshape(target, array.shape(output)[:-1])
         target.set_shape(output.shape[:-1])
     if ignore_class is None:
+        _check_classes(target, output)
         return nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=output)
     valid = elementwise.not_equal(target, convert_to_tensor(ignore_class, int64))
     known_target = indexing.where(valid, target, filling.zeros_like(target))
+    _check_classes(known_target, output)
     losses = nn.sparse_softmax_cross_entropy_with_logits(labels=known_target, logits=output)
     masked = indexing.where(valid, losses, filling.zeros_like(losses))
     record_of(masked.graph).masks[masked] = valid
     return masked
+
+
+def _check_classes(labels: Tensor, output: Tensor) -> None:
+    """Lets the step that is being built refuse labels that are no class."""
+    classes = output.shape[-1] if output.shape.rank else None
+    if classes is None:
+        return
+
+    def check(values: list[Any]) -> None:
+        for low, high in zip(*values, strict=True):
+            wrong = low if low < 0 else high
+            if low <= high and not 0 <= wrong < classes:
+                raise InvalidArgumentError(
+                    None,
+                    labels.op,
+                    explain(
+                        f"Received a label value of {wrong} which is outside the valid range of "
+                        f"[0, {classes})",
+                        expected=f"{classes} classes, as the model has outputs: 0 to {classes - 1}",
+                        received=f"labels from {low} to {high} in a batch",
+                        hint="give the last layer as many outputs as there are classes, and begin "
+                        "with class 0",
+                    ),
+                )
+
+    offer_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check)
 
 
 def _binary(truth: Tensor, output: Tensor, from_logits: bool) -> Tensor:

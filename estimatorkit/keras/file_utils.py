@@ -34,7 +34,8 @@ def get_file(
 
     Source: `tf.keras.utils.get_file`. Differs by intent: an `http` address is asked over https
     unless a checksum of the file is given; members of archives that lead out of the folder, and
-    devices in them, are refused; the cache is that of `data.datasets`.
+    devices in them, are refused; the cache is that of `data.datasets`. What is not there is looked
+    for where Keras puts it: `~/.keras`, or the folder that KERAS_HOME names.
 
     Args:
         fname: its name in the cache, or an absolute path; that of `origin` by default.
@@ -62,11 +63,15 @@ def get_file(
             f"Can't parse the file name from the origin provided: '{origin}'. Please specify the "
             "`fname` as the input param."
         )
+    file_name = f"{name}.tar.gz" if untar else name
+    file = _described(Path(file_name).name, origin, md5_hash, file_hash, hash_algorithm)
     folder = Path(cache_dir) if cache_dir is not None else cache_folder()
     folder = folder.expanduser() / cache_subdir
-    unpacked = folder / name
-    path = folder / f"{name}.tar.gz" if untar else unpacked
-    file = _described(path.name, origin, md5_hash, file_hash, hash_algorithm)
+    if cache_dir is None and not (folder / file_name).exists():
+        of_keras = _keras_folder() / cache_subdir
+        if (of_keras / file_name).is_file() and not _is_another(of_keras / file_name, file):
+            folder = of_keras
+    unpacked, path = folder / name, folder / file_name
     if path.exists() and _is_another(path, file):
         path.unlink()
     known = ("https", "http") if file.checksums() else ("https",)
@@ -78,6 +83,12 @@ def get_file(
     if extract:
         _unpack(path, folder, archive_format)
     return str(path)
+
+
+def _keras_folder() -> Path:
+    """Where Keras has its cache."""
+    named = os.environ.get("KERAS_HOME")
+    return Path(named) if named else Path("~/.keras").expanduser()
 
 
 def _described(

@@ -16,7 +16,7 @@ class InputLayer(Layer):
     """A layer that stands for an input.
 
     Args:
-        input_shape: the shape without the batch.
+        input_shape: the shape without the batch; a number is that of a vector.
         batch_size: the batch's size; None for any.
         dtype: float32 by default.
         input_tensor: a tensor to take instead of a new placeholder.
@@ -50,7 +50,8 @@ class InputLayer(Layer):
             dtype = input_tensor.dtype if dtype is None else dtype
             batch_input_shape = tuple(input_tensor.shape.as_list())
         elif batch_input_shape is None:
-            batch_input_shape = (batch_size, *(() if input_shape is None else input_shape))
+            shape = (input_shape,) if isinstance(input_shape, int) else input_shape
+            batch_input_shape = (batch_size, *(shape or ()))
         if name is None:
             number = record_of(get_default_graph().outermost).unique_name("input")
             name = f"input_{int(number.rpartition('_')[2] or 0) + 1 if '_' in number else 1}"
@@ -106,7 +107,7 @@ def Input(
     """A tensor that a functional model begins with: a placeholder.
 
     Args:
-        shape: the shape without the batch.
+        shape: the shape without the batch; a number is that of a vector.
         batch_size: the batch's size; None for any.
         name: the name of the layer that stands for it.
         dtype: float32 by default.

@@ -150,6 +150,14 @@ class Model(ModelFiles, ModelStructure):
         """The loss that `compile` was given."""
         return None if self._compiled is None else self._compiled.loss
 
+    def training_updates(self, loss: Any) -> list[Any]:
+        """The operations of a training step: a model with several optimizers overrides it."""
+        return self._updates_of(self.compiled.optimizer, loss, self.trainable_weights)
+
+    @staticmethod
+    def _updates_of(optimizer: Any, loss: Any, variables: Sequence[Any]) -> list[Any]:
+        return training.updates_of(optimizer, loss, variables)
+
     def step(self, kind: str, spec: Any, class_weight: Any = None) -> training.Step:
         """The step of a kind for batches of a structure, made once (see `training.Step`)."""
         self._prepare_for(spec)

@@ -29,7 +29,7 @@ class Network:
         outputs: a tensor or a structure of tensors that depend on them.
 
     Attributes:
-        inputs, outputs: the structures.
+        inputs, outputs: the structures; what is alone in a list stands for itself.
         steps: layer calls and operations, each after those it needs.
         layers: the layers, each once, as Keras orders them.
 
@@ -38,8 +38,8 @@ class Network:
     """
 
     def __init__(self, inputs: Any, outputs: Any) -> None:
-        self.inputs = inputs
-        self.outputs = outputs
+        self.inputs = _only(inputs)
+        self.outputs = _only(outputs)
         self.input_tensors: list[Any] = flatten(inputs)
         self.output_tensors: list[Any] = flatten(outputs)
         for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
@@ -258,6 +258,12 @@ class Network:
     def _name_of(self, tensor: Tensor) -> str:
         call = self._calls.get(tensor)
         return tensor.op.name.rsplit("/", 1)[-1] if call is None else call.layer.name
+
+
+def _only(structure: Any) -> Any:
+    """What is alone in a list, or the structure."""
+    alone = isinstance(structure, list) and len(flatten(structure)) == 1
+    return structure[0] if alone else structure
 
 
 __all__ = ["Network", "Step"]

@@ -111,10 +111,15 @@ class Sequential(Model):
         """Makes the variables for inputs of a shape (with the batch).
 
         Of inputs in a dict there is no network: the first layer takes them at each call.
+
+        Raises:
+            ValueError: no shape is given, and the layers do not tell one.
         """
         if isinstance(input_shape, Mapping):
             return
-        if self._network is None and input_shape is not None:
+        if self._network is None and input_shape is None:
+            raise ValueError("You must provide an `input_shape` argument.")
+        if self._network is None:
             self._connect_new(Input(batch_shape=tuple(input_shape), dtype=self.compute_dtype))
         self.built = self._network is not None
 

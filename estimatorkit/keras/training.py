@@ -33,8 +33,11 @@ from estimatorkit.keras.compiled import (
     weights_of_classes,
 )
 from estimatorkit.keras.data_adapter import Batches
+from estimatorkit.keras.not_a_number import DataNaNWarning
+from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.call_record import call_scope
 from estimatorkit.layers.sessions import session_of
+from estimatorkit.train.checks import collecting_step_checks
 from estimatorkit.train.training import CheckedLoop
 
 if TYPE_CHECKING:
@@ -103,6 +106,7 @@ class Step:
         self._first: dict[str, Any] | None = None
         self._loop: CheckedLoop | None = None
         self._session: Session | None = None
+        self._data_nan: DataNaNWarning | None = None
         finalized = self._graph.finalized
         self._graph.unfinalize()
         with self._graph.as_default(), self._graph.name_scope(None), self._graph.name_scope(kind):
@@ -113,8 +117,9 @@ class Step:
             if kind == "predict":
                 self._outputs = outputs
                 self._every = flatten(outputs)
-            else:
-                self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
+            with collecting_step_checks() as self._checks:
+                if kind != "predict":
+                    self._make_losses(x, y, weight, outputs, scope, kind, class_weight)
             if kind != "train":  # where the gradients wait for them
                 self._targets += _operations(scope.updates)
         if finalized:
@@ -152,6 +157,7 @@ class Step:
                     hint="give one to compile(loss=...), or call add_loss in a layer",
                 )
             )
+        self._data_nan = DataNaNWarning(total, {"x": x, "y": y, "sample_weight": weight})
         batch = array.shape(flatten(x)[0])[0]
         for name, value in [("loss", total), *named]:
             self._add_mean(name, value, batch)
@@ -172,8 +178,7 @@ class Step:
         trainable = model.trainable_weights
         with self._graph.control_dependencies(scope.updates):
             if trainable:
-                update = model.compiled.optimizer.minimize(total, var_list=trainable)
-                self._targets += _operations([update])
+                self._targets += _operations(model.training_updates(total))
         self._targets += _operations(scope.updates)
 
     def _make_end_of_epoch(self) -> None:
@@ -216,11 +221,14 @@ class Step:
             self._session = session
             targets = list(dict.fromkeys(self._targets))
             after = [] if self._resets else self._values
-            self._loop = CheckedLoop(session, self._every, targets, after, "keras_step")
+            checks = self._checks
+            self._loop = CheckedLoop(session, self._every, targets, after, "keras_step", checks)
         return self._loop
 
     def start(self, dataset: Dataset, epoch: int = 0) -> None:
         """Puts the iterator at the first batch of a dataset."""
+        if self._data_nan is not None:
+            self._data_nan.begin()
         self.iterator.start(self._state, dataset, epoch)
 
     def reset(self, length: int = 0) -> None:
@@ -270,6 +278,24 @@ class Step:
         held = self._state.resources.pop(self.iterator.resource_name, None)
         if held is not None:
             held.close()
+
+
+def updates_of(optimizer: Any, loss: Tensor, variables: Sequence[Any]) -> list[Any]:
+    """The operations of an optimizer's step: those of `get_updates`, where a program overrides it.
+
+    Steps of an optimizer of `tf.train` are counted in an attribute `iterations` of its own, as
+    Keras's have it.
+    """
+    kind: Any = type(optimizer)
+    if not hasattr(kind, "get_updates"):
+        counter = getattr(optimizer, "iterations", None)
+        if counter is None or counter.graph is not loss.graph.outermost:
+            counter = Variable(np.int64(0), trainable=False, name="iterations")
+            optimizer.iterations = counter
+        return [optimizer.minimize(loss, var_list=variables, global_step=counter)]
+    if kind.get_updates is Optimizer.get_updates:
+        return [optimizer.minimize(loss, var_list=variables)]
+    return [each for each in optimizer.get_updates(loss=loss, params=variables) if each is not None]
 
 
 def _operations(made: Sequence[Any]) -> list[Operation]:
@@ -498,4 +524,4 @@ def _joined(batches: Any) -> Any:
     return batches.reshape(-1, *batches.shape[2:])
 
 
-__all__ = ["Compiled", "Step", "evaluate", "fit", "predict"]
+__all__ = ["Compiled", "Step", "evaluate", "fit", "predict", "updates_of"]

@@ -298,7 +298,8 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
                     build(self, input_shape)
                     return
                 with self._entered():
-                    self._run_build(functools.partial(build, self), as_shapes(input_shape))
+                    shapes = None if input_shape is None else as_shapes(input_shape)
+                    self._run_build(functools.partial(build, self), shapes)
 
             cls.build = named  # type: ignore[method-assign]
 

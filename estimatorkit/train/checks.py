@@ -7,7 +7,9 @@ no checkpoint is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +44,33 @@ def add_step_check(
     graph = tensors[0].graph if tensors else get_default_graph()
     graph.add_to_collection(STEP_CHECKS, added)
     return added
+
+
+_collecting: contextvars.ContextVar[list[StepCheck] | None] = contextvars.ContextVar(
+    "estimatorkit_step_checks", default=None
+)
+
+
+@contextmanager
+def collecting_step_checks() -> Iterator[list[StepCheck]]:
+    """Inside, what `offer_step_check` is given is put into the list: for what builds a step."""
+    found: list[StepCheck] = []
+    token = _collecting.set(found)
+    try:
+        yield found
+    finally:
+        _collecting.reset(token)
+
+
+def offer_step_check(
+    tensors: Sequence[Tensor], check: Callable[[list[NDArray[Any]]], None]
+) -> None:
+    """Gives a check to the step that is being built; does nothing where none is, or in the body of
+    a function, whose values no step can fetch.
+    """
+    found = _collecting.get()
+    if found is not None and all(each.graph.outermost is each.graph for each in tensors):
+        found.append(StepCheck(tuple(tensors), check))
 
 
 def step_checks(graph: Graph) -> list[StepCheck]:

@@ -26,7 +26,7 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
-from estimatorkit.train.checks import step_checks
+from estimatorkit.train.checks import StepCheck, step_checks
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     FinishedSteps,
@@ -58,6 +58,7 @@ class CheckedLoop:
         targets: operations run at every step.
         after: tensors fetched once after the last step of a call.
         name: what the executable is called where compilations are counted.
+        checks: what is looked at after a call; the graph's step checks by default.
     """
 
     def __init__(
@@ -67,9 +68,10 @@ class CheckedLoop:
         targets: Sequence[Operation],
         after: Sequence[Tensor],
         name: str,
+        checks: Sequence[StepCheck] | None = None,
     ) -> None:
         self._session = session
-        self._checks = step_checks(session.graph)
+        self._checks = step_checks(session.graph) if checks is None else list(checks)
         self._every = list(every)
         self._targets = list(targets)
         self._after = list(after)

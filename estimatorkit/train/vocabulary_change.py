@@ -6,6 +6,7 @@ for the same words; words that are new, and buckets of unknown words, start as n
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def _rows_before(new: Sequence[bytes], old: Sequence[bytes], buckets: int) -> ND
 
 def _words(path: Any, size: int) -> list[bytes]:
     with open_file(path) as file:
-        words: list[bytes] = file.read().splitlines()
+        words: list[bytes] = file.read().removeprefix(codecs.BOM_UTF8).splitlines()
     if size < 0:
         return words
     if size > len(words):

@@ -62,6 +62,22 @@ def test_error(name: str, folder: str) -> None:
     assert words in got["first_line"].replace(folder, "FOLDER")
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    file = tmp_path / "marked.txt"
+    file.write_bytes(b"\xef\xbb\xbfone\ntwo\n")
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.index_table_from_file(str(file))
+        column = tf.feature_column.categorical_column_with_vocabulary_file("word", str(file))
+        words = tf.constant(["one", "two"])
+        ids = tf.feature_column.input_layer(
+            {"word": words}, [tf.feature_column.indicator_column(column)]
+        )
+        session.run(tf.tables_initializer())
+        found = session.run([table.lookup(words), ids])
+    assert found[0].tolist() == [0, 1]
+    assert found[1].tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
 # -- how graphs and sessions hold tables
 
 

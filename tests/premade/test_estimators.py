@@ -230,6 +230,29 @@ def test_a_partitioner_of_version_1_cuts_the_tables_of_the_inputs(
         assert any(slot.startswith(f"{key}/") for slot in slots), key
 
 
+def test_several_parameter_servers_cut_the_large_tables_of_version_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = {"type": "worker", "index": 0}
+    cluster = {"chief": ["h:1"], "worker": ["h:2"], "ps": ["h:3", "h:4"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    sizes = {"small": 5, "large": 32 << 20}
+    columns = [
+        estimatorkit.feature_column.categorical_column_with_hash_bucket(name, size)
+        for name, size in sizes.items()
+    ]
+    estimator = version_1.LinearRegressor(columns, model_dir=tmp_path)
+    with Graph().as_default():
+        get_or_create_global_step()
+        features = {name: np.array(["a", "b"], object) for name in sizes}
+        estimator.model_fn(features, np.array([0, 1]), ModeKeys.TRAIN, estimator.config)
+        shapes = {each.op.name: each.shape.as_list() for each in trainable_variables()}
+    weights = "linear/linear_model"
+    assert shapes[f"{weights}/large/weights/part_0"] == [16 << 20, 1]
+    assert shapes[f"{weights}/large/weights/part_1"] == [16 << 20, 1]
+    assert shapes[f"{weights}/small/weights/part_0"] == [5, 1]
+
+
 def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
     make = estimatorkit.estimator.DNNLinearCombinedRegressor
     for arguments, message in (

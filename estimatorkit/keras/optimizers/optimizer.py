@@ -18,7 +18,7 @@ from estimatorkit.core import nest
 from estimatorkit.core.dtypes import DType, float32, float64, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
-from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_default
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
@@ -124,9 +124,16 @@ class Optimizer(Hyperparameters):
 
     @property
     def iterations(self) -> Variable:
-        """The variable that counts the steps, in the default graph."""
+        """The variable that counts the steps, in the default graph.
+
+        Outside of all `with graph.as_default():` blocks, where that has none, the one of the graph
+        in which steps were made last.
+        """
         graph = get_default_graph().outermost
         if ("iter", graph) not in self._non_slots:
+            counters = [each for (name, _), each in self._non_slots.items() if name == "iter"]
+            if counters and not is_within_as_default():
+                return counters[-1]
             made = self._own_variable("iter", 0, int64)
             self._weights.setdefault(graph, []).insert(0, made)
         return self._non_slots["iter", graph]

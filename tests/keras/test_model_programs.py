@@ -1,0 +1,245 @@
+"""What programs do with models: building by hand, single outputs in lists, optimizers of their own,
+labels and data that do not fit, the premade models."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+
+keras = tf.keras
+LAYERS = keras.layers
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def linear(loss: Any = "mse", optimizer: Any = "sgd", units: int = 1) -> Any:
+    model = keras.Sequential([LAYERS.Dense(units, input_shape=(2,), kernel_initializer="zeros")])
+    model.compile(optimizer, loss)
+    return model
+
+
+ONES, TARGETS = np.ones((8, 2), np.float32), np.ones((8, 1), np.float32)
+
+
+def test_a_sequential_model_with_a_shape_is_built_without_one() -> None:
+    model = keras.Sequential([LAYERS.Dense(3, input_shape=(4,)), LAYERS.Dense(2)])
+    model.build()
+    assert model.built
+    assert len(model.weights) == 4
+    unknown = keras.Sequential([LAYERS.Dense(3)])
+    with pytest.raises(ValueError, match="You must provide an `input_shape` argument"):
+        unknown.build()
+    unknown.build((None, 4))
+    assert unknown.weights[0].shape.as_list() == [4, 3]
+
+
+def test_a_single_output_in_a_list_is_predicted_as_an_array() -> None:
+    inputs = keras.Input((2,))
+    output = LAYERS.Dense(3)(inputs)
+    for model in (keras.Model(inputs, [output]), keras.Model([inputs], [output])):
+        assert model.predict(ONES).shape == (8, 3)
+        assert model.predict_on_batch(ONES).shape == (8, 3)
+        assert model(tf.ones([1, 2])).shape.as_list() == [1, 3]
+        assert len(model.outputs) == 1
+    two = keras.Model(inputs, [output, output]).predict(ONES)
+    assert [each.shape for each in two] == [(8, 3)] * 2
+    model = keras.Model(inputs, [output])
+    model.compile("sgd", "mse")
+    model.fit(ONES, [np.ones((8, 3))], verbose=0)
+
+
+def test_a_number_is_the_shape_of_vectors() -> None:
+    assert keras.Input(shape=3).shape.as_list() == [None, 3]
+    assert LAYERS.Input(1, batch_size=2).shape.as_list() == [2, 1]
+
+
+@pytest.mark.parametrize("kind", ["keras", "train"])
+def test_iterations_count_the_steps_of_a_training(kind: str) -> None:
+    optimizer: Any = keras.optimizers.SGD(0.1)
+    if kind == "train":
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+    model = linear(optimizer=optimizer)
+    model.fit(ONES, TARGETS, batch_size=2, epochs=3, verbose=0)
+    assert model.optimizer is optimizer
+    assert keras.backend.get_value(optimizer.iterations) == 12
+
+
+def test_iterations_asked_for_outside_the_graph_are_those_of_the_training() -> None:
+    model = linear(optimizer=keras.optimizers.SGD(0.1))
+    model.fit(ONES, TARGETS, batch_size=4, verbose=0)
+    found: list[int] = []
+
+    def ask() -> None:
+        found.append(int(keras.backend.get_value(model.optimizer.iterations)))
+
+    thread = threading.Thread(target=ask)  # which is in no `with graph.as_default()`
+    thread.start()
+    thread.join()
+    assert found == [2]
+
+
+def test_updates_that_an_optimizer_overrides_are_the_steps() -> None:
+    class Mine(keras.optimizers.Optimizer):  # type: ignore[misc,name-defined]
+        def get_updates(self, loss: Any, params: Any) -> list[Any]:
+            gradients = self.get_gradients(loss, params)
+            pairs = zip(params, gradients, strict=True)
+            return [tf.assign_sub(each, 0.1 * gradient) for each, gradient in pairs]
+
+        def get_config(self) -> dict[str, Any]:
+            return {}
+
+    model = linear(optimizer=Mine("Mine"))
+    history = model.fit(ONES, TARGETS, batch_size=8, epochs=3, verbose=0)
+    np.testing.assert_allclose(history.history["loss"], [1.0, 0.16, 0.0256], rtol=1e-5)
+
+
+# -- labels and data that do not fit
+
+
+@pytest.mark.parametrize("label", [7, -1])
+@pytest.mark.parametrize("given", ["name", "object", "function"])
+def test_labels_that_are_no_class_are_refused(label: int, given: str) -> None:
+    losses: dict[str, Any] = {
+        "name": "sparse_categorical_crossentropy",
+        "object": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        "function": lambda y, p: keras.losses.sparse_categorical_crossentropy(y, p, True),
+    }
+    model = linear(losses[given], units=3)
+    labels = np.array([0, 1, 2, label, 0, 1, 2, 0])
+    words = rf"label value of {label} which is outside the valid range of \[0, 3\)"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        model.evaluate(ONES, labels, verbose=0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        model.fit(ONES, labels, batch_size=2, verbose=0)
+    labels[3] = 2
+    model = linear(losses[given], units=3)
+    assert np.isfinite(model.evaluate(ONES, labels, verbose=0))
+    assert np.isfinite(model.fit(ONES, labels, batch_size=2, verbose=0).history["loss"]).all()
+
+
+def test_labels_of_the_class_that_is_left_out_are_taken() -> None:
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=-1)
+    labels = np.array([0, 1, 2, -1, 0, 1, 2, -1])
+    assert np.isfinite(linear(loss, units=3).evaluate(ONES, labels, verbose=0))
+
+
+def test_an_estimator_of_a_model_refuses_labels_that_are_no_class(tmp_path: Path) -> None:
+    estimator = keras.estimator.model_to_estimator(
+        linear("sparse_categorical_crossentropy", units=3), model_dir=tmp_path
+    )
+
+    def input_fn() -> Any:
+        return tf.data.Dataset.from_tensors((ONES[:2], np.array([0, 7])))
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 7"):
+        estimator.train(input_fn, steps=1)
+
+
+def test_a_warning_names_the_batch_whose_data_made_the_loss_nan(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    x = ONES.copy()
+    x[5, 0] = np.nan
+    with caplog.at_level(logging.WARNING):
+        model = linear()
+        history = model.fit(x, TARGETS, batch_size=2, epochs=2, shuffle=False, verbose=0)
+    assert np.isnan(history.history["loss"]).all()
+    told = [record.getMessage() for record in caplog.records if "NaN" in record.getMessage()]
+    assert len(told) == 1
+    assert "in batch 2," in told[0]
+    assert "because x of this batch" in told[0]
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        linear().evaluate(ONES, np.full((8, 1), np.nan), verbose=0)
+    assert "because y of this batch" in caplog.text
+
+
+def test_nan_that_a_model_replaces_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    inputs = keras.Input((2,))
+    known = tf.where(tf.is_nan(inputs), tf.zeros_like(inputs), inputs)
+    model = keras.Model(inputs, LAYERS.Dense(1)(known))
+    model.compile("sgd", "mse")
+    x = ONES.copy()
+    x[5, 0] = np.nan
+    with caplog.at_level(logging.WARNING):
+        history = model.fit(x, TARGETS, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    assert "NaN" not in caplog.text
+
+
+# -- premade models
+
+
+def test_a_linear_model_learns_a_line() -> None:
+    model = keras.experimental.LinearModel(name="line")
+    model.compile(keras.optimizers.SGD(0.5), "mse")
+    x = np.array([[1.0, 0.0], [0.0, 2.0]], np.float32)
+    y = np.array([[1.0], [3.0]], np.float32)
+    model.fit(x, y, batch_size=2, verbose=0)
+    kernel, bias = model.get_weights()
+    np.testing.assert_allclose(kernel, 0.5 * x.T @ y, rtol=1e-6)
+    np.testing.assert_allclose(bias, [0.5 * y.sum()], rtol=1e-6)
+    assert [each.name for each in model.weights] == ["line/kernel:0", "line/bias:0"]
+    np.testing.assert_allclose(model.predict(x), x @ kernel + bias, rtol=1e-6)
+    config = model.get_config()
+    assert keras.experimental.LinearModel.from_config(config).get_config() == config
+
+
+def test_a_linear_model_of_several_inputs() -> None:
+    model = keras.experimental.LinearModel(2, "relu", kernel_initializer="ones", use_bias=False)
+    inputs = {"b": keras.Input((3,)), "a": keras.Input((2,))}
+    assert model(inputs).shape.as_list() == [None, 2]
+    assert [each.shape.as_list() for each in model.weights] == [[2, 2], [3, 2]]
+    with pytest.raises(ValueError, match="does not match the structure"):
+        model({"a": inputs["a"]})
+    several = keras.experimental.LinearModel(kernel_initializer="ones")
+    several.compile("sgd", "mse")
+    found = several.predict([ONES, np.ones((8, 3), np.float32)])
+    np.testing.assert_allclose(found, np.full((8, 1), 5.0))
+
+
+def test_a_wide_and_deep_model_has_two_optimizers() -> None:
+    wide = keras.experimental.LinearModel()
+    deep = keras.Sequential([LAYERS.Dense(1, kernel_initializer="zeros")])
+    model = keras.experimental.WideDeepModel(wide, deep)
+    rates = [keras.optimizers.SGD(0.5), keras.optimizers.SGD(0.25)]
+    model.compile(rates, "mse")
+    model.fit([ONES, 2 * ONES], TARGETS, batch_size=8, verbose=0)
+    np.testing.assert_allclose(wide.get_weights()[0], np.full((2, 1), 1.0), rtol=1e-6)
+    np.testing.assert_allclose(deep.get_weights()[0], np.full((2, 1), 1.0), rtol=1e-6)
+    assert [keras.backend.get_value(each.iterations) for each in rates] == [1, 1]
+    model.compile("sgd", "mse")
+    assert model.predict([ONES, ONES]).shape == (8, 1)
+    one_input = keras.experimental.WideDeepModel(wide, deep, activation="relu")
+    one_input.compile("sgd", "mse")
+    assert one_input.predict(-ONES).max() == 0
+
+
+# -- files
+
+
+def test_files_of_keras_own_cache_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "keras" / "datasets"
+    folder.mkdir(parents=True)
+    (folder / "words.txt").write_bytes(b"one\n")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    monkeypatch.setenv("ESTIMATORKIT_CACHE_DIR", str(tmp_path / "own"))
+    path = keras.utils.get_file("words.txt", "https://nowhere.invalid/words.txt")
+    assert Path(path) == folder / "words.txt"
+    with pytest.raises(tf.errors.UnavailableError):
+        keras.utils.get_file("words.txt", "https://nowhere.invalid/w", file_hash="0" * 64)
+    assert (folder / "words.txt").exists()
