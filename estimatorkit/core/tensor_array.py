@@ -1,9 +1,10 @@
-"""`TensorArray`: a list of tensors of one shape, written and read by index, inside loops too.
+"""`TensorArray`: a list of tensors, written and read by index, inside loops too.
 
 It is a tensor with one leading dimension more; writing gives a new array, as in TensorFlow. Where
 the elements' shape is not known before the first write, the array is made as `(size, 0)` and gets
 its elements' shape from the value first written (`function_ops` does so for a loop's variables).
-Arrays with `dynamic_size=True` grow, and so live on the host.
+Arrays with `dynamic_size=True` grow, and so live on the host; so do arrays whose elements may have
+shapes of their own (`infer_shape=False`, or pieces of several lengths): see `ragged_arrays`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core import registry
+from estimatorkit.core import ragged_arrays, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
 from estimatorkit.core.errors import explain
@@ -49,7 +50,17 @@ def _is_unset(array: Any, value_shape: Sequence[int]) -> bool:
 def _write(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
     if _is_unset(array, value.shape):
         array = jnp.zeros((array.shape[0], *value.shape), value.dtype)
+    _check_fits(array, value.shape)
     return lax.dynamic_update_index_in_dim(array, value, index, 0)
+
+
+def _check_fits(array: Any, value_shape: Sequence[int]) -> None:
+    if tuple(array.shape[1:]) != tuple(value_shape):
+        raise ValueError(
+            f"Could not write to TensorArray because the value shape is {list(value_shape)} which "
+            "is incompatible with the TensorArray's inferred element shape: "
+            f"{list(array.shape[1:])} (consider setting infer_shape=False)."
+        )
 
 
 def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
@@ -62,6 +73,7 @@ def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
     value = np.asarray(value)
     result = np.zeros((new, *value.shape), value.dtype)
     if not _is_unset(array, value.shape):
+        _check_fits(array, value.shape)
         result[:count] = array
     result[at] = value
     return result
@@ -70,6 +82,7 @@ def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
 def _scatter(array: Any, indices: Any, values: Any, dynamic: bool) -> Any:
     if _is_unset(array, values.shape[1:]):
         array = jnp.zeros((array.shape[0], *values.shape[1:]), values.dtype)
+    _check_fits(array, values.shape[1:])
     return jnp.asarray(array).at[indices].set(values)
 
 
@@ -162,7 +175,7 @@ register(
 
 
 class TensorArray:
-    """A list of tensors of one shape and dtype (`tf.TensorArray`).
+    """A list of tensors of one dtype (`tf.TensorArray`).
 
     Args:
         dtype: the elements' dtype.
@@ -171,14 +184,16 @@ class TensorArray:
             host, and so does a loop that writes to it.
         clear_after_read: accepted for TensorFlow's signature.
         tensor_array_name: older than `name`.
-        handle, flow: accepted for TensorFlow's signature; `flow` is the array's tensor.
-        infer_shape: accepted for TensorFlow's signature.
+        handle, flow: those of another array, whose state this one is to have.
+        infer_shape: whether all elements have one shape. Without it, and without a whole
+            `element_shape`, the array lives on the host, and so do loops that use it.
         element_shape: the elements' shape; that of the first value written by default.
         colocate_with_first_write_call: accepted for TensorFlow's signature.
         name: the name scope.
 
     An element that was never written is 0, and an index beyond the end is the last inside compiled
-    code, where XLA cannot raise; TensorFlow raises for both.
+    code, where XLA cannot raise; TensorFlow raises for both. Elements can be read any number of
+    times, whatever `clear_after_read` says.
     """
 
     def __init__(
@@ -199,40 +214,65 @@ class TensorArray:
         self.element_shape = as_shape(element_shape)
         self._dynamic = bool(dynamic_size)
         self._name = name or tensor_array_name or "TensorArray"
+        self._infer_shape = bool(infer_shape)
+        self._layout: Tensor | None = None
+        if handle is not None:
+            given = {
+                "size": size,
+                "element_shape": element_shape,
+                "dynamic_size": dynamic_size,
+                "clear_after_read": clear_after_read,
+            }
+            for argument in (key for key, value in given.items() if value is not None):
+                raise ValueError(
+                    f"Cannot provide both a `handle` and `{argument}` arguments at the same time."
+                )
+            if flow is None:
+                raise ValueError("TensorArray: a handle needs the flow that belongs to it.")
+        if handle is not None and handle is not flow:
+            self._layout = handle
         if flow is None:
             if size is None and not dynamic_size:
-                raise ValueError("Size must be provided for a TensorArray that cannot grow.")
+                raise ValueError("Argument `size` must be provided if handle is not provided.")
             attrs = {
                 "dtype": self.dtype,
                 "element_shape": self.element_shape,
                 "dynamic": self._dynamic,
             }
             count = convert_to_tensor(0 if size is None else size, int32, "size")
-            flow = registry.output("TensorArray", [count], attrs, self._name)
+            if not infer_shape and not self.element_shape.is_fully_defined():
+                flow, self._layout = ragged_arrays.empty(self.dtype, count)
+            else:
+                flow = registry.output("TensorArray", [count], attrs, self._name)
         self.flow: Tensor = flow
 
     def _components(self) -> tuple[Tensor, ...]:
-        return (self.flow,)
+        return (self.flow,) if self._layout is None else (self.flow, self._layout)
 
     def _with_components(self, tensors: Sequence[Tensor]) -> TensorArray:
-        return self._after(tensors[0])
+        return self._after(*tensors)
 
     def _from_values(self, values: Sequence[Any]) -> Any:
         return values[0]
 
-    def _after(self, flow: Tensor) -> TensorArray:
-        return TensorArray(
+    def _after(
+        self, flow: Tensor, layout: Tensor | None = None, element_shape: Any = None
+    ) -> TensorArray:
+        made = TensorArray(
             self.dtype,
             dynamic_size=self._dynamic,
             flow=flow,
-            element_shape=self.element_shape,
+            infer_shape=self._infer_shape,
+            element_shape=self.element_shape if element_shape is None else element_shape,
             name=self._name,
         )
+        made._layout = layout
+        return made
 
     @property
     def handle(self) -> Tensor:
-        """The array's tensor."""
-        return self.flow
+        """What tells an array of this state, together with `flow`."""
+        return self.flow if self._layout is None else self._layout
 
     @property
     def op(self) -> Operation:
@@ -248,7 +288,7 @@ class TensorArray:
         """The array as it is after the control dependencies in force."""
         from estimatorkit.core.ops.array import identity
 
-        return self._after(identity(self.flow))
+        return self._after(*map(identity, self._components()))
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with `value` at `index`.
@@ -256,14 +296,17 @@ class TensorArray:
         Raises:
             TypeError, ValueError: `value` has another dtype, or not the elements' shape.
         """
-        tensor = self._element(value)
+        tensor = self._converted(value)
+        shape = self._merged(tensor.shape)
         at = convert_to_tensor(index, name="index")
+        if self._layout is not None:
+            made = ragged_arrays.write(self.flow, self._layout, at, tensor, self._dynamic)
+            return self._after(*made)
         attrs = {"dynamic": self._dynamic}
-        return self._after(
-            registry.output("TensorArrayWrite", [self.flow, at, tensor], attrs, name)
-        )
+        written = registry.output("TensorArrayWrite", [self.flow, at, tensor], attrs, name)
+        return self._after(written, element_shape=shape)
 
-    def _element(self, value: Any) -> Tensor:
+    def _converted(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, dtype_hint=self.dtype)
         if tensor.dtype is not self.dtype:
             raise TypeError(
@@ -274,26 +317,40 @@ class TensorArray:
                     hint=f"use cast(x, {self.dtype.name})",
                 )
             )
-        if not self.element_shape.is_compatible_with(tensor.shape):
-            raise ValueError(
-                explain(
-                    "a value does not fit a TensorArray",
-                    expected=self.element_shape,
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
-            )
         return tensor
+
+    def _merged(self, shape: TensorShape) -> TensorShape:
+        """The shape of the elements, with what is known from one.
+
+        Raises:
+            ValueError: it has another.
+        """
+        if not self.element_shape.is_compatible_with(shape):
+            raise ValueError(
+                f"Inconsistent shapes: saw {shape} but expected {self.element_shape}"
+                + ("" if self._infer_shape else " (and infer_shape=False)")
+            )
+        return self.element_shape.merge_with(shape) if self._infer_shape else self.element_shape
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at `index`."""
-        element = gather(self.flow, index, name=name or "TensorArrayReadV3")
+        name = name or "TensorArrayReadV3"
+        if self._layout is not None:
+            at = convert_to_tensor(index, name="index")
+            element = ragged_arrays.read(self.flow, self._layout, at, name=name)
+        else:
+            element = gather(self.flow, index, name=name)
         element.set_shape(self.element_shape)
         return element
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices`, stacked."""
-        elements = gather(self.flow, indices, name=name or "TensorArrayGatherV3")
+        name = name or "TensorArrayGatherV3"
+        if self._layout is not None:
+            at = as_index_tensor(indices, "indices")
+            elements = ragged_arrays.read(self.flow, self._layout, at, name=name)
+        else:
+            elements = gather(self.flow, indices, name=name)
         elements.set_shape(TensorShape([None]).concatenate(self.element_shape))
         return elements
 
@@ -302,6 +359,8 @@ class TensorArray:
         from estimatorkit.core.ops.array import identity
 
         with get_default_graph().name_scope(name or "TensorArrayStack"):
+            if self._layout is not None:
+                return self.gather(_row_numbers(self._layout))
             stacked = identity(self.flow, "TensorArrayGatherV3")
         stacked.set_shape(TensorShape([None]).concatenate(self.element_shape))
         return stacked
@@ -312,6 +371,9 @@ class TensorArray:
         from estimatorkit.core.ops.joining import concat
 
         with get_default_graph().name_scope(name or "TensorArrayConcatV3"):
+            if self._layout is not None:
+                every = _row_numbers(self._layout)
+                return ragged_arrays.read(self.flow, self._layout, every, joined=True)
             known = self.flow.shape.dims
             if known is not None and len(known) > 1 and None not in known[2:]:
                 return reshape(self.flow, [-1, *known[2:]])
@@ -319,50 +381,49 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are the rows of `value`."""
-        tensor = convert_to_tensor(value, dtype_hint=self.dtype)
-        if tensor.dtype is not self.dtype:
-            self._element(tensor)
+        tensor = self._converted(value)
         if self._dynamic or self.flow.op.type != "TensorArray":
             indices = _row_numbers(tensor)
             return self.scatter(indices, tensor, name)
-        return self._after(tensor)
+        return self._after(tensor, element_shape=self._merged(_row_shape(tensor)))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the rows of `value` at `indices`."""
-        tensor = convert_to_tensor(value, dtype_hint=self.dtype)
+        tensor = self._converted(value)
+        shape = self._merged(_row_shape(tensor))
         at = as_index_tensor(indices, "indices")
+        if self._layout is not None:
+            made = ragged_arrays.write(self.flow, self._layout, at, tensor, self._dynamic)
+            return self._after(*made)
         attrs = {"dynamic": self._dynamic}
-        return self._after(
-            registry.output("TensorArrayScatter", [self.flow, at, tensor], attrs, name)
-        )
+        written = registry.output("TensorArrayScatter", [self.flow, at, tensor], attrs, name)
+        return self._after(written, element_shape=shape)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array whose elements are pieces of `value`, all of one length.
+        """The array whose elements are pieces of `value` along its first dimension.
 
-        Raises:
-            ValueError: the lengths differ or are not known when the graph is built.
+        Args:
+            value: the tensor.
+            lengths: a vector of integers: the pieces' lengths. Where they differ, or are not known
+                when the graph is built, the array lives on the host.
+            name: the name of the operation.
         """
         from estimatorkit.core.ops.array import reshape
 
-        tensor = convert_to_tensor(value, self.dtype)
-        known = constant_value(as_index_tensor(lengths, "lengths"))
-        if known is None or len(set(np.atleast_1d(known).tolist())) > 1:
-            raise ValueError(
-                explain(
-                    "TensorArray.split: the elements of an array have one shape",
-                    expected="constant lengths, all the same",
-                    received=lengths,
-                )
-            )
-        count, length = len(np.atleast_1d(known)), int(np.atleast_1d(known)[0])
-        rest = [-1 if dim is None else dim for dim in (tensor.shape.dims or ())[1:]]
-        return self._after(reshape(tensor, [count, length, *rest], name=name))
+        tensor, lengths = self._converted(value), as_index_tensor(lengths, "lengths")
+        known = constant_value(lengths)
+        if self._layout is None and known is not None and len(set(known.tolist())) == 1:
+            rest = [-1 if dim is None else dim for dim in (tensor.shape.dims or ())[1:]]
+            rows = reshape(tensor, [len(known), int(known[0]), *rest], name=name)
+            return self._after(rows, element_shape=self._merged(_row_shape(rows)))
+        with get_default_graph().name_scope(name or "TensorArraySplitV3"):
+            return self._after(*ragged_arrays.split(tensor, lengths))
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, int32."""
         from estimatorkit.core.ops.array import identity
 
-        return identity(shape_of(self.flow)[0], name or "TensorArraySizeV3")
+        return identity(shape_of(self.handle)[0], name or "TensorArraySizeV3")
 
     def close(self, name: str | None = None) -> Operation:
         """An operation that does nothing (memory is given back by itself)."""
@@ -370,6 +431,10 @@ class TensorArray:
 
     def __repr__(self) -> str:
         return f"<TensorArray of {self.dtype.name}{self.element_shape}>"
+
+
+def _row_shape(tensor: Tensor) -> TensorShape:
+    return tensor.shape[1:] if tensor.shape.rank else UNKNOWN
 
 
 def _row_numbers(tensor: Tensor) -> Tensor:

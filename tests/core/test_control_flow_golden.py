@@ -12,7 +12,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
-from tests.golden.snippets_control_flow import GRAPHS, STATE
+from tests.golden.snippets_control_flow import ARRAYS, GRAPHS, STATE
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "control_flow.json").read_text("utf-8"))
 
@@ -60,6 +60,11 @@ def test_state_in_bodies(name: str) -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_loops_gradients_and_graphs(name: str) -> None:
     assert_same(run(GRAPHS[name]), GOLDEN["graphs"][name])
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_tensor_arrays(name: str) -> None:
+    assert_same(run(ARRAYS[name]), GOLDEN["arrays"][name])
 
 
 def test_a_condition_reads_what_the_body_assigns() -> None:

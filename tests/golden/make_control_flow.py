@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import error_of, write_json
 from golden_values import plain
-from snippets_control_flow import GRAPHS, STATE
+from snippets_control_flow import ARRAYS, GRAPHS, STATE
 
 
 def _run(program: Any) -> Any:
@@ -33,12 +33,16 @@ def main() -> None:
     """Runs all programs and writes the file."""
     tf.disable_eager_execution()
     tf.enable_resource_variables()
+    # Arrays of version 1, whose operations check more than the lists of version 2.
+    tf.disable_control_flow_v2()
+    arrays = {name: _run(program) for name, program in ARRAYS.items()}
     tf.enable_control_flow_v2()
     write_json(
         "control_flow.json",
         {
             "about": {"tensorflow": tf.__version__},
             "state": {name: _run(program) for name, program in STATE.items()},
+            "arrays": arrays,
             "graphs": {name: _run(program) for name, program in GRAPHS.items()},
         },
     )

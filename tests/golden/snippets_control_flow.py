@@ -343,6 +343,152 @@ GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
     )
 }
 
+# -- tensor arrays
+
+
+def _three_shapes(tf: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False, clear_after_read=False)
+    return (
+        array.write(0, [[1.0, 2.0]]).write(1, [[3.0, 4.0], [5.0, 6.0]]).write(2, tf.zeros([0, 2]))
+    )
+
+
+def _array_of_several_shapes(tf: Any, session: Any) -> Any:
+    array = _three_shapes(tf)
+    return session.run([*(array.read(at) for at in range(3)), array.concat(), array.size()])
+
+
+def _array_of_several_ranks(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False)
+    array = array.write(0, [1.0]).write(2, [1.0, 2.0]).write(1, [[3.0]])
+    return session.run([array.read(1), array.read(2), array.size()])
+
+
+def _array_of_strings(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.string, 2, infer_shape=False).write(0, ["a"]).write(1, ["b", "c"])
+    return session.run(array.concat())
+
+
+def _split_unequally(tf: Any, session: Any) -> Any:
+    value = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False).split(value, [1, 2, 0])
+    read = [array.read(at) for at in range(3)]
+    return session.run([*read, *tf.gradients([read[0] * 2.0, read[1] * 3.0], value)])
+
+
+def _split_by_computed_lengths(tf: Any, session: Any) -> Any:
+    value = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    lengths = tf.placeholder_with_default([1, 2, 0], [3])
+    joined = tf.TensorArray(tf.float32, 3, infer_shape=False).split(value, lengths).concat()
+    incoming = tf.constant([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]])
+    return session.run([joined, *tf.gradients(joined, value, incoming)])
+
+
+def _array_grows_in_a_loop(tf: Any, session: Any) -> Any:
+    x = tf.constant(2.0)
+
+    def body(i: Any, array: Any) -> Any:
+        return i + 1, array.write(i, tf.fill([i + 1], x * tf.cast(i + 1, tf.float32)))
+
+    start = tf.TensorArray(tf.float32, 3, infer_shape=False)
+    joined = tf.while_loop(lambda i, _: i < 3, body, [0, start])[1].concat()
+    return session.run([joined, *tf.gradients(joined, x)])
+
+
+def _array_in_branches(tf: Any, session: Any) -> Any:
+    yes = tf.placeholder_with_default(True, [])
+    array = tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0])
+    array = tf.cond(yes, lambda: array.write(1, [2.0, 3.0]), lambda: array.write(1, [[4.0]]))
+    read = array.read(1)
+    return [session.run(read), session.run(read, {yes: False})]
+
+
+def _scattered_array(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False, clear_after_read=False)
+    array = array.scatter([2, 0], tf.constant([[1.0, 2.0], [3.0, 4.0]])).write(1, [7.0])
+    return session.run([array.concat(), array.gather([0, 2])])
+
+
+def _gradients_of_an_array(tf: Any, session: Any) -> Any:
+    x = tf.constant([1.0, 2.0, 3.0])
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False)
+    array = array.write(0, x).write(1, x[:1] * 4.0).write(2, x[1:] * 2.0)
+    y = tf.concat([tf.square(array.read(at)) for at in range(3)], 0)
+    return session.run([y, *tf.gradients(y, x)])
+
+
+def _written_twice(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False).write(0, [1.0]).write(0, [2.0])
+    return session.run(array.read(0))
+
+
+def _never_written(tf: Any, session: Any) -> Any:
+    return session.run(tf.TensorArray(tf.float32, 3, infer_shape=False).write(0, [1.0]).read(1))
+
+
+def _out_of_range(tf: Any, session: Any) -> Any:
+    return session.run(tf.TensorArray(tf.float32, 3, infer_shape=False).write(3, [1.0]).flow)
+
+
+def _stack_of_several_shapes(tf: Any, session: Any) -> Any:
+    return session.run(_three_shapes(tf).stack())
+
+
+def _another_shape(tf: Any, session: Any) -> Any:
+    return tf.TensorArray(tf.float32, 3).write(0, [1.0]).write(1, [1.0, 2.0])
+
+
+def _another_shape_when_run(tf: Any, session: Any) -> Any:
+    one, two = tf.placeholder(tf.float32, None), tf.placeholder(tf.float32, None)
+    array = tf.TensorArray(tf.float32, 2).write(0, one).write(1, two)
+    return session.run([array.read(0), array.read(1)], {one: [1.0, 2.0], two: [3.0]})
+
+
+def _not_the_element_shape(tf: Any, session: Any) -> Any:
+    return tf.TensorArray(tf.float32, 3, element_shape=[2]).write(0, [1.0, 2.0, 3.0])
+
+
+def _wrong_lengths(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 2, infer_shape=False).split(tf.ones([3]), [1, 1])
+    return session.run(array.read(0))
+
+
+def _array_of_scalars_joined(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 1, infer_shape=False).write(0, 1.0)
+    return session.run(array.concat())
+
+
+def _array_without_size(tf: Any, session: Any) -> Any:
+    return tf.TensorArray(tf.float32)
+
+
+def _array_of_handle_and_size(tf: Any, session: Any) -> Any:
+    return tf.TensorArray(tf.float32, 3, handle=tf.TensorArray(tf.float32, 3).handle)
+
+
+def _array_of_a_handle(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False).write(0, [1.0])
+    return session.run(tf.TensorArray(tf.float32, handle=array.handle, flow=array.flow).read(0))
+
+
+def _shapes_of_an_array(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 2).write(0, [1.0, 2.0])
+    parts = array.read(0), array.stack(), array.concat()
+    return [array.element_shape.as_list(), *(part.shape.as_list() for part in parts)]
+
+
+ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
+    function.__name__[1:]: function
+    for function in (
+        *(_array_of_several_shapes, _array_of_several_ranks, _array_of_strings, _split_unequally),
+        *(_split_by_computed_lengths, _array_grows_in_a_loop, _array_in_branches),
+        *(_scattered_array, _gradients_of_an_array, _written_twice, _never_written),
+        *(_out_of_range, _stack_of_several_shapes, _another_shape, _another_shape_when_run),
+        *(_not_the_element_shape, _wrong_lengths, _array_of_scalars_joined, _array_without_size),
+        *(_array_of_handle_and_size, _array_of_a_handle, _shapes_of_an_array),
+    )
+}
+
 STATE: dict[str, Callable[[Any, Any], Any]] = {
     function.__name__[1:]: function
     for function in (
