@@ -15,6 +15,7 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import flatten
+from estimatorkit.keras.metric_logs import MetricLogs
 from estimatorkit.layers.sessions import set_values, values_of
 
 Logs = Any  # a dict of numbers by name, or None
@@ -301,13 +302,13 @@ class History(Callback):
 
     Attributes:
         epoch: the numbers of the epochs.
-        history: the values of each log, one an epoch.
+        history: the values of each log, one an epoch; 'acc' means 'accuracy', too.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.epoch: list[int] = []
-        self.history: dict[str, list[Any]] = {}
+        self.history: dict[str, list[Any]] = MetricLogs()
 
     def wants_epochs(self) -> bool:
         """False: it only writes the logs down."""
@@ -316,7 +317,7 @@ class History(Callback):
     def on_train_begin(self, logs: Logs = None) -> None:
         """Forgets the epochs of a training before."""
         self.epoch = []
-        self.history = {}
+        self.history = MetricLogs()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Keeps the logs."""

@@ -17,6 +17,7 @@ from typing import Any
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.keras.callback import Callback, Logs, learning_rate_of, set_learning_rate
+from estimatorkit.keras.metric_logs import MetricLogs
 
 _log = logging.getLogger("estimatorkit")
 _BEST_BYTES = 1 << 16
@@ -362,11 +363,11 @@ class ModelCheckpoint(Callback):
             self.model.save(path, overwrite=True)
 
     def _path(self, epoch: int, batch: int | None, logs: dict[str, Any]) -> str:
-        values = {**logs, "epoch": epoch + 1}
+        values = MetricLogs(logs, epoch=epoch + 1)
         if batch is not None:
             values["batch"] = batch + 1
         try:
-            return self.filepath.format(**values)
+            return self.filepath.format_map(values)
         except KeyError as error:
             raise KeyError(
                 f'Failed to format this callback filepath: "{self.filepath}". Reason: {error}'

@@ -33,6 +33,7 @@ from estimatorkit.keras.compiled import (
     weights_of_classes,
 )
 from estimatorkit.keras.data_adapter import Batches
+from estimatorkit.keras.metric_logs import MetricLogs
 from estimatorkit.keras.not_a_number import DataNaNWarning
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.call_record import call_scope
@@ -268,10 +269,10 @@ class Step:
 
     def logs(self, values: Sequence[Any]) -> dict[str, float]:
         """Values by name."""
-        return {
-            name: float(value) if np.ndim(value) == 0 else value
+        return MetricLogs(
+            (name, float(value) if np.ndim(value) == 0 else value)
             for name, value in zip(self.names, values, strict=True)
-        }
+        )
 
     def close(self) -> None:
         """Gives back what the iterator holds."""
@@ -402,7 +403,7 @@ class _Fit:
     def _end_epoch(self) -> None:
         if self._batches.on_epoch_end is not None:
             self._batches.on_epoch_end()
-        logs: dict[str, Any] = dict(self._logs)
+        logs = MetricLogs(self._logs)
         if self._validate is not None:
             logs.update({f"val_{key}": value for key, value in self._validate(self._epoch).items()})
         self._callbacks.on_epoch_end(self._epoch, logs)

@@ -360,3 +360,27 @@ def test_what_cannot_be_is_said(shared: Any, tmp_path: Path) -> None:
     path = tmp_path / "{nothing}.safetensors"
     with pytest.raises(KeyError, match="Failed to format this callback filepath"):
         fit(shared, callbacks.ModelCheckpoint(path, save_weights_only=True), epochs=1)
+
+
+def test_logs_answer_to_the_names_of_tensorflow_1(tmp_path: Path) -> None:
+    """`metrics=["accuracy"]` was called 'acc' there; scripts monitor 'val_acc'."""
+    layers = keras.layers
+    model = keras.Sequential([layers.Dense(2, activation="softmax", input_shape=(3,))])
+    model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    saved = keras.callbacks.ModelCheckpoint(
+        str(tmp_path / "{epoch:02d}-{val_acc:.2f}"), monitor="val_acc", save_best_only=True
+    )
+    stopped = keras.callbacks.EarlyStopping("acc", patience=9)
+    x, y = np.eye(3, dtype=np.float32), np.array([0, 1, 0])
+    history = model.fit(
+        x, y, epochs=2, verbose=0, validation_data=(x, y), callbacks=[saved, stopped]
+    ).history
+    assert sorted(history) == ["accuracy", "loss", "val_accuracy", "val_loss"]
+    assert history["acc"] is history["accuracy"]
+    assert history.get("val_acc") is history["val_accuracy"]
+    assert "acc" in history
+    assert "mae" not in history
+    with pytest.raises(KeyError, match="mae"):
+        history["mae"]
+    assert stopped.best == max(history["acc"])
+    assert any(f"-{history['val_acc'][0]:.2f}" in each.name for each in tmp_path.iterdir())

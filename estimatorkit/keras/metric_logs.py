@@ -1,0 +1,41 @@
+"""The logs of a training, which answer to both spellings of a metric's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SPELLINGS = {"acc": "accuracy", "ce": "crossentropy"}
+_SPELLINGS |= {long: short for short, long in _SPELLINGS.items()}
+
+
+class MetricLogs(dict[str, Any]):
+    """Values by the names of metrics: 'val_acc' is found as 'val_accuracy', and the reverse.
+
+    `metrics=["accuracy"]` is called 'acc' in the logs of TensorFlow 1's Keras and 'accuracy' in
+    those of TensorFlow 2's. Keys are as TensorFlow 2's.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        other = _other_spelling(key)
+        if other is None or not super().__contains__(other):
+            raise KeyError(key)
+        return self[other]
+
+    def __contains__(self, key: object) -> bool:
+        other = _other_spelling(key)
+        return super().__contains__(key) or (other is not None and super().__contains__(other))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a name, or `default`."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+def _other_spelling(name: object) -> str | None:
+    if not isinstance(name, str):
+        return None
+    head, _, last = name.rpartition("_")
+    other = _SPELLINGS.get(last)
+    return other if other is None or not head else f"{head}_{other}"
