@@ -161,7 +161,7 @@ _PLACES: dict[str, str] = {
         *("logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "not_equal"),
         *("pow", "realdiv", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh"),
         *("sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "to_float"),
-        *("to_int32", "to_int64", "truediv", "truncatediv"),
+        *("to_int32", "to_int64", "truediv", "truncatediv", "truncatemod"),
         mod="floormod",
     ),
     **names(
@@ -172,7 +172,7 @@ _PLACES: dict[str, str] = {
     **names(
         f"{_CORE}.ops.array",
         *("expand_dims", "group", "identity", "no_op", "placeholder", "placeholder_with_default"),
-        *("rank", "reshape", "shape", "size", "squeeze", "stop_gradient", "transpose"),
+        *("rank", "reshape", "shape", "shape_n", "size", "squeeze", "stop_gradient", "transpose"),
         tuple="tuple_",
     ),
     **names(f"{_CORE}.ops.joining", "concat", "split", "stack", "unstack"),
@@ -197,6 +197,8 @@ _PLACES: dict[str, str] = {
         "gather_nd",
         "scatter_nd",
         "tensor_scatter_nd_add",
+        "tensor_scatter_nd_max",
+        "tensor_scatter_nd_min",
         "tensor_scatter_nd_sub",
         "tensor_scatter_nd_update",
     ),

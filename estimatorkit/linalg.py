@@ -33,9 +33,12 @@ _PLACES = {
         set_diag="matrix_set_diag",
         tensor_diag="diag",
         tensor_diag_part="diag_part",
+        matrix_transpose="matrix_transpose",
         transpose="matrix_transpose",
     ),
-    **names(f"{_OPS}.products", "adjoint", "cross", "einsum", "norm", "tensordot"),
+    **names(
+        f"{_OPS}.products", "adjoint", "cross", "einsum", "matvec", "norm", "normalize", "tensordot"
+    ),
     **names(
         f"{_OPS}.linalg",
         "matmul",

@@ -160,7 +160,7 @@ def convert_to_tensor(
         tensor = value._as_tensor()
     elif (found := _converted(value, wanted, name)) is not None:
         tensor = found
-    elif isinstance(value, (list, tuple)) and _holds_tensors(value):
+    elif isinstance(value, (list, tuple)) and holds_tensors(value):
         from estimatorkit.core.ops.joining import stack
 
         hint = wanted or _first_dtype(value)
@@ -231,11 +231,12 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
     return None
 
 
-def _holds_tensors(value: Any) -> bool:
+def holds_tensors(value: Any) -> bool:
+    """Whether there is a tensor or a variable in nested lists."""
     return any(
         isinstance(each, Tensor)
         or hasattr(each, "_as_tensor")
-        or (isinstance(each, (list, tuple)) and _holds_tensors(each))
+        or (isinstance(each, (list, tuple)) and holds_tensors(each))
         for each in value
     )
 
@@ -348,6 +349,17 @@ def make(
         tensors = []
         for key, value in inputs.items():
             wanted = (dtypes or {}).get(key)
+            if wanted is not None and isinstance(value, Tensor) and value.dtype != wanted:
+                raise TypeError(
+                    explain(
+                        f"Input {key!r} of {(name or op_type)!r} ({op_type}) has type "
+                        f"{value.dtype.name} that does not match expected type of "
+                        f"{as_dtype(wanted).name}",
+                        received=value,
+                        made_at=value.op.source,
+                        hint=f"use cast(x, {as_dtype(wanted).name})",
+                    )
+                )
             try:
                 tensor = convert_to_tensor(
                     value, wanted, key, dtype_hint=None if wanted else shared

@@ -7,6 +7,7 @@ handles (variables, iterators), `variant` holds any object (datasets that are el
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes
@@ -217,6 +218,35 @@ _ALIASES: dict[Any, DType] = {
     bytes: string,
     object: string,
 }
+
+
+_FLOATING = (float16, bfloat16, float32, float64)
+_SIGNED = (int8, int16, int32, int64)
+_CLASSES = {
+    "f": _FLOATING,
+    "d": (float32, float64),
+    "n": _SIGNED,
+    "x": (int32, int64),
+    "i": (*_SIGNED, uint8, uint16, uint32, uint64),
+    "c": (complex64, complex128),
+    "b": (bool_,),
+    "s": (string,),
+}
+
+
+@functools.cache
+def members(spec: str) -> tuple[DType, ...]:
+    """The dtypes that `spec` stands for, in the order of `ALL`.
+
+    Args:
+        spec: words; each is the name of a dtype, or letters for classes of them: `f` floating, `d`
+            float32 and float64, `i` integers, `n` signed integers, `x` int32 and int64, `c`
+            complex, `b` bool, `s` string. For example `"xc uint8"`.
+    """
+    found: set[DType] = set()
+    for word in spec.split():
+        found.update([ALL[word]] if word in ALL else (each for c in word for each in _CLASSES[c]))
+    return tuple(dtype for dtype in ALL.values() if dtype in found)
 
 
 def as_dtype(value: Any) -> DType:

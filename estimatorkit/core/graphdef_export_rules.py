@@ -33,11 +33,14 @@ def _typed(type_: str, **rest: Any) -> Rule:
 def _reduction(type_: str) -> Rule:
     def rule(w: Writer) -> None:
         axis = w.attrs["axis"]
-        axes = range(w.rank()) if axis is None else axis
-        places = w.const(list(axes), "reduction_indices", int32)
+        if axis == "input":
+            places, of = w.inputs[1], w.dtype(1)
+        else:
+            axes = range(w.rank()) if axis is None else axis
+            places, of = w.const(list(axes), "reduction_indices", int32), int32
         dtype = {} if type_ in ("All", "Any") else {"T": w.dtype()}
         keep = w.attrs["keepdims"]
-        w.node(type_, [w.inputs[0], places], Tidx=int32, keep_dims=keep, **dtype)
+        w.node(type_, [w.inputs[0], places], Tidx=of, keep_dims=keep, **dtype)
 
     return rule
 
@@ -177,6 +180,9 @@ def _squeeze(w: Writer) -> None:
 
 def _transpose(w: Writer) -> None:
     order = w.attrs["perm"]
+    if order == "input":
+        w.node("Transpose", w.inputs, T=w.dtype(), Tperm=w.dtype(1))
+        return
     order = list(range(w.rank()))[::-1] if order is None else order
     w.node("Transpose", [w.inputs[0], w.const(order, "perm", int32)], T=w.dtype(), Tperm=int32)
 
@@ -226,15 +232,16 @@ def _one_hot(w: Writer) -> None:
 
 
 def _pad(w: Writer) -> None:
-    if len(w.inputs) == 1:
-        inputs, widths = [w.inputs[0], w.const(w.attrs["paddings"], "paddings", int32)], int32
-    else:
-        inputs, widths = list(w.inputs), w.dtype(1)
     mode, value = w.attrs["mode"].upper(), w.attrs["constant_values"]
+    inputs = list(w.inputs)
+    filler = [inputs.pop()] if value is None else []
+    if "paddings" in w.attrs:
+        inputs.append(w.const(w.attrs["paddings"], "paddings", int32))
+    widths = int32 if "paddings" in w.attrs else w.dtype(1)
     if mode != "CONSTANT":
-        w.node("MirrorPad", inputs, T=w.dtype(), Tpaddings=widths, mode=mode)
-    elif np.any(value):
-        inputs.append(w.const(value, "constant_values", w.dtype()))
+        w.node("MirrorPad", inputs[:2], T=w.dtype(), Tpaddings=widths, mode=mode)
+    elif filler or np.any(value):
+        inputs += filler or [w.const(value, "constant_values", w.dtype())]
         w.node("PadV2", inputs, T=w.dtype(), Tpaddings=widths)
     else:
         w.node("Pad", inputs, T=w.dtype(), Tpaddings=widths)
@@ -301,6 +308,7 @@ def _einsum(w: Writer) -> None:
 
 def _log_sum_exp(w: Writer) -> None:
     axes = w.attrs["axis"]
+    w.require(axes != "input", "its axes are computed")
     axes = list(range(w.rank()) if axes is None else axes)
     dtype = w.dtype()
     places = w.const(axes, "reduction_indices", int32)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.dtypes import ALL, DType, as_dtype
+from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
@@ -77,8 +77,9 @@ class OpDef:
         random: whether the kernel takes a `key` (a JAX random key) by keyword, new in each run.
         context: whether a host kernel takes `context` (the session's resources) by keyword.
         pure: whether equal inputs always give equal outputs, and nothing else happens.
-        accepts: the kinds of dtypes that the first input may have, one letter each: `f` floating,
-            `c` complex, `i` integer, `b` bool, `s` string; all kinds where it is empty.
+        accepts: the dtypes that the first input may have, as `dtypes.members` reads them (`"fi"`:
+            floating or integer), or a tuple with those of each of the first inputs; any where it
+            is empty.
         cases: examples; the tests demand at least one.
         host_vjp: what stands for `jax.vjp` where `numpy_kernel` runs an op that holds functions:
             `host_vjp(attrs, inputs, gradients of the outputs, positions of inputs, context)`.
@@ -113,7 +114,7 @@ class OpDef:
     random: bool = False
     context: bool = False
     pure: bool = True
-    accepts: str = ""
+    accepts: str | tuple[str, ...] = ""
     cases: Callable[[], Sequence[Case]] = field(default=lambda: ())
     host_vjp: Callable[..., Sequence[Any]] | None = None
     elementwise: bool = False
@@ -139,6 +140,11 @@ class OpDef:
     def is_rowwise(self, attrs: Mapping[str, Any]) -> bool:
         """`rowwise` for an operation with these attributes."""
         return self.rowwise(attrs) if callable(self.rowwise) else self.rowwise
+
+    def accepted(self, position: int) -> tuple[DType, ...]:
+        """The dtypes that the input at `position` may have; empty where any will do."""
+        each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
+        return members(each[position]) if position < len(each) else ()
 
     @property
     def foldable(self) -> bool:
@@ -195,8 +201,11 @@ def apply(
     """
     row = _REGISTRY[op_type]
     attrs = attrs or {}
-    if row.accepts and inputs[0].dtype.kind not in row.accepts:
-        raise _not_accepted(row, inputs[0], name)
+    if row.accepts:
+        for position, tensor in enumerate(inputs):
+            allowed = row.accepted(position)
+            if allowed and tensor.dtype not in allowed:
+                raise not_allowed(tensor, allowed, f"{name or row.type} ({row.type})", position)
     outputs = row.infer(inputs, attrs) if row.infer else infer_from_kernel(row, inputs, attrs)
     graph = get_default_graph()
     if inputs and not graph.reaches(inputs[0].graph):
@@ -204,18 +213,34 @@ def apply(
     return graph.create_op(op_type, inputs, outputs, attrs, name)
 
 
-def _not_accepted(row: OpDef, tensor: Tensor, name: str | None) -> TypeError:
-    allowed = [dtype.name for dtype in ALL.values() if dtype.kind in row.accepts]
+def not_allowed(
+    tensor: Tensor, allowed: Sequence[DType], what: str, parameter: int | str
+) -> TypeError:
+    """The error of a value whose dtype is none of those allowed.
+
+    Args:
+        tensor: the value.
+        allowed: the dtypes that it might have.
+        what: the operation or the function.
+        parameter: the input's number or name.
+    """
+    which = f"parameter {parameter!r}" if isinstance(parameter, str) else f"input {parameter}"
     return TypeError(
         explain(
-            f"Value passed to {name or row.type} ({row.type}) has DataType {tensor.dtype.name} not "
-            "in list of allowed values",
-            expected=", ".join(allowed),
+            f"Value passed to {which} of {what} has DataType {tensor.dtype.name} not in list of "
+            f"allowed values: {', '.join(dtype.name for dtype in allowed)}",
             received=tensor,
             made_at=tensor.op.source,
-            hint=f"use cast(x, {allowed[0]})" if tensor.dtype.kind in "fcib" else None,
+            hint=f"use cast(x, {allowed[0].name})" if tensor.dtype.kind in "fcib" else None,
         )
     )
+
+
+def check_allowed(tensor: Tensor, spec: str, what: str, parameter: str) -> None:
+    """Raises TypeError unless a value's dtype is one of those that `dtypes.members` names."""
+    allowed = members(spec)
+    if tensor.dtype not in allowed:
+        raise not_allowed(tensor, allowed, what, parameter)
 
 
 def output(
@@ -438,12 +463,10 @@ def constant_value(tensor: Tensor) -> Any | None:
         return None
     inputs: list[Any]
     if row.known_from_shape:
-        if not all(source.shape.is_fully_defined() for source in tensor.op.inputs):
+        shapes = [_shape_enough_for(row, source.shape) for source in tensor.op.inputs]
+        if any(shape is None for shape in shapes):
             return None
-        inputs = [
-            np.broadcast_to(np.zeros((), np.int8), tuple(source.shape))  # type: ignore[arg-type]
-            for source in tensor.op.inputs
-        ]
+        inputs = [np.broadcast_to(np.zeros((), np.int8), shape) for shape in shapes]
     else:
         inputs = [constant_value(source) for source in tensor.op.inputs]
         if any(value is None for value in inputs):
@@ -453,6 +476,13 @@ def constant_value(tensor: Tensor) -> Any | None:
         return None
     chosen = result[tensor.value_index] if isinstance(result, (tuple, list)) else result
     return np.asarray(chosen, tensor.dtype.numpy_dtype)
+
+
+def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:
+    """The shape if a value follows from it (of `Rank`, unknown lengths do not matter)."""
+    if row.type == "Rank" and shape.dims is not None:
+        return tuple(dim or 0 for dim in shape.dims)
+    return tuple(shape) if shape.is_fully_defined() else None
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:

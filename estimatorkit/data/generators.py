@@ -82,9 +82,21 @@ class GeneratorIterator(BlockIterator):
                 row.append(_sparse_row(leaf, name))
                 continue
             try:
-                array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
+                if spec.dtype.on_host:
+                    array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
+                else:
+                    array = np.asarray(leaf, spec.dtype.numpy_dtype, order="C")
             except (TypeError, ValueError) as error:
-                raise InvalidArgumentError(None, None, str(error)) from error
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    explain(
+                        "`generator` yielded an element that could not be converted to the "
+                        f"expected type. The expected type was {spec.dtype.name}",
+                        expected=f"{spec.dtype.name} for {name}",
+                        received=repr(leaf)[:200],
+                    ),
+                ) from error
             if not spec.shape.is_compatible_with(array.shape):
                 raise InvalidArgumentError(
                     None,

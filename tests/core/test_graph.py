@@ -86,7 +86,7 @@ def test_what_a_tensor_is_not(graph: Graph) -> None:
     with pytest.raises(TypeError, match="first dimension is known"):
         list(array.placeholder(float32, [None]))
     for key in ([0, 1], True, 1.5, constant([0, 1]), constant(True), "a"):
-        with pytest.raises(TypeError, match="cannot be indexed"):
+        with pytest.raises(TypeError, match="are valid indices"):
             a[key]
 
 
@@ -416,7 +416,7 @@ def test_slices_by_tensors(graph: Graph) -> None:
         np.testing.assert_array_equal(session.run(x[constant(0) : constant(1)]), SAMPLE[0:1])
         np.testing.assert_array_equal(session.run(x[at:], {at: 1}), SAMPLE[1:])
         np.testing.assert_array_equal(session.run(x[:, :at], {at: -1}), SAMPLE[:, :-1])
-    with pytest.raises(TypeError, match="cannot be indexed by this"):
+    with pytest.raises(TypeError, match="are valid indices"):
         x[array.placeholder("float32", []) :]
 
 

@@ -46,14 +46,19 @@ def test_a_signature_may_be_given_instead() -> None:
         Dataset.from_generator(iter([1]), "int32")  # type: ignore[arg-type]
 
 
+def test_elements_are_converted_as_by_numpy() -> None:
+    rows = [(np.float64(1.75), [1, 2]), (True, np.array([3.5, -4.5]))]
+    made = Dataset.from_generator(lambda: rows, ("int32", "float32"), ((), (2,)))
+    assert [(a.tolist(), b.tolist()) for a, b in made] == [(1, [1.0, 2.0]), (1, [3.5, -4.5])]
+
+
 @pytest.mark.parametrize(
     ("element", "message"),
     [
         ((1,), "another structure"),
         ((1, [1, 2, 3]), r"shape than declared for component \[1\]"),
-        ((1.5, [1, 2]), r"component \[0\] has another dtype"),
-        (("a", [1, 2]), r"component \[0\] has another dtype"),
-        ((None, [1, 2]), r"component \[0\] holds a missing value"),
+        (("a", [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
+        ((None, [1, 2]), r"could not be converted(.|\n)*int32 for component \[0\]"),
     ],
 )
 def test_elements_that_do_not_fit(element: Any, message: str) -> None:

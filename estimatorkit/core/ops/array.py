@@ -8,12 +8,14 @@ indices and choices in `indexing`, new and repeated values in `filling`.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from estimatorkit.core import registry
 from estimatorkit.core.composite import is_composite, with_components
@@ -181,6 +183,12 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     return make("Shape", {"input": input}, {"dtype": as_dtype(out_type)}, name)
 
 
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of a list of tensors, as vectors of integers."""
+    with get_default_graph().name_scope(name or "ShapeN"):
+        return [shape(each, out_type=out_type) for each in input]
+
+
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The number of elements of `input`."""
     if isinstance(input, SparseTensor):
@@ -247,6 +255,7 @@ register(
     numpy_kernel=lambda x, shape: _reshape(x, shape, np),
     static=(1,),
     cases=lambda: [Case((_SAMPLE, np.array([3, -1], np.int32)))],
+    accepts=("", "x"),
 )
 
 
@@ -266,42 +275,93 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         return make("Reshape", {"tensor": convert_to_tensor(tensor), "shape": target}, name=scope)
 
 
-def axis_of(axis: Any, what: str) -> int:
-    """An axis (or another int) that must be known when the graph is built.
+def ints_of(value: Any, what: str) -> NDArray[Any]:
+    """Integers (axes, a permutation, a length) that must be known when the graph is built.
 
     Args:
-        axis: an int or a tensor.
+        value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
+            constant scalars.
         what: who asks, for the error.
 
     Raises:
+        TypeError: these are not integers, or a tensor of another dtype than int32 and int64.
         ValueError: it is a tensor whose value is not known yet.
     """
-    value = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if value is None:
+    if isinstance(value, (list, tuple)):
+        return np.asarray([ints_of(each, what) for each in value], None if value else np.int64)
+    if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+        tensor = convert_to_tensor(value)
+        registry.check_allowed(tensor, "x", what, "axis")
+        value = constant_value(tensor)
+        if value is None:
+            raise ValueError(
+                explain(
+                    f"{what}: the axis must be known when the graph is built",
+                    expected="an int or a constant",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    found = np.asarray(value)
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError(
+            explain(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
+        )
+    return found
+
+
+def axis_of(axis: Any, what: str) -> int:
+    """An axis (or another int), or a list of one, that must be known when the graph is built.
+
+    Raises:
+        TypeError, ValueError: see `ints_of`; or there are several.
+    """
+    found = ints_of(axis, what)
+    if found.size != 1:
+        raise ValueError(explain(f"{what}: one axis is expected", received=axis))
+    return int(found.reshape(()))
+
+
+def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:
+    """A kernel whose attribute may be 'input': its value is then that of the second input."""
+
+    @functools.wraps(kernel)
+    def call(x: Any, *computed: Any, **attrs: Any) -> Any:
+        if computed:
+            attrs[attr] = tuple(int(each) for each in np.atleast_1d(computed[0]))
+        return kernel(x, **attrs)
+
+    return call
+
+
+def known_axes(inputs: Sequence[Tensor], axes: Any) -> Any:
+    """The axes of an operation; 'input' where they are computed and not known yet."""
+    value = constant_value(inputs[1]) if axes == "input" else None
+    return axes if value is None else tuple(np.atleast_1d(value).tolist())
+
+
+def in_range(axis: int, rank: int, what: str) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: it is not in [-rank, rank).
+    """
+    if not -rank <= axis < rank:
         raise ValueError(
             explain(
-                f"{what}: the axis must be known when the graph is built",
-                expected="an int or a constant",
+                f"{what}: axis out of range: dim {axis} not in the interval [{-rank}, {rank - 1}]",
+                expected=f"in [{-rank}, {rank})",
                 received=axis,
             )
         )
-    return int(np.asarray(value))
+    return axis % rank
 
 
 def _infer_expand_dims(inputs: Any, attrs: Any) -> list[Spec]:
     dims = inputs[0].shape.dims
     if dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
-    axis = attrs["axis"]
-    if not -len(dims) - 1 <= axis <= len(dims):
-        raise ValueError(
-            explain(
-                "expand_dims: axis out of range",
-                expected=f"in [{-len(dims) - 1}, {len(dims)}]",
-                received=axis,
-            )
-        )
-    at = axis if axis >= 0 else axis + len(dims) + 1
+    at = in_range(attrs["axis"], len(dims) + 1, "expand_dims")
     return [Spec(inputs[0].dtype, TensorShape((*dims[:at], 1, *dims[at:])))]
 
 
@@ -324,12 +384,8 @@ def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
     dims, axis = inputs[0].shape.dims, attrs["axis"]
     if dims is None or (axis is None and None in dims):
         return [Spec(inputs[0].dtype, UNKNOWN)]
-    axes = {
-        position % max(len(dims), 1)
-        for position in (
-            axis if axis is not None else [i for i, dim in enumerate(dims) if dim == 1]
-        )
-    }
+    given = axis if axis is not None else [i for i, dim in enumerate(dims) if dim == 1]
+    axes = {in_range(position, len(dims), "squeeze") for position in given}
     for position in axes:
         if dims[position] not in (1, None):
             raise ValueError(
@@ -361,12 +417,15 @@ def squeeze(
 ) -> Tensor:
     """`input` without its dimensions of length 1, or without those named by `axis`."""
     chosen = squeeze_dims if axis is None else axis
-    axes = None if chosen is None else tuple(int(each) for each in np.atleast_1d(chosen))
+    axes = () if chosen is None else tuple(np.atleast_1d(ints_of(chosen, "squeeze")).tolist())
     return make("Squeeze", {"input": input}, {"axis": axes or None}, name)
 
 
 def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
-    dims, perm = inputs[0].shape.dims, attrs["perm"]
+    dims, perm = inputs[0].shape.dims, known_axes(inputs, attrs["perm"])
+    if perm == "input":
+        length = inputs[0].shape.rank if inputs[1].shape.rank != 1 else inputs[1].shape[0]
+        return [Spec(inputs[0].dtype, UNKNOWN if length is None else TensorShape([None] * length))]
     if dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN if perm is None else TensorShape([None] * len(perm)))]
     order = tuple(reversed(range(len(dims)))) if perm is None else perm
@@ -383,10 +442,16 @@ def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
 
 register(
     "Transpose",
-    lambda x, perm: jnp.transpose(x, perm),
+    with_axes(lambda x, perm: jnp.transpose(x, perm), "perm"),
     infer=_infer_transpose,
-    numpy_kernel=lambda x, perm: np.transpose(x, perm),
-    cases=lambda: [Case((_SAMPLE,), {"perm": None}), Case((_SAMPLE[None],), {"perm": (2, 0, 1)})],
+    numpy_kernel=with_axes(lambda x, perm: np.transpose(x, perm), "perm"),
+    static=lambda attrs: (1,) if attrs["perm"] == "input" else (),
+    accepts=("", "x"),
+    cases=lambda: [
+        Case((_SAMPLE,), {"perm": None}),
+        Case((_SAMPLE[None],), {"perm": (2, 0, 1)}),
+        Case((_SAMPLE, np.array([1, 0], np.int32)), {"perm": "input"}),
+    ],
 )
 
 
@@ -395,13 +460,16 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
 
     Args:
         a: a tensor.
-        perm: the order, ints or a constant tensor.
+        perm: the order, ints or a tensor; what is computed compiles once for each of its values.
         name: the operation's name.
         conjugate: whether complex numbers are conjugated, too.
     """
     if conjugate and (given := convert_to_tensor(a)).dtype.is_complex:
         a = make("Conj", {"x": given})
-    if isinstance(perm, Tensor):
-        perm = constant_value(perm)
-    order = None if perm is None else tuple(int(each) for each in perm)
-    return make("Transpose", {"x": a}, {"perm": order}, name or "transpose")
+    inputs: dict[str, Any] = {"x": a}
+    order: Any = None
+    if isinstance(perm, Tensor) and constant_value(perm) is None:
+        inputs["perm"], order = perm, "input"
+    elif perm is not None:
+        order = tuple(np.atleast_1d(ints_of(perm, "transpose")).tolist())
+    return make("Transpose", inputs, {"perm": order}, name or "transpose")

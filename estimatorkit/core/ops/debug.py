@@ -293,7 +293,7 @@ register(
     infer=same_as_input(),
     gradient=_check_numerics_gradient,
     where="host",
-    accepts="fc",
+    accepts="f",
     pure=False,
     cases=lambda: [Case((_SAMPLE,), {"message": "x"}, _SAMPLE)],
 )

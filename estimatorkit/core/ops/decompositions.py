@@ -56,7 +56,7 @@ register(
     "Qr",
     in_32_bits(_qr),
     infer=_infer_qr,
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=lambda x, full: tuple(np.linalg.qr(x, "complete" if full else "reduced")),
     cases=lambda: [Case((TALL,), {"full": False})],
 )
@@ -89,7 +89,7 @@ def _infer_svd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]
     check_rank(x)
     *batch, rows, columns = x.shape.dims
     inner = smaller(rows, columns)
-    values = Spec(x.dtype, TensorShape([*batch, inner]))
+    values = Spec(x.dtype.real_dtype, TensorShape([*batch, inner]))
     if not attrs["vectors"]:
         return [values]
     return [
@@ -103,7 +103,7 @@ register(
     "Svd",
     in_32_bits(_svd),
     infer=_infer_svd,
-    accepts="f",
+    accepts="dc float16",
     cases=lambda: [
         Case(
             (TALL,),
@@ -155,7 +155,7 @@ register(
     "SelfAdjointEigV2",
     in_32_bits(lambda x: _positive_first(*jnp.linalg.eigh(x))),
     infer=_infer_eigen,
-    accepts="f",
+    accepts="dc float16",
     numpy_kernel=_numpy_eigen,
     cases=lambda: [Case((POSITIVE,))],
 )
@@ -168,7 +168,7 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     """
     with get_default_graph().name_scope(name or "self_adjoint_eig"):
         x = convert_to_tensor(tensor)
-        symmetric = (x + matrix_transpose(x)) / 2.0
+        symmetric = (x + matrix_transpose(x, conjugate=True)) / 2.0
         op = registry.apply("SelfAdjointEigV2", [symmetric])
         return op.outputs[0], op.outputs[1]
 
@@ -182,7 +182,7 @@ register(
     "MatrixExponential",
     in_32_bits(jax.scipy.linalg.expm),
     infer=square_infer(same_dims),
-    accepts="f",
+    accepts="dc float16",
     cases=lambda: [Case((POSITIVE / 4,), {}, scipy_linalg.expm(POSITIVE / 4))],
 )
 

@@ -202,7 +202,7 @@ register(
     "MatrixDiagPartV3",
     _diagonals,
     infer=_infer_diagonals,
-    accepts="fic",
+    accepts="",
     cases=lambda: [
         Case((TALL, _ZERO), _K, _BAND),
         Case((TALL, _ZERO), {**_K, "lower": 1}, TALL[:1, 1]),
@@ -212,14 +212,14 @@ register(
     "MatrixSetDiagV3",
     _put,
     infer=same_as_input(),
-    accepts="fic",
+    accepts="",
     cases=lambda: [Case((np.full((3, 2), 9, np.float32), _BAND), _K, _WHOLE)],
 )
 register(
     "MatrixDiagV3",
     _make,
     infer=_infer_made,
-    accepts="fic",
+    accepts="",
     cases=lambda: [
         Case((_BAND, np.float32(9)), {**_K, "rows": 3, "columns": 2}, _WHOLE),
     ],

@@ -34,7 +34,7 @@ def _matrix_diag(x: Any, module: Any = jnp) -> Any:
 register(
     "MatrixDiag",
     lambda x: _matrix_diag(jnp.asarray(x)),
-    accepts="fic",
+    accepts="",
     numpy_kernel=lambda x: _matrix_diag(x, np),
     cases=lambda: [Case((TALL,))],
 )
@@ -43,6 +43,7 @@ register(
     lambda x: jnp.diagonal(jnp.asarray(x), axis1=-2, axis2=-1),
     infer=batch_and(lambda rows, columns: [smaller(rows, columns)]),
     numpy_kernel=lambda x: np.diagonal(x, axis1=-2, axis2=-1),
+    accepts="ficb",
     cases=lambda: [Case((SQUARE,)), Case((TALL,))],
 )
 
@@ -162,7 +163,7 @@ register(
     lambda x, lower, upper: _band_part(jnp.asarray(x), lower, upper),
     infer=same_as_input(),
     numpy_kernel=lambda x, lower, upper: _band_part(x, lower, upper, np),
-    accepts="fic",
+    accepts="",
     cases=lambda: [
         Case((POSITIVE, np.int32(1), np.int32(0))),
         Case((POSITIVE, np.int32(-1), np.int32(1))),
@@ -183,14 +184,14 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
 
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """The matrices with rows and columns exchanged."""
+    """The matrices with rows and columns exchanged, and conjugated if asked for."""
     x = convert_to_tensor(a, name="a")
     rank = x.shape.rank
     if rank is None:
         raise ValueError("matrix_transpose: the rank must be known.")
     check_rank(x)
     order = [*range(rank - 2), rank - 1, rank - 2]
-    return array.transpose(x, order, name or "matrix_transpose")
+    return array.transpose(x, order, name or "matrix_transpose", conjugate)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -241,8 +242,13 @@ def eye(
         name: the name scope.
     """
     with get_default_graph().name_scope(name or "eye"):
-        rows = convert_to_tensor(num_rows, int32, "num_rows")
-        columns = rows if num_columns is None else convert_to_tensor(num_columns, int32)
+        rows, columns = (
+            elementwise.cast(
+                each if isinstance(each, Tensor) else convert_to_tensor(array.axis_of(each, "eye")),
+                int32,
+            )
+            for each in (num_rows, num_rows if num_columns is None else num_columns)
+        )
         batch = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
         smaller = elementwise.minimum(rows, columns)
         ones = filling.ones(joining.concat([batch, [smaller]], 0), dtype)

@@ -31,7 +31,14 @@ from estimatorkit.core.dtypes import (
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    broadcast,
+    check_allowed,
+    register,
+    same_as_input,
+)
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor, operators
 from estimatorkit.lazy import LazyFunctions
@@ -58,12 +65,12 @@ def _unary(
     result: DType | None = None,
     gradient: Any = "auto",
     accepts: str = "fc",
+    infer: Any = None,
 ) -> Callable[..., Tensor]:
-    infer = broadcast(result) if result else same_as_input()
     register(
         op_type,
         kernel,
-        infer=infer,
+        infer=infer or (broadcast(result) if result else same_as_input()),
         numpy_kernel=numpy_kernel,
         gradient=gradient,
         accepts=accepts,
@@ -180,6 +187,8 @@ def _quotient(x: Any, y: Any) -> Any:
 
 
 def _truncated_quotient(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "fV":
+        return (jnp if isinstance(x, jax.Array) else np).trunc(x / y)
     rounded_down = x // y
     return rounded_down + ((rounded_down * y != x) & ((x < 0) != (y < 0))).astype(x.dtype)
 
@@ -207,9 +216,18 @@ truncatediv = _binary(
     _truncated_quotient,
     _truncated_quotient,
     _ints,
-    "x / y of integers, rounded towards zero.",
+    "x / y, rounded towards zero.",
     gradient=None,
-    accepts="i",
+    accepts="fi",
+)
+truncatemod = _binary(
+    "TruncateMod",
+    jnp.fmod,
+    np.fmod,
+    _ints,
+    "x - y truncatediv(x, y): the remainder with the sign of x, as in C.",
+    gradient=None,
+    accepts="fx",
 )
 floormod = _binary(
     "FloorMod",
@@ -220,15 +238,16 @@ floormod = _binary(
     gradient=None,
     accepts="fi",
 )
-pow = _binary("Pow", jnp.power, np.power, (_POSITIVE, _OTHER), "x to the power y.")
+pow = _binary("Pow", jnp.power, np.power, (_POSITIVE, _OTHER), "x to the power y.", accepts="fnc")
 maximum = _binary("Maximum", _maximum, np.maximum, _floats, "The greater of x and y.", accepts="fi")
 minimum = _binary("Minimum", _minimum, np.minimum, _floats, "The lesser of x and y.", accepts="fi")
 squared_difference = _binary(
     "SquaredDifference",
-    lambda x, y: jnp.square(x - y),
-    lambda x, y: np.square(x - y),
+    lambda x, y: jnp.conj(x - y) * (x - y),
+    lambda x, y: np.conj(x - y) * (x - y),
     _floats,
-    "(x - y) squared.",
+    "conj(x - y) (x - y): the square of a real difference, of the magnitude of a complex one.",
+    accepts="fcx",
 )
 atan2 = _binary(
     "Atan2",
@@ -280,17 +299,25 @@ logical_not = _unary(
     "LogicalNot", jnp.logical_not, np.logical_not, _BOOLS, "Not x.", gradient=None, accepts="b"
 )
 
-negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.", accepts="fic")
+negative = _unary("Neg", jnp.negative, np.negative, _ANY, "-x.", accepts="fnc")
+
+
+def _abs_gradient(op: Any, dy: Any) -> Any:
+    sign_of_x = make("Sign", {"x": op.inputs[0]})
+    return [cast(dy, op.inputs[0].dtype) * sign_of_x]  # at 0, jnp.abs has 1
+
+
 abs = _unary(
     "Abs",
     jnp.abs,
     np.abs,
     _ANY,
-    "The absolute value of x.",
-    gradient=lambda op, dy: [dy * make("Sign", {"x": op.inputs[0]})],  # at 0, jnp.abs has 1
-    accepts="fi",
+    "The absolute value of x; of complex numbers their magnitude, which is real.",
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype.real_dtype, inputs[0].shape)],
+    gradient=_abs_gradient,
+    accepts="fnc",
 )
-sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fic")
+sign = _unary("Sign", jnp.sign, np.sign, _ANY, "-1, 0 or 1, by the sign of x.", accepts="fnc")
 square = _unary("Square", jnp.square, np.square, _ANY, "x squared.", accepts="fic")
 sqrt = _unary(
     "Sqrt", _guarded(jnp.sqrt, lambda y: 0.5 / y), np.sqrt, _POSITIVE, "The square root of x."
@@ -303,7 +330,11 @@ rsqrt = _unary(
     "1 / sqrt(x).",
 )
 reciprocal = _unary(
-    "Reciprocal", _guarded(jnp.reciprocal, lambda y: -(y**2)), np.reciprocal, _POSITIVE, "1 / x."
+    "Reciprocal",
+    _guarded(jnp.reciprocal, lambda y: -(y**2)),
+    np.reciprocal,
+    _POSITIVE,
+    "1 / x.",
 )
 exp = _unary("Exp", jnp.exp, np.exp, _ANY, "e to the power x.")
 expm1 = _unary("Expm1", jnp.expm1, np.expm1, _ANY, "exp(x) - 1, exact for small x.")
@@ -318,7 +349,13 @@ atan = _unary("Atan", jnp.arctan, np.arctan, _ANY, "The arc tangent of x.")
 sinh = _unary("Sinh", jnp.sinh, np.sinh, _ANY, "The hyperbolic sine of x.")
 cosh = _unary("Cosh", jnp.cosh, np.cosh, _ANY, "The hyperbolic cosine of x.")
 tanh = _unary("Tanh", jnp.tanh, np.tanh, _ANY, "The hyperbolic tangent of x.")
-sigmoid = _unary("Sigmoid", jax.nn.sigmoid, scipy_special.expit, _ANY, "1 / (1 + exp(-x)).")
+
+
+def _numpy_sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else scipy_special.expit(x)
+
+
+sigmoid = _unary("Sigmoid", jax.nn.sigmoid, _numpy_sigmoid, _ANY, "1 / (1 + exp(-x)).")
 erf = _unary(
     "Erf", jax.scipy.special.erf, scipy_special.erf, _ANY, "The error function of x.", accepts="f"
 )
@@ -387,7 +424,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: a numeric or bool tensor, a sparse one or an `IndexedSlices`.
-        dtype: the dtype wanted; floats are cut towards zero for integers.
+        dtype: the dtype wanted; floats are cut towards zero for integers, and of complex numbers
+            real dtypes get the real part.
         name: the operation's name.
 
     Raises:
@@ -414,11 +452,28 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as in Python 3: integers are divided as floats (as float64 from 32 bits on)."""
     with get_default_graph().name_scope(name or "truediv") as scope:
-        x, y = _as_pair(x, y)
-        if x.dtype.is_integer:
-            wide = float32 if x.dtype.size <= 2 else float64
-            x, y = cast(x, wide), cast(y, wide)
-        return realdiv(x, y, name=scope)
+        return realdiv(*_inexact(*_as_pair(x, y)), name=scope)
+
+
+def _inexact(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The operands of a division; integers as floats.
+
+    Raises:
+        TypeError: the dtypes differ.
+    """
+    if x.dtype is not y.dtype:
+        raise TypeError(
+            explain(
+                f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}",
+                received=f"{x.name} and {y.name}",
+                made_at=y.op.source,
+                hint=f"use cast(y, {x.dtype.name})",
+            )
+        )
+    if not x.dtype.is_integer:
+        return x, y
+    wide = float32 if x.dtype.size <= 2 else float64
+    return cast(x, wide), cast(y, wide)
 
 
 def _as_pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -435,10 +490,11 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as in Python 2: integers are divided rounding down, floats exactly."""
+    """x / y as in Python 2: integers are divided rounding down, other numbers exactly."""
     with get_default_graph().name_scope(name or "div") as scope:
         x, y = _as_pair(x, y)
-        return (realdiv if x.dtype.is_floating else floordiv_op)(x, y, name=scope)
+        exact = x.dtype.is_floating or x.dtype.is_complex
+        return (realdiv if exact else floordiv_op)(x, y, name=scope)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -448,8 +504,10 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0."""
-    return make("DivNoNan", {"x": x, "y": y}, name=name, same_dtype=True)
+    """x / y, and 0 where y is 0; integers are divided as floats, as by `truediv`."""
+    with get_default_graph().name_scope(name or "div_no_nan") as scope:
+        one, two = _inexact(*_as_pair(x, y))
+        return make("DivNoNan", {"x": one, "y": two}, name=scope)
 
 
 def _div_no_nan(x: Any, y: Any) -> Any:
@@ -467,6 +525,19 @@ register(
     numpy_kernel=lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)).astype(x.dtype),
     cases=lambda: [Case((_ANY, _OTHER)), Case((np.ones(2, np.float32), np.zeros(2, np.float32)))],
 )
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, and 0 where x is 0.
+
+    Raises:
+        TypeError: x holds no floating or complex numbers.
+    """
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        divisor = convert_to_tensor(x, name="x")
+        check_allowed(divisor, "fc", "reciprocal_no_nan", "x")
+        one = convert_to_tensor(1, divisor.dtype, name="one")
+        return div_no_nan(one, divisor, name=scope)
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
@@ -542,6 +613,18 @@ register(
 )
 
 
+def _or_bits(logical: Callable[..., Tensor], bits: str) -> Callable[..., Tensor]:
+    """The operation on bools, or that on the bits of integers."""
+
+    def function(*operands: Any, name: str | None = None) -> Tensor:
+        tensor = next(each for each in operands if isinstance(each, Tensor))
+        if not tensor.dtype.is_integer:
+            return logical(*operands, name=name)
+        return make(bits, dict(zip("xy", operands, strict=False)), name=name, same_dtype=True)
+
+    return function
+
+
 def _where_operator(name: str, function: Callable[..., Tensor], default: str | None) -> None:
     def operate(*operands: Any) -> Tensor:
         return function(*operands, **({"name": default} if default else {}))
@@ -553,8 +636,10 @@ for _method, _function, _name in (
     *(("add", add, "add"), ("sub", subtract, "sub"), ("mul", multiply, "mul")),
     *(("truediv", truediv, None), ("floordiv", floordiv, None), ("mod", floormod, "mod")),
     *(("pow", pow, "pow"), ("neg", negative, None), ("abs", abs, None)),
-    *(("invert", logical_not, None), ("and", logical_and, "and"), ("or", logical_or, "or")),
-    *(("xor", logical_xor, "xor"), ("less", less, None), ("less_equal", less_equal, None)),
+    *(("invert", _or_bits(logical_not, "Invert"), None), ("less", less, None)),
+    *(("and", _or_bits(logical_and, "BitwiseAnd"), "and"), ("less_equal", less_equal, None)),
+    *(("or", _or_bits(logical_or, "BitwiseOr"), "or"),),
+    *(("xor", _or_bits(logical_xor, "BitwiseXor"), "xor"),),
     *(("greater", greater, None), ("greater_equal", greater_equal, None)),
 ):
     _where_operator(_method, _function, _name)

@@ -17,6 +17,7 @@ from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_t
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops.array import ints_of
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -42,6 +43,7 @@ register(
     numpy_kernel=lambda dims, value: np.full(dims, value),
     static=(0,),
     cases=lambda: [Case((np.array([2, 3], np.int32), np.float32(7)))],
+    accepts=("x",),
 )
 
 
@@ -83,7 +85,9 @@ for _like, _jnp_like, _np_like in (
         lambda x, dtype, function=_jnp_like: function(x, dtype=dtype.numpy_dtype),
         infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
         gradient=None,
-        numpy_kernel=lambda x, dtype, function=_np_like: function(x, dtype=dtype.numpy_dtype),
+        numpy_kernel=lambda x, dtype, function=_np_like: (
+            np.full(x.shape, b"", object) if dtype.on_host else function(x, dtype=dtype.numpy_dtype)
+        ),
         cases=lambda: [Case((_SAMPLE,), {"dtype": int32})],
     )
 
@@ -100,13 +104,21 @@ def zeros_like(
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Ones in the shape of `tensor`, of its dtype or `dtype`."""
+    """Ones in the shape of `tensor`, of its dtype or `dtype`.
+
+    Raises:
+        TypeError: this is string.
+    """
     return _like_op("OnesLike", tensor, dtype, name or "ones_like")
 
 
 def _like_op(op_type: str, value: Any, dtype: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value, name="tensor")
     chosen = tensor.dtype if dtype is None else as_dtype(dtype)
+    if op_type == "OnesLike" and chosen.on_host:
+        raise TypeError(
+            explain("Expected string, but got 1 of type 'int'", hint="use fill(shape(x), '1')")
+        )
     return make(op_type, {"x": tensor}, {"dtype": chosen}, name)
 
 
@@ -129,6 +141,7 @@ register(
     gradient=None,
     static=(0, 1, 2),
     cases=lambda: [Case((np.int32(1), np.int32(9), np.int32(3)))],
+    accepts="fn uint16 uint32",
 )
 
 
@@ -209,6 +222,7 @@ register(
     numpy_kernel=lambda x, multiples: np.tile(x, tuple(multiples)),
     static=(1,),
     cases=lambda: [Case((_SAMPLE, np.array([2, 1], np.int32)))],
+    accepts=("", "x"),
 )
 
 
@@ -220,10 +234,9 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 register(
     "Pad",
-    lambda x, paddings, mode, constant_values: _pad(x, paddings, mode, constant_values, jnp),
-    numpy_kernel=lambda x, paddings, mode, constant_values: _pad(
-        x, paddings, mode, constant_values, np
-    ),
+    lambda x, *value, **attrs: _pad(x, *value, **attrs, module=jnp),
+    infer=lambda inputs, attrs: _infer_pad(inputs, attrs),
+    numpy_kernel=lambda x, *value, **attrs: _pad(x, *value, **attrs, module=np),
     cases=lambda: [
         Case((_SAMPLE,), {"paddings": ((1, 0), (0, 2)), "mode": "constant", "constant_values": 3}),
         Case((_SAMPLE,), {"paddings": ((1, 1), (2, 0)), "mode": "reflect", "constant_values": 0}),
@@ -231,18 +244,22 @@ register(
 )
 
 
-def _pad(x: Any, paddings: Any, mode: str, constant_values: Any, module: Any) -> Any:
-    keywords = {"constant_values": constant_values} if mode == "constant" else {}
-    return module.pad(x, paddings, mode=mode, **keywords)
+def _pad(x: Any, *value: Any, paddings: Any, mode: str, constant_values: Any, module: Any) -> Any:
+    if not len(paddings):  # of a scalar
+        return x
+    keywords = {"constant_values": value[0] if value else constant_values}
+    return module.pad(x, paddings, mode=mode, **(keywords if mode == "constant" else {}))
 
 
-def _pad_computed(x: Any, paddings: Any, mode: str, constant_values: Any, module: Any = jnp) -> Any:
+def _pad_computed(x: Any, paddings: Any, *value: Any, module: Any = jnp, **attrs: Any) -> Any:
     widths = tuple((int(before), int(after)) for before, after in paddings)
-    return _pad(x, widths, mode, constant_values, module)
+    return _pad(x, *value, paddings=widths, module=module, **attrs)
 
 
 def _infer_pad(inputs: Any, attrs: Any) -> list[Spec]:
-    dims, widths = inputs[0].shape.dims, constant_value(inputs[1])
+    dims = inputs[0].shape.dims
+    given = attrs.get("paddings")
+    widths = constant_value(inputs[1]) if given is None else np.reshape(given, [-1, 2])
     if dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
     added = [None] * len(dims) if widths is None else [int(each) for each in widths.sum(1)]
@@ -255,9 +272,7 @@ register(
     "PadComputed",
     _pad_computed,
     infer=_infer_pad,
-    numpy_kernel=lambda x, paddings, mode, constant_values: _pad_computed(
-        x, paddings, mode, constant_values, np
-    ),
+    numpy_kernel=lambda *inputs, **attrs: _pad_computed(*inputs, **attrs, module=np),
     static=(1,),
     cases=lambda: [
         Case(
@@ -265,6 +280,7 @@ register(
             {"mode": "constant", "constant_values": 3},
         )
     ],
+    accepts=("", "x"),
 )
 
 
@@ -283,15 +299,22 @@ def pad(
             what is computed compiles once for each of its values.
         mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
         name: the operation's name.
-        constant_values: what to put there with "CONSTANT".
+        constant_values: what to put there with "CONSTANT": a scalar, by default 0 (of strings, the
+            empty one).
 
     Raises:
-        ValueError: the paddings are not a pair for each dimension.
+        ValueError: the paddings are not a pair for each dimension, or the mode is none of these.
+        TypeError: the paddings are not integers.
     """
     given = convert_to_tensor(tensor, name="tensor")
+    if mode.upper() not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, or "
+            f"SYMMETRIC. Unknown padding mode: {mode}"
+        )
     computed = any(isinstance(each, Tensor) for each in nest.flatten(paddings))
     widths = as_index_tensor(paddings, "paddings") if computed else np.asarray(paddings)
-    value = constant_value(widths) if isinstance(widths, Tensor) else widths
+    value = constant_value(widths) if isinstance(widths, Tensor) else ints_of(widths, "pad")
     rank, shape = given.shape.rank, TensorShape(widths.shape)
     if not shape.is_compatible_with([rank, 2]):
         raise ValueError(
@@ -302,9 +325,17 @@ def pad(
                 made_at=given.op.source,
             )
         )
-    attrs = {"mode": mode.lower(), "constant_values": constant_values}
+    if value is not None and (value < 0).any():
+        raise ValueError(explain("pad: Paddings must be non-negative", received=value.tolist()))
+    if isinstance(constant_values, int) and constant_values == 0:
+        constant_values = b"" if given.dtype.on_host else given.dtype.numpy_dtype.type(0)
+    filler = constant_value(convert_to_tensor(constant_values, given.dtype, name="constant_values"))
+    inputs: dict[str, Any] = {"tensor": given}
+    attrs = {"mode": mode.lower(), "constant_values": None if filler is None else filler.item()}
     if value is None:
-        inputs = {"tensor": given, "paddings": widths}
-        return make("PadComputed", inputs, attrs, name or "Pad")
-    pairs = tuple((int(before), int(after)) for before, after in value)
-    return make("Pad", {"tensor": given}, {"paddings": pairs, **attrs}, name)
+        inputs["paddings"] = widths
+    else:
+        attrs["paddings"] = tuple((int(before), int(after)) for before, after in value)
+    if filler is None:
+        inputs["constant_values"] = constant_values
+    return make("PadComputed" if value is None else "Pad", inputs, attrs, name or "Pad")

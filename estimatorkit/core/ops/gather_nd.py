@@ -17,12 +17,12 @@ from estimatorkit.core.registry import (
     Spec,
     constant_value_as_shape,
     register,
-    same_as_input,
 )
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
+_INDEX = "x int16"
 
 
 # -- indices into several dimensions
@@ -83,6 +83,7 @@ register(
         Case((_SAMPLE, np.array([[[2]], [[0]]], np.int64)), {"batch_dims": 0}),
         Case((_SAMPLE, np.array([[1], [0], [3]], np.int32)), {"batch_dims": 1}),
     ],
+    accepts=("", _INDEX),
 )
 
 
@@ -111,18 +112,58 @@ def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
 
 
 def _numpy_scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
-    result = np.zeros(tuple(shape), updates.dtype)
+    result = np.full(tuple(shape), b"" if updates.dtype == object else 0, updates.dtype)
     np.add.at(result, tuple(np.moveaxis(indices, -1, 0)), updates)
     return result
+
+
+def _check_updates(indices: Tensor, updates: Tensor, whole: TensorShape) -> None:
+    """Raises ValueError unless updates are `indices[:-1] + whole[indices[-1]:]` in shape."""
+    if not indices.shape.dims or updates.shape.dims is None or whole.dims is None:
+        return
+    outer, depth = len(indices.shape) - 1, indices.shape.dims[-1]
+    pairs = [(f"[0,{outer}) of indices", indices.shape, indices.shape[:-1], updates.shape[:outer])]
+    if depth is not None and depth <= len(whole):
+        rest = whole[depth:], updates.shape[outer:]
+        pairs.append((f"[{depth},{len(whole)}) of input", whole, *rest))
+    for what, shape, expected, given in pairs:
+        if not expected.is_compatible_with(given):
+            raise ValueError(
+                explain(
+                    f"Dimensions {what}[shape={shape}] = {expected} must match dimensions of "
+                    f"updates[shape={updates.shape}] = {given}",
+                    made_at=updates.op.source,
+                )
+            )
+    if whole.num_elements() == 0 and indices.shape.num_elements() and updates.shape.num_elements():
+        raise ValueError(
+            explain(
+                f"Indices and updates specified for empty output. indices shape: {indices.shape}",
+                received=f"{updates.name} {updates.shape}",
+                made_at=updates.op.source,
+            )
+        )
+
+
+def _infer_scatter_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    whole = constant_value_as_shape(inputs[2])
+    _check_updates(inputs[0], inputs[1], whole)
+    return [Spec(inputs[1].dtype, whole)]
+
+
+def _infer_tensor_scatter(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    tensor, indices, updates = inputs
+    _check_updates(indices, updates, tensor.shape)
+    return [Spec(tensor.dtype, tensor.shape)]
 
 
 register(
     "ScatterNd",
     _scatter_nd,
-    infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[2]))],
+    infer=_infer_scatter_nd,
     numpy_kernel=_numpy_scatter_nd,
     static=(2,),
-    accepts="i",
+    accepts=(_INDEX, "", _INDEX),
     cases=lambda: [
         Case((np.array([[1], [3], [1]], np.int32), _SAMPLE, np.array([5, 4], np.int32))),
     ],
@@ -146,34 +187,36 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return make("ScatterNd", inputs, name=name)
 
 
-def _tensor_scatter(op_type: str, method: str, sign: int, doc: str) -> Callable[..., Tensor]:
+_UFUNCS = {"add": np.add, "subtract": np.subtract, "max": np.maximum, "min": np.minimum}
+
+
+def _tensor_scatter(op_type: str, method: str, doc: str) -> Callable[..., Tensor]:
     """Registers a change of a tensor at n-dimensional indices, and gives its function.
 
     Args:
         op_type: the row's type.
         method: of JAX's `.at[...]`.
-        sign: what the updates are multiplied by.
         doc: the function's first line.
     """
 
     def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
         places = tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0))
         change = getattr(jnp.asarray(tensor).at[places], method)
-        return change(updates if sign > 0 else -updates, mode="drop")
+        return change(updates, mode="drop")
 
     def on_host(tensor: Any, indices: Any, updates: Any) -> Any:
         result, places = tensor.copy(), tuple(np.moveaxis(indices, -1, 0))
-        if method == "add":
-            np.add.at(result, places, sign * updates)
-        else:
+        if method == "set":
             result[places] = updates
+        else:
+            _UFUNCS[method].at(result, places, updates)
         return result
 
     register(
         op_type,
         kernel,
-        infer=same_as_input(),
-        accepts="fic",
+        infer=_infer_tensor_scatter,
+        accepts=("" if method == "set" else "fi" if method in ("max", "min") else "fic", _INDEX),
         numpy_kernel=on_host,
         cases=lambda: [
             Case((_SAMPLE, np.array([[1], [0]], np.int32), _SAMPLE[1:] * np.float32(0.75))),
@@ -183,7 +226,9 @@ def _tensor_scatter(op_type: str, method: str, sign: int, doc: str) -> Callable[
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         places = as_index_tensor(indices, "indices")
-        return make(op_type, {"tensor": tensor, "indices": places, "updates": updates}, name=name)
+        given = convert_to_tensor(tensor, name="tensor")
+        inputs = {"tensor": given, "indices": places, "updates": updates}
+        return make(op_type, inputs, name=name, dtypes={"updates": given.dtype})
 
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    tensor: a tensor.\n"
@@ -196,13 +241,19 @@ def _tensor_scatter(op_type: str, method: str, sign: int, doc: str) -> Callable[
 
 
 tensor_scatter_nd_add = _tensor_scatter(
-    "TensorScatterAdd", "add", 1, "Add values to a tensor at n-dimensional indices."
+    "TensorScatterAdd", "add", "Add values to a tensor at n-dimensional indices."
 )
 tensor_scatter_nd_sub = _tensor_scatter(
-    "TensorScatterSub", "add", -1, "Subtract values from a tensor at n-dimensional indices."
+    "TensorScatterSub", "subtract", "Subtract values from a tensor at n-dimensional indices."
 )
 tensor_scatter_nd_update = _tensor_scatter(
-    "TensorScatterUpdate", "set", 1, "Update a tensor with values at n-dimensional indices."
+    "TensorScatterUpdate", "set", "Update a tensor with values at n-dimensional indices."
+)
+tensor_scatter_nd_max = _tensor_scatter(
+    "TensorScatterMax", "max", "The greater of a tensor's and other values, at indices."
+)
+tensor_scatter_nd_min = _tensor_scatter(
+    "TensorScatterMin", "min", "The lesser of a tensor's and other values, at indices."
 )
 
 

@@ -270,7 +270,7 @@ def _variation(images: Any) -> Any:
     down = jnp.abs(images[..., 1:, :, :] - images[..., :-1, :, :])
     along = jnp.abs(images[..., :, 1:, :] - images[..., :, :-1, :])
     axes = (-3, -2, -1)
-    total = down.sum(axis=axes, dtype=images.dtype) + along.sum(axis=axes, dtype=images.dtype)
+    total = down.sum(axis=axes, dtype=down.dtype) + along.sum(axis=axes, dtype=along.dtype)
     return total
 
 
@@ -279,11 +279,11 @@ register(
     _variation,
     infer=lambda inputs, attrs: [
         Spec(
-            inputs[0].dtype,
+            inputs[0].dtype.real_dtype,
             {3: SCALAR, 4: inputs[0].shape[:1]}.get(inputs[0].shape.rank or 0, TensorShape(None)),
         )
     ],
-    accepts="f",
+    accepts="fnc",
     cases=lambda: [
         Case(
             (_IMAGE,),
@@ -319,7 +319,7 @@ register(
     "ImageGradients",
     _gradients,
     infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)] * 2,
-    accepts="fi",
+    accepts="fic",
     cases=lambda: [
         Case(
             (_IMAGE,),

@@ -225,7 +225,7 @@ register(
     _crop_and_resize,
     infer=_infer_crops,
     static=(3,),
-    accepts="fi",
+    accepts=("dn float16 uint8 uint16", "d", "int32", "int32"),
     cases=lambda: [
         Case(
             (

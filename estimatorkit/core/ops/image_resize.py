@@ -270,7 +270,7 @@ register(
     _nearest_kernel,
     infer=_infer(True),
     static=(1,),
-    accepts="fi",
+    accepts=("fn uint8 uint16", "int32"),
     cases=lambda: _case(_OTHER_ROWS, **_PLAIN),
 )
 for _type, _taps_of, _expected in (
@@ -283,7 +283,7 @@ for _type, _taps_of, _expected in (
         _linear_kernel(_taps_of),
         infer=_infer(False),
         static=(1,),
-        accepts="fi",
+        accepts=("fn uint8 uint16", "int32"),
         cases=lambda expected=_expected: _case(expected, **_PLAIN),
     )
 register(
@@ -291,7 +291,7 @@ register(
     _scaled_kernel,
     infer=_infer(False),
     static=(1,),
-    accepts="fi",
+    accepts=("fn uint8 uint16", "int32", "float32", "float32"),
     cases=lambda: _case(_MEANS, method="bilinear", antialias=False),
 )
 

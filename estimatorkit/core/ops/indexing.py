@@ -17,7 +17,7 @@ import numpy as np
 
 from estimatorkit.core import far_rows, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64
+from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, filling
@@ -141,7 +141,16 @@ register(
 
 
 def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
-    """`tensor[key]`: ints, slices, ..., newaxis, and scalar integer tensors in place of ints."""
+    """`tensor[key]`: ints, slices, ..., newaxis, scalar integer tensors in place of ints; a mask.
+
+    Raises:
+        TypeError: the key is none of these.
+        ValueError: it is out of range.
+    """
+    if _is_mask(key):
+        from estimatorkit.core.ops.selection import boolean_mask
+
+        return boolean_mask(tensor, key)
     parts, inputs = parts_of(tensor, key)
     return make("StridedSlice", {"input": tensor, **inputs}, {"index": parts}, name)
 
@@ -167,25 +176,30 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
         elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
             index = convert_to_tensor(part)
             value = constant_value(index)
-            if index.shape.rank not in (0, None) or not index.dtype.is_integer:
+            if index.shape.rank not in (0, None) or index.dtype not in members("x int16"):
                 raise _no_index(tensor, part)
             if value is not None:
                 parts.append(int(value))
             else:
                 parts.append("input")
                 dynamic.append(index)
-        elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+        elif np.ndim(part) == 0 and np.asarray(part).dtype.kind in "iu":
             parts.append(int(part))
         else:
             raise _no_index(tensor, part)
     return tuple(parts), {f"index_{i}": each for i, each in enumerate(dynamic)}
 
 
+def _is_mask(key: Any) -> bool:
+    dtype = getattr(key, "dtype", None)
+    return dtype is not None and as_dtype(dtype) is bool_
+
+
 def _no_index(tensor: Tensor, part: Any) -> TypeError:
     return TypeError(
         explain(
-            "a tensor cannot be indexed by this",
-            expected="ints, slices, `...`, None (newaxis) or scalar integer tensors",
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+            "tf.int32/tf.int64 tensors are valid indices",
             received=repr(part),
             made_at=tensor.op.source,
             hint="use gather() or boolean_mask() for lists and masks",
@@ -200,7 +214,7 @@ def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
     if not isinstance(bound, Tensor) and not hasattr(bound, "_as_tensor"):
         return int(bound)
     value = convert_to_tensor(bound)
-    if value.shape.rank not in (0, None) or not value.dtype.is_integer:
+    if value.shape.rank not in (0, None) or value.dtype not in members("x int16"):
         raise _no_index(tensor, bound)
     known = constant_value(value)
     if known is not None:
@@ -260,6 +274,7 @@ register(
             _SAMPLE[1:2, 0:2],
         ),
     ],
+    accepts=("", "x", "x"),
 )
 
 
@@ -361,6 +376,7 @@ register(
         Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1, "batch_dims": 0}),
         Case((_SAMPLE, np.array([[2, 0], [0, 1]], np.int64)), {"axis": 1, "batch_dims": 1}),
     ],
+    accepts=("", "x int16"),
 )
 
 
@@ -392,11 +408,15 @@ def gather(
     return make("GatherV2", {"params": params, "indices": indices}, attrs, name)
 
 
-def _one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int) -> Any:
-    hot = jnp.expand_dims(indices, axis) == jnp.arange(depth, dtype=indices.dtype).reshape(
+def _one_hot(
+    indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, module: Any = jnp
+) -> Any:
+    # Not in 8 bits: there may be more classes than these can count.
+    indices = module.asarray(indices).astype(np.promote_types(indices.dtype, np.int32))
+    hot = module.expand_dims(indices, axis) == module.arange(depth, dtype=indices.dtype).reshape(
         [-1 if position == axis % (indices.ndim + 1) else 1 for position in range(indices.ndim + 1)]
     )
-    return jnp.where(hot, on_value, off_value)
+    return module.where(hot, on_value, off_value)
 
 
 def _infer_one_hot(inputs: Any, attrs: Any) -> list[Spec]:
@@ -411,6 +431,7 @@ register(
     "OneHot",
     _one_hot,
     infer=_infer_one_hot,
+    numpy_kernel=functools.partial(_one_hot, module=np),
     gradient=None,
     cases=lambda: [
         Case(
@@ -419,6 +440,7 @@ register(
             np.array([[0, 1, 0], [0, 0, 0], [0, 0, 1]], np.float32),
         )
     ],
+    accepts=("x int8 uint8",),
 )
 
 
@@ -471,6 +493,7 @@ def _one_hot_of_computed_depth(
                     made_at=indices.op.source,
                 )
             )
+        registry.check_allowed(depth, "x", "one_hot", "depth")
         classes = filling.range_(elementwise.cast(depth, indices.dtype))
         if axis != -1:
             after = len(indices.shape) - axis  # dimensions behind the new one
@@ -515,6 +538,7 @@ register(
     infer=lambda inputs, attrs: [Spec(int64, TensorShape([None, inputs[0].shape.rank]))],
     gradient=None,
     cases=lambda: [Case((_SAMPLE > 0,), {}, np.argwhere(_SAMPLE > 0))],
+    accepts="ficb",
 )
 
 

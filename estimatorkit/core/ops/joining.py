@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import axis_of, identity
+from estimatorkit.core.ops.array import axis_of, identity, in_range
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -31,7 +31,15 @@ def _infer_concat(inputs: Any, attrs: Any) -> list[Spec]:
         if tensor.shape.rank is None:
             total = None
             continue
-        at = axis % max(tensor.shape.rank, 1)
+        if tensor.shape.rank == 0:
+            raise ValueError(
+                explain(
+                    f"Can't concatenate scalars (use tf.stack instead): {tensor.name}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+        at = in_range(axis, tensor.shape.rank, "concat")
         dims = list(tensor.shape.as_list())
         total = None if total is None or dims[at] is None else total + dims[at]
         dims[at] = None
@@ -111,8 +119,14 @@ def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
             ) from error
     if merged.dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)]
-    at = attrs["axis"] % (len(merged.dims) + 1)
+    at = _new_axis(attrs["axis"], len(merged.dims) + 1)
     return [Spec(inputs[0].dtype, TensorShape((*merged.dims[:at], len(inputs), *merged.dims[at:])))]
+
+
+def _new_axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(explain(f"Argument `axis` = {axis} not in range [{-rank}, {rank})"))
+    return axis % rank
 
 
 register(
@@ -125,16 +139,30 @@ register(
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """The tensors, all of one shape, along a new axis."""
+    """The tensors, all of one shape, along a new axis.
+
+    Raises:
+        ValueError: the shapes differ, or the axis is out of range.
+        TypeError: the dtypes differ.
+    """
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
-    return make("Pack", inputs, {"axis": axis}, name or "stack", same_dtype=True)
+    attrs = {"axis": axis_of(axis, "stack")}
+    return make("Pack", inputs, attrs, name or "stack", same_dtype=True)
 
 
 def _infer_unstack(inputs: Any, attrs: Any) -> list[Spec]:
     dims = inputs[0].shape.dims
     if dims is None:
         return [Spec(inputs[0].dtype, UNKNOWN)] * attrs["num"]
-    at = attrs["axis"] % len(dims)
+    at = _new_axis(attrs["axis"], len(dims))
+    if dims[at] not in (None, attrs["num"]):
+        raise ValueError(
+            explain(
+                f"Dimension must be {attrs['num']} but is {dims[at]}: unstack",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
+            )
+        )
     return [Spec(inputs[0].dtype, TensorShape((*dims[:at], *dims[at + 1 :])))] * attrs["num"]
 
 
@@ -157,11 +185,14 @@ def unstack(
     """The slices of `value` along an axis, as a list.
 
     Raises:
-        ValueError: `num` is not given and the axis's length is unknown.
+        ValueError: `num` is not given and the axis's length is unknown, it is another number than
+            this, or the axis is out of range.
     """
     tensor = convert_to_tensor(value)
+    axis = axis_of(axis, "unstack")
     if num is None:
-        num = None if tensor.shape.rank is None else tensor.shape[axis]
+        known = tensor.shape.dims
+        num = None if known is None else known[_new_axis(axis, len(known))]
     if num is None:
         raise ValueError(
             explain(
@@ -169,6 +200,29 @@ def unstack(
             )
         )
     return list(registry.apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
+
+
+def _split_by_computed(
+    tensor: Tensor, sizes: Tensor, axis: int, num: int | None, name: str
+) -> list[Tensor]:
+    from estimatorkit.core.ops.indexing import slice_
+
+    count = sizes.shape[0] if num is None and sizes.shape.rank == 1 else num
+    if count is None:
+        raise ValueError(
+            explain(f"Cannot infer argument `num` from shape {sizes.shape}: give split's `num`")
+        )
+    rank = tensor.shape.rank
+    if rank is None:
+        raise ValueError(explain("split by computed lengths: the rank must be known"))
+    with get_default_graph().name_scope(name):
+        parts, start = [], convert_to_tensor(0, sizes.dtype)
+        for length in unstack(sizes, count):
+            begin = [start if position == axis else 0 for position in range(rank)]
+            size = [length if position == axis else -1 for position in range(rank)]
+            parts.append(slice_(tensor, stack(begin), stack(size)))
+            start = start + length
+        return parts
 
 
 def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
@@ -209,35 +263,53 @@ def split(
 
     Args:
         value: a tensor.
-        num_or_size_splits: the number of equal parts, or a list of their lengths (one may be -1).
+        num_or_size_splits: the number of equal parts, or a list or a vector of their lengths (one
+            may be -1 where they are known).
         axis: the axis.
-        num: accepted for TensorFlow's signature.
+        num: how many parts there are, where lengths are computed and their number is unknown.
         name: the operation's name.
 
     Raises:
-        ValueError: the parts do not add up to the axis's length.
+        ValueError: the parts do not add up to the axis's length, or their number is unknown.
     """
     tensor = convert_to_tensor(value)
     at = axis_of(axis, "split")
+    if tensor.shape.rank is not None:
+        at = in_range(at, tensor.shape.rank, "split")
     length = None if tensor.shape.rank is None else tensor.shape[at]
-    if isinstance(num_or_size_splits, Tensor):
-        num_or_size_splits = constant_value(num_or_size_splits)
-    if np.ndim(num_or_size_splits) == 0:
-        count = int(num_or_size_splits)
-        fits = length is None or length % count == 0
+    wanted = as_index_tensor(num_or_size_splits, "size_splits")
+    found = constant_value(wanted)
+    if wanted.shape.rank == 0 and found is not None:
+        count = int(found)
+        if count < 1 or (length is not None and length % count):
+            raise ValueError(
+                explain(
+                    f"Dimension size must be evenly divisible by {count} but is {length}: axis {at}"
+                    " of split",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
         sizes: tuple[int | None, ...] = (None if length is None else length // count,) * count
+    elif wanted.shape.rank == 0:
+        raise ValueError(
+            explain("Rank-0 tensors are not supported as the num_or_size_splits argument to split")
+        )
+    elif found is None:
+        return _split_by_computed(tensor, wanted, at, num, name)
     else:
-        given = [int(each) for each in num_or_size_splits]
+        given = found.reshape(-1).tolist()
         if -1 in given and length is not None:
             given[given.index(-1)] = length - (sum(given) + 1)
-        fits = length is None or sum(given) == length
-        sizes = tuple(given)
-    if not fits:
-        raise ValueError(
-            explain(
-                f"split: axis {at} of length {length} cannot be cut into {num_or_size_splits}",
-                received=tensor,
-                made_at=tensor.op.source,
+        if -1 not in given and length is not None and sum(given) != length:
+            raise ValueError(
+                explain(
+                    f"split: the lengths {given} must sum to the length {length} of axis {at}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
             )
-        )
+        if given.count(-1) > 1 or min(given, default=0) < -1:
+            raise ValueError(explain("split: a length is negative", received=given))
+        sizes = tuple(given)
     return list(registry.apply("Split", [tensor], {"sizes": sizes, "axis": at}, name).outputs)

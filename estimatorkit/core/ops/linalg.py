@@ -101,7 +101,7 @@ register(
     "MatMul",
     _product,
     infer=_infer_matmul,
-    accepts="fic",
+    accepts="fcx uint8 uint16 uint32 uint64",
     numpy_kernel=lambda a, b, transpose_a, transpose_b: _batched(
         a, b, transpose_a, transpose_b, np
     ),

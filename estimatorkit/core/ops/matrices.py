@@ -24,6 +24,7 @@ from estimatorkit.core.ops.matrix_parts import (
     same_dims,
     square_infer,
 )
+from estimatorkit.core.ops.special import real
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
@@ -34,7 +35,7 @@ register(
     "MatrixInverse",
     in_32_bits(lambda x, adjoint: jnp.linalg.inv(conjugate_transpose(x) if adjoint else x)),
     infer=square_infer(same_dims),
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=lambda x, adjoint: np.linalg.inv(conjugate_transpose(x, np) if adjoint else x),
     cases=lambda: [Case((SQUARE,), {"adjoint": False}), Case((SQUARE,), {"adjoint": True})],
 )
@@ -58,7 +59,7 @@ register(
     "MatrixDeterminant",
     in_32_bits(jnp.linalg.det),
     infer=square_infer(lambda rows, columns: []),
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=np.linalg.det,
     cases=lambda: [Case((SQUARE,)), Case((POSITIVE,))],
 )
@@ -78,7 +79,7 @@ register(
     "LogMatrixDeterminant",
     in_32_bits(lambda x: tuple(jnp.linalg.slogdet(x))),
     infer=_infer_log_determinant,
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=lambda x: tuple(np.linalg.slogdet(x)),
     cases=lambda: [Case((SQUARE,))],
 )
@@ -91,9 +92,9 @@ def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
-    """The logarithm of the determinant of positive definite matrices."""
+    """The logarithm of the determinant of Hermitian positive definite matrices, which is real."""
     with get_default_graph().name_scope(name or "logdet"):
-        diagonal = elementwise.log(matrix_diag_part(cholesky(matrix)))
+        diagonal = elementwise.log(real(matrix_diag_part(cholesky(matrix))))
         return 2.0 * reduce.reduce_sum(diagonal, [-1])
 
 
@@ -110,7 +111,7 @@ register(
     "MatrixSolve",
     in_32_bits(lambda a, b, adjoint: jnp.linalg.solve(conjugate_transpose(a) if adjoint else a, b)),
     infer=_infer_solution,
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=lambda a, b, adjoint: np.linalg.solve(
         conjugate_transpose(a, np) if adjoint else a, b
     ),
@@ -179,7 +180,7 @@ register(
     # Only the symmetric part counts, so that the derivative is symmetric, as TensorFlow's.
     in_32_bits(lambda x: jnp.linalg.cholesky(x, symmetrize_input=True)),
     infer=square_infer(same_dims),
-    accepts="fc",
+    accepts="dc float16",
     numpy_kernel=lambda x: np.linalg.cholesky((x + conjugate_transpose(x, np)) / 2),
     cases=lambda: [Case((POSITIVE,))],
 )

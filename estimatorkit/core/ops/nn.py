@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import int32, int64
+from estimatorkit.core.dtypes import float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, random, reduce
@@ -62,7 +62,14 @@ def _activation(
 
 
 relu = _activation("Relu", jax.nn.relu, lambda x: np.maximum(x, 0), "max(x, 0).", "fi")
-relu6 = _activation("Relu6", jax.nn.relu6, lambda x: np.clip(x, 0, 6), "min(max(x, 0), 6).")
+relu6 = _activation(
+    "Relu6",
+    # Without gradient at 0 and 6, and of the input's dtype, which jax.nn.relu6 does not keep.
+    lambda x: jnp.where(x < 6, jax.nn.relu(x), jnp.asarray(6, x.dtype)),
+    lambda x: np.clip(x, 0, 6),
+    "min(max(x, 0), 6).",
+    "fi",
+)
 elu = _activation(
     "Elu", jax.nn.elu, lambda x: np.where(x > 0, x, np.expm1(x)), "x, and exp(x) - 1 below 0."
 )
@@ -93,8 +100,12 @@ register(
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """x, and alpha x below 0."""
-    return make("LeakyRelu", {"features": features}, {"alpha": float(alpha)}, name)
+    """x, and alpha x below 0; of integers as float32."""
+    with get_default_graph().name_scope(name or "LeakyRelu") as scope:
+        x = convert_to_tensor(features, name="features")
+        if x.dtype.is_integer:
+            x = elementwise.cast(x, float32)
+        return make("LeakyRelu", {"features": x}, {"alpha": float(alpha)}, scope)
 
 
 for _type, _jax, _scipy in (
@@ -433,13 +444,13 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """x / sqrt(max(sum(x squared along axis), epsilon))."""
+    """x / sqrt(max(sum(|x| squared along axis), epsilon))."""
     with get_default_graph().name_scope(name or "l2_normalize") as scope:
         tensor = convert_to_tensor(x, name="x")
-        total = reduce.reduce_sum(elementwise.square(tensor), dim if axis is None else axis, True)
-        return elementwise.multiply(
-            tensor, elementwise.rsqrt(elementwise.maximum(total, epsilon)), name=scope
-        )
+        size = elementwise.abs(tensor) if tensor.dtype.is_complex else tensor
+        total = reduce.reduce_sum(elementwise.square(size), dim if axis is None else axis, True)
+        factor = elementwise.rsqrt(elementwise.maximum(total, epsilon))
+        return elementwise.multiply(tensor, elementwise.cast(factor, tensor.dtype), name=scope)
 
 
 def moments(

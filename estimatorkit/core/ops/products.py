@@ -11,7 +11,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, reduce
+from estimatorkit.core.ops import array, elementwise, linalg, reduce, special
 from estimatorkit.core.ops.decompositions import svd
 from estimatorkit.core.ops.diagonals import matrix_transpose
 from estimatorkit.core.ops.matrix_parts import (
@@ -57,7 +57,7 @@ def norm(
     with get_default_graph().name_scope(name or "norm"):
         x = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean") or (ord == 2 and not matrix):
-            squares = reduce.reduce_sum(elementwise.square(elementwise.abs(x)), axis, True)
+            squares = reduce.reduce_sum(x * special.conj(x), axis, True)
             result = elementwise.sqrt(squares)
         else:
             size = elementwise.abs(x)
@@ -202,6 +202,48 @@ register(
         Case((POSITIVE, np.array([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0], [3.0, 2.0, 1.0]], "f")))
     ],
 )
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The products of matrices with vectors.
+
+    Args:
+        a: `(..., m, n)`.
+        b: `(..., n)` of the same dtype.
+        transpose_a, adjoint_a: transpose the matrices; conjugate them too.
+        a_is_sparse, b_is_sparse: accepted for TensorFlow's signature.
+        name: the name scope.
+
+    Returns:
+        `(..., m)`.
+    """
+    with get_default_graph().name_scope(name or "MatVec"):
+        columns = array.expand_dims(convert_to_tensor(b, name="b"), -1)
+        product = linalg.matmul(a, columns, transpose_a=transpose_a, adjoint_a=adjoint_a)
+        return array.squeeze(product, [-1])
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """A tensor divided by its norm along axes, and this norm, which keeps them with length 1.
+
+    Args:
+        tensor, ord, axis: see `norm`.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "normalize"):
+        x = convert_to_tensor(tensor)
+        size = elementwise.cast(norm(x, ord, axis, keepdims=True), x.dtype)
+        return x / size, size
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, float32, int64, uint32
+from estimatorkit.core.dtypes import as_dtype, float32, int64, members, uint32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
@@ -61,6 +61,7 @@ def _draw(op_type: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> No
         static=(0,),
         random=True,
         pure=False,
+        accepts="x",
         cases=lambda: [Case((_SHAPE,), {"dtype": float32, **attrs})],
     )
 
@@ -90,6 +91,7 @@ register(
     static=(0,),
     random=True,
     pure=False,
+    accepts=("x", "x", "x"),
     cases=lambda: [Case((_SHAPE, np.int32(-2), np.int32(5)))],
 )
 register(
@@ -123,6 +125,7 @@ register(
     random=True,
     pure=False,
     cases=lambda: [Case((np.zeros((2, 3), np.float32),), {"num_samples": 4, "dtype": int64})],
+    accepts="fi",
 )
 
 
@@ -150,9 +153,17 @@ def random_uniform(
         name: the operation's name.
 
     Raises:
-        ValueError: an integer dtype without maxval.
+        ValueError: an integer dtype without maxval, or a dtype that is none of these.
     """
     wanted = as_dtype(dtype)
+    accepted = members("fx")
+    if wanted not in accepted:
+        raise ValueError(
+            explain(
+                f"Argument `dtype` got invalid value {wanted}",
+                expected=", ".join(each.name for each in accepted),
+            )
+        )
     with get_default_graph().name_scope(name or "random_uniform") as scope:
         dims = as_index_tensor(shape, "shape")
         if wanted.is_integer:

@@ -42,6 +42,7 @@ register(
     random=True,
     pure=False,
     cases=lambda: [Case((_SHAPE, np.array([0.5, 3.0], np.float32)))],
+    accepts=("x", "d float16"),
 )
 register(
     "RandomPoisson",
@@ -54,6 +55,7 @@ register(
     random=True,
     pure=False,
     cases=lambda: [Case((_SHAPE, np.array([0.5, 30.0], np.float32)), {"dtype": float32})],
+    accepts=("x", "dx float16"),
 )
 
 
@@ -168,6 +170,7 @@ def _stateless(op_type: str, draw: Callable[..., Any]) -> None:
         infer=lambda inputs, attrs: [Spec(attrs["dtype"], constant_value_as_shape(inputs[0]))],
         gradient=None,
         static=(0,),
+        accepts=("x", "x"),
         cases=lambda: [
             Case(
                 (_SHAPE, np.array([1, 2], np.int32)),

@@ -39,7 +39,8 @@ def _top_k(x: Any, k: Any) -> Any:
 
 
 def _numpy_top_k(x: Any, k: Any) -> Any:
-    order = np.argsort(-x, axis=-1, kind="stable")[..., : int(k)]
+    last = x.shape[-1] - 1  # reversed twice: of equal values the first comes first
+    order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., : int(k)]
     return np.take_along_axis(x, order, -1), order.astype(np.int32)
 
 
@@ -71,7 +72,7 @@ register(
     infer=_infer_top_k,
     numpy_kernel=_numpy_top_k,
     static=(1,),
-    accepts="fi",
+    accepts=("fi", "x int16"),
     cases=lambda: [Case((_SAMPLE, np.int32(2)))],
 )
 
@@ -81,7 +82,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
     Args:
         input: `(..., n)`.
-        k: how many, at most n; an int or an int32 scalar tensor.
+        k: how many, at most n; an int or a scalar tensor of int16, int32 or int64.
         sorted: accepted for TensorFlow's signature: they are always in falling order; of equal
             values the first comes first.
         name: the operation's name.
@@ -93,7 +94,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
         ValueError: the input has no dimension, or fewer than k values.
     """
     x = convert_to_tensor(input, name="input")
-    count = convert_to_tensor(k, int32, "k")
+    count = convert_to_tensor(k, name="k")
     op = registry.apply("TopKV2", [x, count], {}, name or "TopKV2")
     return TopK(*op.outputs)
 
@@ -130,7 +131,7 @@ register(
     infer=_infer_in_top_k,
     numpy_kernel=lambda predictions, targets, k: _in_top_k(predictions, targets, k, np),
     gradient=None,
-    accepts="f",
+    accepts=("float32", "x"),
     cases=lambda: [Case((_SAMPLE, np.array([3, 0], np.int32)), {"k": 2})],
 )
 

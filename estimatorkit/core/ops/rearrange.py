@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, float32, int32
+from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
@@ -18,6 +18,8 @@ from estimatorkit.core.ops.gather_nd import scatter_nd
 from estimatorkit.core.registry import (
     Case,
     Spec,
+    broadcast,
+    check_allowed,
     constant_value,
     constant_value_as_shape,
     register,
@@ -30,24 +32,8 @@ _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
 
 
 def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
-    value = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if value is None:
-        raise ValueError(
-            explain(f"{what}: the axes must be known when the graph is built", received=axis)
-        )
-    axes = [int(each) for each in np.atleast_1d(value)]
-    if rank is not None:
-        for each in axes:
-            if not -rank <= each < rank:
-                raise ValueError(
-                    explain(
-                        f"{what}: axis out of range",
-                        expected=f"in [{-rank}, {rank})",
-                        received=each,
-                    )
-                )
-        axes = [each % rank for each in axes]
-    return tuple(axes)
+    axes = np.atleast_1d(array.ints_of(axis, what)).tolist()
+    return tuple(axes if rank is None else (array.in_range(each, rank, what) for each in axes))
 
 
 # -- reversing and rolling
@@ -58,6 +44,7 @@ register(
     infer=same_as_input(),
     numpy_kernel=lambda x, axes: np.flip(x, axes),
     cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
+    accepts="ficbs",
 )
 
 
@@ -96,6 +83,7 @@ register(
     infer=same_as_input(),
     numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
     cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
+    accepts=("", "x"),
 )
 
 
@@ -138,6 +126,7 @@ register(
     infer=same_as_input(),
     numpy_kernel=lambda x, shift, axes: _roll(x, shift, axes, np),
     cases=lambda: [Case((_SAMPLE, np.array([1, -2], np.int32)), {"axes": (0, 1)})],
+    accepts=("", "x"),
 )
 
 
@@ -164,6 +153,7 @@ register(
     numpy_kernel=lambda x, shape: np.broadcast_to(x, tuple(shape)),
     static=(1,),
     cases=lambda: [Case((_SAMPLE[:1], np.array([2, 3, 4], np.int32)))],
+    accepts=("", "x"),
 )
 
 
@@ -206,7 +196,7 @@ def _infer_repeat(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sp
 
 
 def _repeat(x: Any, repeats: Any, axis: int, module: Any = jnp) -> Any:
-    counts = np.broadcast_to(np.asarray(repeats), [x.shape[axis]])
+    counts = np.broadcast_to(np.asarray(repeats, np.int64), [x.shape[axis]])
     return module.take(x, np.repeat(np.arange(x.shape[axis]), counts), axis=axis)
 
 
@@ -216,6 +206,7 @@ register(
     infer=_infer_repeat,
     numpy_kernel=lambda x, repeats, axis: _repeat(x, repeats, axis, np),
     static=(1,),
+    accepts=("", "i"),
     cases=lambda: [
         Case((_SAMPLE, np.int32(2)), {"axis": 1}),
         Case((_SAMPLE, np.array([1, 0, 2], np.int32)), {"axis": 0}),
@@ -230,34 +221,49 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     """`num` numbers from start to stop, both included, at equal distances.
 
     Args:
-        start, stop: floats, scalars.
-        num: how many; known when the graph is compiled.
+        start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
+        num: how many, at least 1; known when the graph is compiled.
         name: the name scope.
-        axis: accepted for TensorFlow's signature.
+        axis: where in the result the dimension of length `num` is.
     """
     with get_default_graph().name_scope(name or "linspace"):
-        inputs = {"start": start, "stop": stop, "num": as_index_tensor(num, "num")}
         first = convert_to_tensor(start, name="start")
-        return make(
-            "LinSpace",
-            {**inputs, "start": first, "stop": convert_to_tensor(stop, first.dtype, "stop")},
-            name="Slice",
-        )
+        last = convert_to_tensor(stop, first.dtype, "stop")
+        if first.dtype.is_integer:
+            wide = float32 if first.dtype.size <= 2 else float64
+            first, last = elementwise.cast(first, wide), elementwise.cast(last, wide)
+        inputs = {"start": first, "stop": last, "num": as_index_tensor(num, "num")}
+        return make("LinSpace", inputs, {"axis": array.axis_of(axis, "linspace")}, "Slice")
+
+
+def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    (ends,) = broadcast()(inputs[:2], {})
+    num = constant_value(inputs[2])
+    if num is not None and num < 1:
+        raise ValueError(explain("linspace: Requires num > 0", received=int(num)))
+    if ends.shape.dims is None:
+        return [ends]
+    at = array.in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
+    dims = list(ends.shape.dims)
+    dims.insert(at, None if num is None else int(num))
+    return [Spec(ends.dtype, TensorShape(dims))]
 
 
 register(
     "LinSpace",
-    lambda start, stop, num: jnp.linspace(start, stop, int(num), dtype=start.dtype),
-    numpy_kernel=lambda start, stop, num: np.linspace(start, stop, int(num), dtype=start.dtype),
-    infer=lambda inputs, attrs: [
-        Spec(
-            inputs[0].dtype,
-            TensorShape([None if (n := constant_value(inputs[2])) is None else int(n)]),
-        )
-    ],
+    lambda start, stop, num, axis: jnp.linspace(
+        start, stop, int(num), dtype=start.dtype, axis=axis
+    ),
+    numpy_kernel=lambda start, stop, num, axis: np.linspace(
+        start, stop, int(num), dtype=start.dtype, axis=axis
+    ),
+    infer=_infer_linspace,
     static=(2,),
-    accepts="f",
-    cases=lambda: [Case((np.float32(1.0), np.float32(2.0), np.int32(5)))],
+    accepts=("fc", "fc", "x"),
+    cases=lambda: [
+        Case((np.float32(1.0), np.float32(2.0), np.int32(5)), {"axis": 0}),
+        Case((_SAMPLE, np.float32(2.0), np.int32(3)), {"axis": 1}),
+    ],
 )
 
 
@@ -288,9 +294,18 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """y with y[x[i]] = i."""
+    """y with y[x[i]] = i, of an int32 or int64 vector x."""
     with get_default_graph().name_scope(name or "InvertPermutation"):
         order = convert_to_tensor(x, name="x")
+        check_allowed(order, "x", "invert_permutation", "x")
+        if order.shape.rank not in (1, None):
+            raise ValueError(
+                explain(
+                    f"invert_permutation: Shape must be rank 1 but is rank {order.shape.rank}",
+                    received=order,
+                    made_at=order.op.source,
+                )
+            )
         numbers = elementwise.cast(filling.range_(array.shape(order)[0]), order.dtype)
         return scatter_nd(array.expand_dims(order, 1), numbers, array.shape(order))
 
@@ -347,7 +362,7 @@ register(
     lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
     infer=_infer_bitcast,
     gradient=None,
-    accepts="fi",
+    accepts="fic",
     cases=lambda: [
         Case((_SAMPLE.view(np.int32),), {"dtype": float32}, _SAMPLE),
         Case((np.array([1, 2, 3, 4], np.uint8),), {"dtype": int32}, np.int32(67305985)),
@@ -409,6 +424,8 @@ def sequence_mask(
     """
     with get_default_graph().name_scope(name or "SequenceMask"):
         counts = convert_to_tensor(lengths, name="lengths")
+        if counts.dtype not in members("x"):  # as in TensorFlow, which compares whole numbers
+            counts = elementwise.cast(counts, int32)
         if maxlen is None:
             longest: Any = elementwise.maximum(
                 reduce.reduce_max(counts), elementwise.cast(convert_to_tensor(0), counts.dtype)

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import explain
-from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
+from estimatorkit.core.dtypes import as_dtype, int32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.ops.array import axis_of, ints_of, known_axes, with_axes
+from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import LazyFunctions
@@ -24,9 +25,12 @@ _BOOLS = np.array([[True, False], [True, True]])
 
 
 def _infer(inputs: Any, attrs: Any) -> list[Spec]:
-    (tensor,) = inputs
-    axis, keepdims = attrs["axis"], attrs["keepdims"]
+    tensor = inputs[0]
+    axis, keepdims = known_axes(inputs, attrs["axis"]), attrs["keepdims"]
     dims = tensor.shape.dims
+    if axis == "input":
+        rank = tensor.shape.rank if keepdims else None
+        return [Spec(tensor.dtype, UNKNOWN if rank is None else TensorShape([None] * rank))]
     if dims is None:
         return [Spec(tensor.dtype, TensorShape(()) if axis is None and not keepdims else UNKNOWN)]
     axes = set(range(len(dims))) if axis is None else {each % len(dims) for each in axis}
@@ -50,11 +54,12 @@ def _reduction(
 ) -> Callable[..., Tensor]:
     register(
         op_type,
-        kernel,
+        with_axes(kernel),
         infer=_infer,
-        numpy_kernel=numpy_kernel,
+        numpy_kernel=with_axes(numpy_kernel),
         gradient=gradient,
-        accepts=accepts,
+        static=lambda attrs: (1,) if attrs["axis"] == "input" else (),
+        accepts=(accepts, "x"),
         cases=lambda: [
             Case((sample,), {"axis": None, "keepdims": False}),
             Case((sample,), {"axis": (1,), "keepdims": True}),
@@ -71,10 +76,16 @@ def _reduction(
         keep_dims: bool | None = None,
     ) -> Tensor:
         tensor = convert_to_tensor(input_tensor, name="input_tensor")
-        axes = _axes(reduction_indices if axis is None else axis, tensor, op_type)
+        chosen = reduction_indices if axis is None else axis
+        inputs = {"input": tensor}
+        if isinstance(chosen, Tensor) and constant_value(chosen) is None:
+            inputs["reduction_indices"] = chosen
+            axes: Any = "input"
+        else:
+            axes = _axes(chosen, tensor, op_type)
         return make(
             op_type,
-            {"input": tensor},
+            inputs,
             {"axis": axes, "keepdims": bool(keepdims or keep_dims)},
             name or default_name or op_type,
         )
@@ -82,7 +93,8 @@ def _reduction(
     function.__name__ = function.__qualname__ = "reduce_" + op_type.lower()
     function.__doc__ = (
         f"{doc}\n\nArgs:\n    input_tensor: a tensor.\n"
-        "    axis: the axis, or axes, to reduce; all by default.\n"
+        "    axis: the axis, or axes, to reduce; all by default. What is computed compiles once "
+        "for\n        each of its values.\n"
         "    keepdims: keep the reduced axes, with length 1.\n    name: the operation's name.\n"
         "    reduction_indices, keep_dims: older spellings of axis and keepdims."
     )
@@ -92,17 +104,7 @@ def _reduction(
 def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
     if axis is None:
         return None
-    if isinstance(axis, Tensor):
-        axis = constant_value(axis)
-        if axis is None:
-            raise ValueError(
-                explain(
-                    f"{what}: the axis must be known when the graph is built",
-                    expected="an int, a list of ints, or a constant",
-                    received="a tensor computed at run time",
-                )
-            )
-    axes = tuple(int(each) for each in np.reshape(np.asarray(axis, np.int64), -1))
+    axes = tuple(ints_of(axis, what).reshape(-1).tolist())
     rank = tensor.shape.rank
     if rank is not None and any(not -rank <= each < rank for each in axes):
         raise ValueError(
@@ -263,8 +265,23 @@ def _arg(
 ) -> Tensor:
     tensor = convert_to_tensor(value, name="input")
     chosen = dimension if axis is None else axis
-    axes = _axes(0 if chosen is None else chosen, tensor, op_type) or (0,)
-    return make(op_type, {"input": tensor}, {"axis": axes[0], "dtype": as_dtype(output_type)}, name)
+    found = ints_of(0 if chosen is None else chosen, op_type)
+    if found.ndim:
+        raise ValueError(
+            explain(
+                f"{op_type}: Shape must be rank 0 but is rank {found.ndim}: the axis is a number"
+            )
+        )
+    (axis,) = _axes(found, tensor, op_type) or ()
+    dtype = as_dtype(output_type)
+    if dtype not in (int32, int64):
+        raise TypeError(
+            explain(
+                f"{op_type}: output_type has DataType {dtype.name} not in list of allowed values: "
+                "int32, int64"
+            )
+        )
+    return make(op_type, {"input": tensor}, {"axis": axis, "dtype": dtype}, name)
 
 
 def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -276,10 +293,30 @@ def _cumsum(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     return jnp.flip(total, axis) if reverse else total
 
 
+def infer_along_axis(inputs: Any, attrs: Any) -> list[Spec]:
+    """One output like the input, which has the axis that the attributes name.
+
+    Raises:
+        InvalidArgumentError: it has no such axis (TensorFlow says so when the graph runs).
+    """
+    rank, axis = inputs[0].shape.rank, attrs["axis"]
+    if rank is not None and not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {axis}",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
+            ),
+        )
+    return [Spec(inputs[0].dtype, inputs[0].shape)]
+
+
 register(
     "Cumsum",
     _cumsum,
-    infer=same_as_input(),
+    infer=infer_along_axis,
     accepts="fic",
     cases=lambda: [
         Case(
@@ -308,5 +345,5 @@ def cumsum(
         reverse: sum from the end.
         name: the operation's name.
     """
-    attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
+    attrs = {"axis": axis_of(axis, "cumsum"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumsum", {"x": x}, attrs, name)

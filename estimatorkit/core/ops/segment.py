@@ -19,7 +19,7 @@ from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing
-from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.registry import Case, Spec, check_allowed, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -121,7 +121,11 @@ for _kind in ("sum", "prod", "max", "min"):
         infer=_infer_unsorted,
         numpy_kernel=_reference(_kind),
         static=(2,),
-        accepts="fi",
+        accepts=(
+            "fic" if _kind in ("sum", "prod") else "fi",
+            "x int16" if _kind == "sum" else "x",
+            "x",
+        ),
         cases=lambda kind=_kind: [
             Case((_DATA, _IDS, np.int32(3 if kind in ("sum", "prod") else 1))),
             Case((_DATA, np.array([[0, 1], [1, -1], [2, 0], [1, 1]], np.int32), np.int32(3))),
@@ -154,7 +158,7 @@ unsorted_segment_min = _function(
 
 
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
-    ones = filling.ones_like(ids, dtype=data.dtype)
+    ones = filling.ones_like(ids, dtype=data.dtype.real_dtype)
     number = elementwise.maximum(unsorted_segment_sum(ones, ids, count), 1)
     rank = (data.shape.rank or 1) - (ids.shape.rank or 1)
     for _ in range(rank):
@@ -184,10 +188,14 @@ def unsorted_segment_sqrt_n(
 # -- sorted ids: the last one tells how many segments there are
 
 
+def _out_of_order(ids: Any) -> bool:
+    return bool(ids.size and (np.any(np.diff(ids) < 0) or ids[0] < 0))
+
+
 def _segments_of(ids: Any) -> Any:
     ids = np.asarray(ids)
-    if ids.size and (np.any(np.diff(ids) < 0) or ids[0] < 0):
-        raise ValueError("segment ids are not increasing")
+    if _out_of_order(ids):
+        raise ValueError("segment ids are not increasing, or are out of range [0, segments)")
     return np.asarray(ids[-1] + 1 if ids.size else 0, np.int32)
 
 
@@ -201,18 +209,44 @@ register(
 )
 
 
+def _check_ids(data: Tensor, ids: Tensor) -> None:
+    """Raises ValueError where sorted ids cannot be those of the data's rows."""
+    if ids.shape.rank not in (1, None) or data.shape.rank == 0:
+        raise ValueError(
+            explain(
+                f"Shape must be rank 1 but is rank {ids.shape.rank}: segment ids are a vector"
+                if ids.shape.rank != 1
+                else "Shape must be at least rank 1 but is rank 0: the data have rows",
+                received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
+                made_at=ids.op.source,
+            )
+        )
+    if data.shape.rank and not data.shape[:1].is_compatible_with(ids.shape):
+        raise ValueError(
+            explain(
+                "segment_ids should be the same size as dimension 0 of input",
+                received=f"{data.name} {data.shape}, {ids.name} {ids.shape}",
+                made_at=ids.op.source,
+            )
+        )
+
+
 def _sorted(kind: str) -> Callable[..., Tensor]:
     def segment(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         with get_default_graph().name_scope(name or f"Segment{kind.capitalize()}") as scope:
             x, ids = convert_to_tensor(data, name="data"), convert_to_tensor(segment_ids)
+            check_allowed(ids, "x", f"segment_{kind}", "segment_ids")
+            _check_ids(x, ids)
             known = constant_value(ids)
-            if known is not None:
+            if known is not None and not _out_of_order(known):
                 count: Any = convert_to_tensor(int(_segments_of(known)), int32)
             else:
                 count = make("SegmentCount", {"segment_ids": ids})
             if kind == "mean":
                 total = unsorted_segment_sum(x, ids, count)
-                return elementwise.realdiv(total, _counts(x, ids, count), name=scope)
+                number = elementwise.cast(_counts(x, ids, count), x.dtype)
+                divide = elementwise.truncatediv if x.dtype.is_integer else elementwise.realdiv
+                return divide(total, number, name=scope)
             if kind in ("max", "min"):  # empty segments are 0 here
                 found = make(
                     f"UnsortedSegment{kind.capitalize()}",

@@ -330,9 +330,57 @@ def dynamic_partition(
     """
     with get_default_graph().name_scope(name or "DynamicPartition"):
         x, numbers = convert_to_tensor(data, name="data"), convert_to_tensor(partitions)
-        return [
-            boolean_mask(x, elementwise.equal(numbers, number)) for number in range(num_partitions)
-        ]
+        registry.check_allowed(numbers, "int32", "dynamic_partition", "partitions")
+        if num_partitions < 1:
+            raise ValueError(explain("num_partitions must be at least 1", received=num_partitions))
+        rows = _rows_of(x, numbers, "partitions")
+        places = registry.apply(
+            "PartitionPlaces", [array.reshape(numbers, [-1])], {"count": int(num_partitions)}
+        )
+        return [indexing.gather(rows, each) for each in places.outputs]
+
+
+def _rows_of(data: Tensor, numbers: Tensor, what: str) -> Tensor:
+    """The data with one row for each of the numbers, whose shape theirs begins with."""
+    rank = numbers.shape.rank
+    start = None if rank is None or data.shape.dims is None else data.shape[:rank]
+    if start is not None and not start.is_compatible_with(numbers.shape):
+        raise ValueError(
+            explain(
+                f"data.shape must start with {what}.shape",
+                received=f"data.shape = {data.shape}, {what}.shape = {numbers.shape}",
+                made_at=numbers.op.source,
+            )
+        )
+    at = array.rank(numbers) if rank is None else rank
+    rows = array.reshape(data, joining.concat([[-1], array.shape(data)[at:]], 0))
+    if data.shape.dims is not None and rank is not None:
+        rows.set_shape([numbers.shape.num_elements(), *data.shape.dims[rank:]])
+    return rows
+
+
+def _partition_places(numbers: Any, count: int) -> Any:
+    wrong = (numbers < 0) | (numbers >= count)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"partitions[{at}] = {numbers[at]} is not in [0, {count})")
+    return tuple(np.flatnonzero(numbers == each).astype(np.int32) for each in range(count))
+
+
+register(
+    "PartitionPlaces",
+    _partition_places,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(int32, TensorShape([None]))] * attrs["count"],
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (np.array([1, 0, 1], np.int32),),
+            {"count": 2},
+            (np.array([1], np.int32), np.array([0, 2], np.int32)),
+        )
+    ],
+)
 
 
 def _stitch_places(*indices: Any) -> Any:
@@ -343,11 +391,17 @@ def _stitch_places(*indices: Any) -> Any:
     return result
 
 
+def _infer_stitch(inputs: Any, attrs: Any) -> list[Spec]:
+    known = [registry.constant_value(each) for each in inputs]
+    length = None if any(each is None for each in known) else len(_stitch_places(*known))
+    return [Spec(int32, TensorShape([length]))]
+
+
 register(
     "StitchPlaces",
     _stitch_places,
     where="host",
-    infer=lambda inputs, attrs: [Spec(int32, TensorShape([None]))],
+    infer=_infer_stitch,
     gradient=None,
     cases=lambda: [
         Case(
@@ -368,15 +422,21 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
         name: the name scope.
     """
     with get_default_graph().name_scope(name or "DynamicStitch"):
-        places = [convert_to_tensor(each, int32, "indices") for each in indices]
-        rows = []
-        for place, each in zip(places, data, strict=True):
-            x = convert_to_tensor(each, name="data")
-            rest = array.shape(x)[place.shape.rank or 0 :]
-            rows.append(array.reshape(x, joining.concat([[-1], rest], 0)))
-            known = x.shape.dims
-            if known is not None and place.shape.rank is not None:
-                rows[-1].set_shape([None, *known[place.shape.rank :]])
+        if len(indices) != len(data):
+            raise ValueError(
+                explain(
+                    "List argument 'data' with length "
+                    f"{len(data)} must match length {len(indices)} "
+                    "of argument 'indices'"
+                )
+            )
+        places = [convert_to_tensor(each, name="indices") for each in indices]
+        for place in places:
+            registry.check_allowed(place, "int32", "dynamic_stitch", "indices")
+        rows = [
+            _rows_of(convert_to_tensor(each, name="data"), place, "indices")
+            for place, each in zip(places, data, strict=True)
+        ]
         source = registry.output("StitchPlaces", places)
         return indexing.gather(joining.concat(rows, 0), elementwise.maximum(source, 0))
 
@@ -422,7 +482,10 @@ def bincount(
         name: the name scope.
     """
     with get_default_graph().name_scope(name or "bincount"):
-        x = elementwise.cast(array.reshape(convert_to_tensor(arr), [-1]), int32)
+        given = convert_to_tensor(arr, name="arr")
+        if given.dtype.is_integer:
+            registry.check_allowed(given, "x", "bincount", "input")
+        x = elementwise.cast(array.reshape(given, [-1]), int32)
         length = elementwise.add(reduce.reduce_max(joining.concat([x, [-1]], 0)), 1)
         if minlength is not None:
             length = elementwise.maximum(length, int(minlength))
@@ -461,6 +524,7 @@ def histogram_fixed_width_bins(
     """For each value the number of the part of the range into which it falls."""
     with get_default_graph().name_scope(name or "histogram_fixed_width_bins"):
         x = convert_to_tensor(values, name="values")
+        registry.check_allowed(x, "dx", "histogram_fixed_width_bins", "values")
         low_high = convert_to_tensor(value_range, x.dtype, name="value_range")
         low, high = low_high[0], low_high[1]
         count = elementwise.cast(convert_to_tensor(nbins, int32), x.dtype)

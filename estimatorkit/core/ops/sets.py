@@ -99,6 +99,7 @@ register(
             ),
         )
     ],
+    accepts=("int64", "ns uint8 uint16", "int64", "int64", "ns uint8 uint16", "int64"),
 )
 
 
@@ -121,17 +122,21 @@ register(
 )
 
 
-def _as_sets(value: Any) -> SparseTensor:
-    given = convert_to_tensor_or_sparse_tensor(value)
+def _checked(given: Any) -> Any:
     if given.dtype.name not in _KINDS:
         raise TypeError(
             explain(
-                f"sets cannot hold {given.dtype.name}",
+                f"Invalid dtype {given.dtype.name} not in supported dtypes: sets cannot hold it",
                 expected=", ".join(_KINDS),
                 received=given,
                 made_at=given.op.source,
             )
         )
+    return given
+
+
+def _as_sets(value: Any) -> SparseTensor:
+    given = _checked(convert_to_tensor_or_sparse_tensor(value))
     if isinstance(given, SparseTensor):
         return given
     if given.shape.rank is not None and given.shape.rank < 2:
@@ -237,7 +242,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
         a: a sparse tensor of integers or strings.
         validate_indices: whether to refuse indices out of order.
     """
-    sparse = as_sparse(a)
+    sparse = _checked(as_sparse(a))
     attrs = {"validate_indices": bool(validate_indices)}
     sizes = output("SparseSetSize", sparse._components(), attrs, "SetSize")
     sizes.set_shape(_without_last(sparse.shape))

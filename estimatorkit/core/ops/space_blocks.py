@@ -69,6 +69,7 @@ register(
             np.array([[[[0]], [[4]]], [[[1]], [[5]]], [[[2]], [[6]]], [[[3]], [[7]]]], np.float32),
         )
     ],
+    accepts=("", "x", "x"),
 )
 register(
     "BatchToSpaceND",
@@ -85,6 +86,7 @@ register(
             _BLOCKS[:1],
         )
     ],
+    accepts=("", "x", "x"),
 )
 
 

@@ -290,6 +290,7 @@ register(
             (floats([[-1, 5], [-1, -1], [6, -1]]), np.array([1, 4], np.int64)),
         )
     ],
+    accepts=("x", "x"),
 )
 
 

@@ -96,7 +96,7 @@ register(
         destinations=[length_of(inputs[0]), length_of(inputs[3])],
     ),
     gradient=back_through_destinations({1: 3, 4: 4}, 1),
-    accepts="",
+    accepts=("int64", "fic"),
     cases=lambda: [
         Case(
             (
@@ -147,6 +147,7 @@ for _type, _pick in (
         _type,
         _of_two(_pick),
         where="host",
+        accepts=("int64", "fi" if _pick is np.greater_equal else "fic"),
         infer=lambda inputs, attrs: sparse_specs(
             inputs[1].dtype,
             length_of(inputs[2]),
@@ -290,6 +291,7 @@ for _name, _ufunc in _REDUCTIONS:
         _name,
         _reduce(_ufunc),
         where="host",
+        accepts=("int64", "fic" if _ufunc is np.add else "fi"),
         infer=_infer_reduce,
         gradient=(
             lambda op, *dy: back_through_destinations(
@@ -440,6 +442,7 @@ register(
     cases=lambda: [
         Case((_INDICES, floats([np.log(3), 0, 7]), _SHAPE), {}, floats([0.75, 0.25, 1]))
     ],
+    accepts=("int64", "d float16", "int64"),
 )
 register(
     "SparseSoftmaxGrad",

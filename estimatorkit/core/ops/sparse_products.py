@@ -335,6 +335,7 @@ register(
             floats([[1, 2.5, -1]]),
         )
     ],
+    accepts=("x", "fic", "x", "fic"),
 )
 
 

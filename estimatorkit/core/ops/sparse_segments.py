@@ -19,6 +19,7 @@ from estimatorkit.core.ops.sparse import Array, floats, longs
 from estimatorkit.core.registry import (
     Case,
     Spec,
+    check_allowed,
     constant_value,
     output,
     register,
@@ -134,7 +135,7 @@ register(
     infer=_infer,
     static=(3,),
     gradient=_gradient,
-    accepts="fi",
+    accepts=("fi", "x", "x"),
     cases=lambda: (
         [
             Case(
@@ -203,6 +204,7 @@ def _segment(op_type: str, combiner: str, doc: str) -> Callable[..., Tensor]:
                 as_index_tensor(indices, "indices"),
                 as_index_tensor(segment_ids, "segment_ids"),
             ]
+            check_allowed(inputs[0], "fi" if combiner == "sum" else "f", op_type, "data")
             count = (
                 output("SparseSegmentCount", [inputs[2]])
                 if num_segments is None

@@ -199,6 +199,7 @@ register(
             (longs([[0, 1], [0, 2], [1, 2]]), longs(2, 6)),
         )
     ],
+    accepts=("int64", "int64", "int64"),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,8 +12,10 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, reduce
+from estimatorkit.core.ops import elementwise, filling, reduce
+from estimatorkit.core.ops.array import axis_of
 from estimatorkit.core.ops.elementwise import function_of_two
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
@@ -38,6 +40,7 @@ def _unary(
     sample: Any,
     doc: str,
     gradient: Any = "auto",
+    accepts: str = "f",
 ) -> Callable[..., Tensor]:
     register(
         op_type,
@@ -45,7 +48,7 @@ def _unary(
         infer=same_as_input(),
         numpy_kernel=lambda x: np.asarray(twin(x)).astype(x.dtype),
         gradient=gradient,
-        accepts="f",
+        accepts=accepts,
         cases=lambda: [Case((sample,))],
     )
 
@@ -68,9 +71,20 @@ def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-asinh = _unary("Asinh", jnp.arcsinh, np.arcsinh, _ANY, "The inverse hyperbolic sine of x.")
-acosh = _unary("Acosh", jnp.arccosh, np.arccosh, _ABOVE_ONE, "The inverse hyperbolic cosine of x.")
-atanh = _unary("Atanh", jnp.arctanh, np.arctanh, _UNIT, "The inverse hyperbolic tangent of x.")
+asinh = _unary(
+    "Asinh", jnp.arcsinh, np.arcsinh, _ANY, "The inverse hyperbolic sine of x.", accepts="fc"
+)
+acosh = _unary(
+    "Acosh",
+    jnp.arccosh,
+    np.arccosh,
+    _ABOVE_ONE,
+    "The inverse hyperbolic cosine of x.",
+    accepts="fc",
+)
+atanh = _unary(
+    "Atanh", jnp.arctanh, np.arctanh, _UNIT, "The inverse hyperbolic tangent of x.", accepts="fc"
+)
 erfc = _unary("Erfc", jax.scipy.special.erfc, scipy_special.erfc, _ANY, "1 - erf(x).")
 erfinv = _unary(
     "Erfinv", _wide(jax.lax.erf_inv), scipy_special.erfinv, _UNIT, "The inverse of erf."
@@ -102,6 +116,20 @@ bessel_i1e = _unary(
     scipy_special.i1e,
     _ANY,
     "The modified Bessel function of order 1, times exp(-|x|).",
+)
+bessel_i0 = _unary(
+    "BesselI0",
+    _wide(jax.scipy.special.i0),
+    scipy_special.i0,
+    _ANY,
+    "The modified Bessel function of order 0.",
+)
+bessel_i1 = _unary(
+    "BesselI1",
+    _wide(jax.scipy.special.i1),
+    scipy_special.i1,
+    _ANY,
+    "The modified Bessel function of order 1.",
 )
 rint = _unary(
     "Rint", jnp.rint, np.rint, _ANY, "The nearest integer, halves to even.", gradient=None
@@ -140,13 +168,15 @@ multiply_no_nan = _binary(
     lambda x, y: np.where(y == 0, 0, x * y),
     (_ANY, _OTHER),
     "x y, and 0 where y is 0 even if x is infinite or NaN.",
+    accepts="fc",
 )
 xlogy = _binary(
     "Xlogy",
-    _wide(jax.scipy.special.xlogy),
+    lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log(jnp.where(x == 0, 1, y))),
     scipy_special.xlogy,
     (_POSITIVE, _OTHER),
     "x log(y), and 0 where x is 0.",
+    accepts="fc",
 )
 xdivy = _binary(
     "Xdivy",
@@ -154,6 +184,15 @@ xdivy = _binary(
     lambda x, y: np.where(x == 0, 0, x / y),
     (_ANY, _OTHER),
     "x / y, and 0 where x is 0.",
+    accepts="fc",
+)
+xlog1py = _binary(
+    "Xlog1py",
+    lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log1p(jnp.where(x == 0, 1, y))),
+    scipy_special.xlog1py,
+    (_POSITIVE, _OTHER),
+    "x log(1 + y), and 0 where x is 0.",
+    accepts="fc",
 )
 igamma = _binary(
     "Igamma",
@@ -181,6 +220,7 @@ polygamma = _binary(
     "The derivative of order a of the digamma function, at x.",
     gradient=None,
     parameters=("a", "x"),
+    accepts="d",
 )
 zeta = _binary(
     "Zeta",
@@ -190,6 +230,7 @@ zeta = _binary(
     "The Hurwitz zeta function: the sum of (k + q)^-x over all k from 0.",
     gradient=None,
     parameters=("x", "q"),
+    accepts="d",
 )
 nextafter = _binary(
     "NextAfter",
@@ -199,6 +240,7 @@ nextafter = _binary(
     "The next number after x1 towards x2.",
     gradient=None,
     parameters=("x1", "x2"),
+    accepts="d",
 )
 
 
@@ -221,9 +263,16 @@ register(
     infer=broadcast(),
     numpy_kernel=lambda a, b, x: scipy_special.betainc(a, b, x).astype(a.dtype),
     gradient=None,
-    accepts="f",
+    accepts="d",
     cases=lambda: [Case((_POSITIVE, np.broadcast_to(_OTHER, (2, 3)).copy(), _INSIDE))],
 )
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc, for x in (0, 2)."""
+    with get_default_graph().name_scope(name or "erfcinv"):
+        half: Tensor = ndtri(0.5 * convert_to_tensor(x, name="start"))
+        return half * float(-np.sqrt(0.5))
 
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
@@ -261,9 +310,42 @@ def _part(op_type: str, kernel: Callable[..., Any], twin: Callable[..., Any], do
     return function
 
 
-real = _part("Real", jnp.real, np.real, "The real part.")
-imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
+_real = _part("Real", jnp.real, np.real, "The real part.")
+_imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
 angle = _part("Angle", jnp.angle, np.angle, "The angle of complex numbers (radians).")
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part of complex numbers; real ones as they are.
+
+    Raises:
+        TypeError: the input holds no numbers.
+    """
+    tensor = _numbers(input, "input")
+    found: Tensor = _real(tensor, name) if tensor.dtype.is_complex else tensor
+    return found
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part of complex numbers; zeros for others."""
+    tensor = convert_to_tensor(input, name="input")
+    if tensor.dtype.is_complex:
+        found: Tensor = _imag(tensor, name)
+        return found
+    return filling.zeros_like(tensor, name=name)
+
+
+def _numbers(value: Any, name: str) -> Tensor:
+    tensor = convert_to_tensor(value, name=name)
+    if tensor.dtype.kind not in "fic":
+        raise TypeError(
+            explain(
+                f"Expected numeric or variant tensor, got dtype {tensor.dtype!r}",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    return tensor
 
 
 def _float_part(x: Any) -> Any:
@@ -275,7 +357,7 @@ register(
     lambda x: jnp.conj(jnp.asarray(x)),
     infer=same_as_input(),
     numpy_kernel=np.conj,
-    accepts="fic",
+    accepts="c",
     cases=lambda: [Case((_COMPLEX,))],
 )
 register(
@@ -293,14 +375,12 @@ register(
 
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; real tensors as they are."""
-    tensor = convert_to_tensor(x, name="x")
+    tensor = _numbers(x, "x")
     return make("Conj", {"x": tensor}, name=name) if tensor.dtype.is_complex else tensor
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Complex numbers of their real and imaginary parts, both float32 or both float64."""
-    from estimatorkit.core.errors import explain
-
     tensor = convert_to_tensor(real, name="real")
     if tensor.dtype not in (float32, float64):
         raise TypeError(
@@ -311,6 +391,31 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
             )
         )
     return make("Complex", {"real": tensor, "imag": imag}, name=name, same_dtype=True)
+
+
+# -- polynomials
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """The value of a polynomial, computed by Horner's method.
+
+    Args:
+        coeffs: a list of tensors, that of the highest power first; an empty one gives 0.
+        x: where; its dtype is the result's.
+        name: the name scope.
+
+    Raises:
+        ValueError: the coefficients are not a list.
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    with get_default_graph().name_scope(name or "polyval"):
+        at = convert_to_tensor(x, name="x")
+        terms = [convert_to_tensor(each, at.dtype) for each in coeffs]
+        total = terms[0] if terms else filling.zeros_like(at)
+        for each in terms[1:]:
+            total = each + total * at
+        return total
 
 
 # -- bits
@@ -362,24 +467,52 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """A scalar times a tensor, or times the rows of an `IndexedSlices`."""
+    """A scalar times a tensor, or times the rows of an `IndexedSlices`.
+
+    Raises:
+        ValueError: the scalar is known to be none, or of unknown shape.
+    """
     from estimatorkit.core.indexed_slices import IndexedSlices
 
     if isinstance(x, IndexedSlices):
         return IndexedSlices(  # type: ignore[return-value]
-            elementwise.multiply(scalar, x.values), x.indices, x.dense_shape
+            scalar_mul(scalar, x.values, name), x.indices, x.dense_shape
         )
-    return elementwise.multiply(scalar, x, name=name)
+    values = convert_to_tensor(x, name="x")
+    factor = convert_to_tensor(scalar, values.dtype, name="scalar")
+    if factor.shape.rank != 0:
+        raise ValueError(
+            explain(
+                f"The input scalar must be a 0-D value. Received shape {factor.shape}",
+                received=factor,
+                made_at=factor.op.source,
+            )
+        )
+    return elementwise.multiply(factor, values, name=name)
 
 
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The variance (of the population) along axes, or of all elements."""
+    """The variance (of the population) along axes, or of all elements; of complex numbers real.
+
+    Raises:
+        TypeError: the input holds integers.
+    """
     with get_default_graph().name_scope(name or "reduce_variance"):
         x = convert_to_tensor(input_tensor)
-        mean = reduce.reduce_mean(x, axis, True)
-        return reduce.reduce_mean(elementwise.square(x - mean), axis, keepdims)
+        if x.dtype.is_integer:
+            raise TypeError(
+                explain(
+                    f"Input must be either real or complex. Received integer type {x.dtype!r}",
+                    received=x,
+                    made_at=x.op.source,
+                    hint="use cast(x, float32)",
+                )
+            )
+        difference = x - reduce.reduce_mean(x, axis, True)
+        squares = real(difference * conj(difference))
+        return reduce.reduce_mean(squares, axis, keepdims)
 
 
 def reduce_std(
@@ -393,9 +526,15 @@ def reduce_std(
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The root of the sum of squares along axes, or of all elements."""
+    """The root of the sum of squared magnitudes along axes, or of all elements.
+
+    Of the input's dtype: of integers it is rounded towards zero.
+    """
     with get_default_graph().name_scope(name or "EuclideanNorm"):
-        return elementwise.sqrt(reduce.reduce_sum(elementwise.square(input_tensor), axis, keepdims))
+        x = _numbers(input_tensor, "input_tensor")
+        wide = elementwise.cast(x, float64) if x.dtype.is_integer else x
+        total = reduce.reduce_sum(wide * conj(wide), axis, keepdims)
+        return elementwise.cast(elementwise.sqrt(total), x.dtype)
 
 
 def _cumprod(x: Any, axis: int, exclusive: bool, reverse: bool, module: Any = jnp) -> Any:
@@ -413,7 +552,7 @@ def _cumprod(x: Any, axis: int, exclusive: bool, reverse: bool, module: Any = jn
 register(
     "Cumprod",
     _cumprod,
-    infer=same_as_input(),
+    infer=reduce.infer_along_axis,
     numpy_kernel=lambda x, axis, exclusive, reverse: _cumprod(x, axis, exclusive, reverse, np),
     accepts="fic",
     cases=lambda: [
@@ -421,6 +560,49 @@ register(
         Case((_POSITIVE,), {"axis": 0, "exclusive": True, "reverse": True}),
     ],
 )
+
+
+def _cumulative_logsumexp(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    total = jax.lax.cumlogsumexp(x, axis=axis % x.ndim, reverse=reverse)
+    if not exclusive:
+        return total
+    last = x.shape[axis] - 1
+    least = jnp.full_like(jax.lax.slice_in_dim(x, 0, min(1, last + 1), axis=axis % x.ndim), -np.inf)
+    start, stop = (1, last + 1) if reverse else (0, last)
+    kept = jax.lax.slice_in_dim(total, start, max(start, stop), axis=axis % x.ndim)
+    return jnp.concatenate([kept, least] if reverse else [least, kept], axis)
+
+
+register(
+    "CumulativeLogsumexp",
+    _cumulative_logsumexp,
+    infer=reduce.infer_along_axis,
+    accepts="f",
+    cases=lambda: [
+        Case(
+            (_ANY,),
+            {"axis": 1, "exclusive": False, "reverse": False},
+            np.log(np.cumsum(np.exp(_ANY), axis=1)),
+        ),
+        Case(
+            (np.log(np.array([1.0, 2.0, 3.0], np.float32)),),
+            {"axis": 0, "exclusive": True, "reverse": True},
+            np.array([np.log(5.0), np.log(3.0), -np.inf], np.float32),
+        ),
+    ],
+)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """log(cumsum(exp(x))) along an axis, without overflow; arguments as for `cumprod`."""
+    attrs = {
+        "axis": axis_of(axis, "cumulative_logsumexp"),
+        "exclusive": exclusive,
+        "reverse": reverse,
+    }
+    return make("CumulativeLogsumexp", {"x": x}, attrs, name)
 
 
 def cumprod(
@@ -435,5 +617,5 @@ def cumprod(
         reverse: go from the end.
         name: the operation's name.
     """
-    attrs = {"axis": int(axis), "exclusive": bool(exclusive), "reverse": bool(reverse)}
+    attrs = {"axis": axis_of(axis, "cumprod"), "exclusive": exclusive, "reverse": reverse}
     return make("Cumprod", {"x": x}, attrs, name)

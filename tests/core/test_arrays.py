@@ -1,0 +1,45 @@
+"""Array and math functions against TensorFlow: values, static shapes, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+from tests.golden.golden_files import error_of
+from tests.golden.snippets_arrays import ARRAY_ERRORS, SNIPPETS
+from tests.golden.snippets_sparse import run
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "arrays.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_results(name: str) -> None:
+    found, expected = run(tf, SNIPPETS[name]), GOLDEN["snippets"][name]
+    assert len(found) == len(expected)
+    for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+        np.testing.assert_allclose(
+            np.array(ours["value"], float), np.array(theirs["value"], float), rtol=1e-5, atol=1e-6
+        )
+        assert ours["dtype"] == theirs["dtype"], at
+        assert at_least_as_much(ours["shape"], theirs["shape"]), (at, ours, theirs)
+
+
+def at_least_as_much(ours: Any, theirs: Any) -> bool:
+    """Whether ours says all that theirs says of a shape, and does not contradict it."""
+    if theirs is None:
+        return True
+    return ours is not None and all(
+        known in (None, dim) for dim, known in zip(ours, theirs, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(ARRAY_ERRORS))
+def test_errors(name: str) -> None:
+    got, golden = error_of(lambda: run(tf, ARRAY_ERRORS[name])), GOLDEN["errors"][name]
+    assert got is not None
+    assert got["class"] == golden["class"], got

@@ -1,0 +1,186 @@
+"""Array and math functions: lists for axes, static shapes, what is computed, refused arguments.
+
+`SNIPPETS`: each gives what a session is to fetch. `ARRAY_ERRORS`: each must be refused, when it is
+built or when it is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_ROWS = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+
+
+def unknown(tf: Any, value: Any = _ROWS, shape: Any = None) -> Any:
+    """A value that is not known before the graph runs; its shape neither, by default."""
+    return tf.placeholder_with_default(value, shape)
+
+
+def _list_axes(tf: Any) -> Any:
+    x = tf.constant(_ROWS)
+    return [tf.expand_dims(x, [1]), tf.squeeze(x[:1], [0]), tf.squeeze(x[:1], axis=0)]
+
+
+def _computed_axes(tf: Any) -> Any:
+    x, y = unknown(tf), unknown(tf, shape=[None, 3])
+    behind = tf.range(1, tf.rank(x))
+    return [
+        tf.reduce_sum(x, axis=behind),
+        tf.reduce_max(x, axis=behind, keepdims=True),
+        tf.reduce_mean(y, axis=tf.range(1, tf.rank(y))),
+        tf.transpose(x, tf.range(tf.rank(x))[::-1]),
+        *tf.gradients(tf.reduce_sum(x * x, axis=behind), x),
+    ]
+
+
+def _indexing(tf: Any) -> Any:
+    x = unknown(tf, shape=[2, 3])
+    return [x[x > 1.5], x[np.array(0)], x[tf.constant(1), np.int64(2)], x[np.array([True, False])]]
+
+
+def _splits(tf: Any) -> Any:
+    x, one = unknown(tf, shape=[2, 3]), unknown(tf, np.int32(1), [])
+    sizes = unknown(tf, np.array([2, 1], np.int32))
+    return [
+        *tf.split(x, [tf.constant(1), tf.constant(2)], axis=1),
+        *tf.split(x, [one, 3 - one], axis=1),
+        *tf.split(x, sizes, axis=1, num=2),
+        *tf.split(x, 3, axis=-1),
+    ]
+
+
+def _partition(tf: Any) -> Any:
+    x, numbers = tf.constant(_ROWS), unknown(tf, np.array([1, 0], np.int32), [2])
+    return [
+        *tf.dynamic_partition(x, numbers, 3),
+        *tf.dynamic_partition(x, [[0, 1, 0], [1, 1, 0]], 2),
+        *tf.dynamic_partition(x, 1, 2),
+        *tf.gradients(tf.dynamic_partition(x * x, numbers, 2)[0], x),
+    ]
+
+
+def _stitch(tf: Any) -> Any:
+    x = tf.constant(_ROWS)
+    return [
+        tf.dynamic_stitch([[0, 2], 1], [x, x[0]]),
+        tf.dynamic_stitch([unknown(tf, np.array([1, 0], np.int32), [2])], [x]),
+    ]
+
+
+def _linspace(tf: Any) -> Any:
+    return [
+        tf.linspace([0.0, 5.0], [10.0, 40.0], 3, axis=-1),
+        tf.linspace(1, 4, 3),
+        tf.linspace(1.0, 5.0, 1),
+    ]
+
+
+def _products(tf: Any) -> Any:
+    x = tf.constant(_ROWS)
+    return [
+        tf.linalg.matvec(x, [1.0, 2.0, 3.0]),
+        tf.linalg.matvec(x, [1.0, 2.0], transpose_a=True),
+        *tf.linalg.normalize(x + 1.0, axis=1),
+        *tf.linalg.normalize(x),
+    ]
+
+
+def _special(tf: Any) -> Any:
+    x = tf.constant([[0.5, 1.5, 2.5], [-1.0, 0.0, 3.0]])
+    return [
+        tf.math.cumulative_logsumexp(x, axis=1),
+        tf.math.cumulative_logsumexp(x, axis=0, exclusive=True),
+        tf.math.cumulative_logsumexp(x, axis=-1, reverse=True),
+        tf.math.cumulative_logsumexp(x, axis=-1, reverse=True, exclusive=True),
+        tf.math.bessel_i0(x),
+        tf.math.bessel_i1(x),
+        tf.math.erfcinv([0.25, 1.5]),
+        tf.math.polyval([tf.constant(2.0), 1.0, -3.0], x),
+        tf.math.reciprocal_no_nan(x),
+        tf.math.xlog1py(x[:1], [1.0, 2.0, 0.0]),
+        tf.truncatemod(tf.constant([-7, 7]), [3, -3]),
+        *tf.shape_n([x, x[0]]),
+    ]
+
+
+def _scatter(tf: Any) -> Any:
+    x = tf.constant(_ROWS)
+    return [
+        tf.tensor_scatter_nd_max(x, [[0], [1]], [[9.0, 0.0, 9.0], [0.0, 9.0, 0.0]]),
+        tf.tensor_scatter_nd_min(x, [[1, 0]], [-2.0]),
+    ]
+
+
+def _complex(tf: Any) -> Any:
+    x = tf.constant([[3.0 + 4.0j, 1.0j], [0.0, 2.0 - 2.0j]], tf.complex64)
+    return [
+        tf.abs(x),
+        tf.real(tf.norm(x)),
+        tf.linalg.svd(x, compute_uv=False),
+        tf.cast(x, tf.float32),
+        tf.imag(tf.matrix_transpose(x, conjugate=True)),
+        tf.logical_not(tf.equal(x, 0)),
+    ]
+
+
+def _dimensions(tf: Any) -> Any:
+    x = tf.placeholder_with_default(_ROWS, [None, 3])
+    sizes = [x.shape[0].value or -1, x.shape[1].value, x.get_shape()[0].value or -1]
+    return [tf.constant(sizes), tf.constant([len(x.shape), x.shape.ndims])]
+
+
+SNIPPETS: dict[str, Callable[[Any], Any]] = {
+    "axes as lists": _list_axes,
+    "computed axes": _computed_axes,
+    "indexing": _indexing,
+    "splits": _splits,
+    "dynamic_partition": _partition,
+    "dynamic_stitch": _stitch,
+    "linspace": _linspace,
+    "products": _products,
+    "special functions": _special,
+    "scatter": _scatter,
+    "complex numbers": _complex,
+    "dimensions": _dimensions,
+}
+
+_X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
+    "stack axis": lambda tf: tf.stack([_X, _X], axis=5),
+    "unstack axis": lambda tf: tf.unstack(tf.constant(_X), axis=2),
+    "unstack num": lambda tf: tf.unstack(tf.constant(_X), num=3),
+    "concat scalars": lambda tf: tf.concat([tf.constant(1), tf.constant(2)], 0),
+    "concat axis": lambda tf: tf.concat([_X, _X], 2),
+    "split evenly": lambda tf: tf.split(tf.range(4), 3),
+    "split sum": lambda tf: tf.split(tf.range(4), [1, 2]),
+    "split unknown": lambda tf: tf.split(tf.range(4), unknown(tf, np.array([1, 3], np.int32))),
+    "argmax axis list": lambda tf: tf.argmax(_X, [1]),
+    "argmax dtype": lambda tf: tf.argmax(_X, 1, output_type=tf.float32),
+    "reduce axis float": lambda tf: tf.reduce_sum(_X, axis=tf.constant(0.5)),
+    "reduce axis range": lambda tf: tf.reduce_sum(_X, axis=2),
+    "expand_dims axis": lambda tf: tf.expand_dims(_X, 4),
+    "squeeze axis": lambda tf: tf.squeeze(tf.constant(_X), [2]),
+    "cumsum axis": lambda tf: tf.cumsum(_X, 2),
+    "pad mode": lambda tf: tf.pad(_X, [[0, 0], [0, 0]], mode="NONE"),
+    "pad negative": lambda tf: tf.pad(_X, [[-1, 0], [0, 0]]),
+    "scatter_nd shapes": lambda tf: tf.scatter_nd([[0], [1]], [1.0, 2.0, 3.0], [4]),
+    "scatter_nd empty": lambda tf: tf.scatter_nd([[0]], [1.0], [0]),
+    "segment ids rank": lambda tf: tf.segment_sum(_X, [[0, 0, 0], [1, 1, 1]]),
+    "segment ids order": lambda tf: tf.segment_sum(_X, [1, 0]),
+    "partition range": lambda tf: tf.dynamic_partition([1.0, 2.0], [0, 7], 2),
+    "partition shape": lambda tf: tf.dynamic_partition(_X, [0, 1, 0], 2),
+    "stitch lengths": lambda tf: tf.dynamic_stitch([[0, 1]], [_X, _X]),
+    "invert_permutation": lambda tf: tf.invert_permutation([[0, 1]]),
+    "division of dtypes": lambda tf: tf.constant([1]) / tf.constant([2.0]),
+    "scalar_mul": lambda tf: tf.scalar_mul(tf.constant([1.0, 2.0]), [1.0, 2.0]),
+    "mask of a scalar": lambda tf: tf.constant(_X)[tf.constant(True)],
+    "index": lambda tf: tf.constant(_X)[1.5],
+    "linspace num": lambda tf: tf.linspace(0.0, 1.0, -1),
+    "variance of integers": lambda tf: tf.math.reduce_variance([1, 2]),
+    "polyval": lambda tf: tf.math.polyval(tf.constant([1.0]), 2.0),
+    "eye": lambda tf: tf.eye(2.5),
+    "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
+}
