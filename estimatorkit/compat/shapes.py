@@ -8,10 +8,29 @@ from estimatorkit.core import shapes
 from estimatorkit.core.shapes import UNKNOWN_DIMENSION, TensorShape, UnknownDimension, as_shape
 
 
-def Dimension(value: Any) -> shapes.Dimension | UnknownDimension:
-    """A dimension; None for an unknown one."""
-    given = getattr(value, "value", value)
-    return UNKNOWN_DIMENSION if given is None else shapes.Dimension(given)
+class _Dimensions(type):
+    """Known and unknown dimensions are two classes, which TensorFlow 1 calls one."""
+
+    def __call__(cls, value: Any) -> Any:
+        (dim,) = TensorShape([value]).as_list()
+        if isinstance(getattr(value, "value", value), int) and dim is None:
+            raise ValueError(f"Dimension {value} must be >= 0")
+        return UNKNOWN_DIMENSION if dim is None else shapes.Dimension(dim)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (shapes.Dimension, UnknownDimension))
+
+
+class Dimension(metaclass=_Dimensions):
+    """A dimension of a shape.
+
+    Args:
+        value: an int, or None for an unknown one.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: it is negative.
+    """
 
 
 def dimension_value(dimension: Any) -> int | None:

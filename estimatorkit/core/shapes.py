@@ -1,13 +1,15 @@
 """Static shapes: `TensorShape`, whose rank or single dimensions may be unknown.
 
 A shape is immutable. Dimensions are ints, which also have TensorFlow 1's `.value`, or None (as in
-TensorFlow 2). `get_shape()` of tensors, which only TensorFlow 1's programs call, gives a
-`ShapeOfDimensions`, whose unknown dimensions have `.value` too.
+TensorFlow 2). For modules written against `compat.v1` unknown dimensions are `Dimension(None)`,
+which have `.value` too, as those of `get_shape()` (`ShapeOfDimensions`) always are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, TypeAlias, overload
 
 from estimatorkit.core.errors import explain
@@ -15,8 +17,35 @@ from estimatorkit.core.errors import explain
 Dims: TypeAlias = tuple[int | None, ...]
 
 
-class Dimension(int):
-    """A known dimension: an int with TensorFlow 1's `.value`."""
+class _Mergeable:
+    """What a dimension says of another one."""
+
+    __slots__ = ()
+    value: Any
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether the two are equal, or one is unknown."""
+        one, two = self.value, _dimension(other)
+        return one is None or two is None or one == two
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError where the two are known and differ."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Any:
+        """The one of the two that is known.
+
+        Raises:
+            ValueError: both are, and they differ.
+        """
+        self.assert_is_compatible_with(other)
+        known = _dimension(other) if self.value is None else self
+        return UNKNOWN_DIMENSION if known is None else known
+
+
+class Dimension(_Mergeable, int):
+    """A known dimension: an int with TensorFlow 1's `.value`, as are sums and products of it."""
 
     __slots__ = ()
 
@@ -26,7 +55,22 @@ class Dimension(int):
         return int(self)
 
 
-class UnknownDimension:
+def _arithmetic(name: str) -> Callable[..., Any]:
+    compute = getattr(int, name)
+
+    def method(self: int, other: Any) -> Any:
+        result = compute(self, other)
+        return Dimension(result) if isinstance(result, int) else result
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod"):
+    for _side in ("", "r"):
+        setattr(Dimension, f"__{_side}{_name}__", _arithmetic(f"__{_side}{_name}__"))
+
+
+class UnknownDimension(_Mergeable):
     """TensorFlow 1's `Dimension(None)`: arithmetic with it is unknown, comparisons give None."""
 
     __slots__ = ()
@@ -57,6 +101,23 @@ class UnknownDimension:
 
 
 UNKNOWN_DIMENSION = UnknownDimension()
+_VERSION_1 = "estimatorkit.compat.v1"
+
+
+def _asked_by_version_1() -> bool:
+    """Whether the code that asks a shape belongs to a module that has imported `compat.v1`.
+
+    TensorFlow has one switch for the process (`disable_v2_tensorshape`); here modules of both kinds
+    may share a process, and this package itself counts on None.
+    """
+    if _VERSION_1 not in sys.modules:
+        return False
+    scope = sys._getframe(2).f_globals
+    name = scope.get("__name__", "")
+    return not name.startswith("estimatorkit.") and any(
+        isinstance(value, ModuleType) and f"{value.__name__}.".startswith(f"{_VERSION_1}.")
+        for value in list(scope.values())
+    )
 
 
 class TensorShape:
@@ -83,6 +144,8 @@ class TensorShape:
     @property
     def dims(self) -> Dims | None:
         """The dimensions, or None where the rank is unknown."""
+        if self._dims is not None and None in self._dims and _asked_by_version_1():
+            return ShapeOfDimensions(self).dims  # type: ignore[no-any-return]
         return self._dims
 
     @property
@@ -211,19 +274,22 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._dims is not None
 
-    def __iter__(self) -> Iterator[int | None]:
+    def __iter__(self) -> Iterator[Any]:
         if self._dims is None:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
+        if None in self._dims and _asked_by_version_1():
+            return iter([UNKNOWN_DIMENSION if dim is None else dim for dim in self._dims])
         return iter(self._dims)
 
     @overload
     def __getitem__(self, key: int) -> int | None: ...
     @overload
     def __getitem__(self, key: slice) -> TensorShape: ...
-    def __getitem__(self, key: int | slice) -> int | TensorShape | None:
+    def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
             return TensorShape(None if self._dims is None else self._dims[key])
-        return None if self._dims is None else self._dims[key]
+        dim = None if self._dims is None else self._dims[key]
+        return UNKNOWN_DIMENSION if dim is None and _asked_by_version_1() else dim
 
     def __add__(self, other: ShapeLike) -> TensorShape:
         return self.concatenate(other)

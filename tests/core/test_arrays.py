@@ -11,7 +11,7 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
-from tests.golden.snippets_arrays import ARRAY_ERRORS, SNIPPETS
+from tests.golden.snippets_arrays import ARRAY_ERRORS, SNIPPETS, first_dimension
 from tests.golden.snippets_sparse import run
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "arrays.json").read_text("utf-8"))
@@ -43,3 +43,34 @@ def test_errors(name: str) -> None:
     got, golden = error_of(lambda: run(tf, ARRAY_ERRORS[name])), GOLDEN["errors"][name]
     assert got is not None
     assert got["class"] == golden["class"], got
+
+
+def test_unknown_dimensions_are_dimensions_for_version_1() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3])
+    assert x.shape[0].value is None
+    assert [dim.value for dim in x.shape] == [None, 3]
+    assert [dim.value for dim in x.shape.dims or ()] == [None, 3]
+    assert x.shape[0] is tf.placeholder(tf.float32).shape[1]
+    assert str(x.shape[0]) == "?"
+    assert x.shape.as_list() == [None, 3]
+    assert isinstance(x.shape[0], tf.Dimension)
+    assert isinstance(x.shape[1], tf.Dimension)
+    assert first_dimension(x) is None  # in a module that has not imported compat.v1
+
+
+def test_dimensions() -> None:
+    known, unknown = tf.Dimension(12), tf.Dimension(None)
+    assert (known * 2 + 1).value == 25
+    assert (100 // known).value == 8
+    assert (known + unknown).value is None
+    assert (unknown == known) is None
+    assert known.is_compatible_with(unknown)
+    assert not known.is_compatible_with(13)
+    assert unknown.merge_with(known) == known.merge_with(None) == 12
+    with pytest.raises(ValueError, match="are not compatible"):
+        known.merge_with(tf.Dimension(13))
+    with pytest.raises(TypeError, match="no number"):
+        tf.Dimension(tf.string)
+    with pytest.raises(ValueError, match=">= 0"):
+        tf.Dimension(-1)

@@ -85,9 +85,11 @@ def test_what_a_tensor_is_not(graph: Graph) -> None:
             refused(a if refused is not len else constant(1.0))  # type: ignore[operator]
     with pytest.raises(TypeError, match="first dimension is known"):
         list(array.placeholder(float32, [None]))
-    for key in ([0, 1], True, 1.5, constant([0, 1]), constant(True), "a"):
+    for key in ([0, 1], True, 1.5, constant([0, 1]), "a"):
         with pytest.raises(TypeError, match="are valid indices"):
             a[key]
+    with pytest.raises(ValueError, match="mask cannot be scalar"):
+        a[constant(True)]
 
 
 def test_set_shape_adds_what_is_known(graph: Graph) -> None:

@@ -19,6 +19,11 @@ def unknown(tf: Any, value: Any = _ROWS, shape: Any = None) -> Any:
     return tf.placeholder_with_default(value, shape)
 
 
+def first_dimension(tensor: Any) -> Any:
+    """As a module sees it that does not know `compat.v1`."""
+    return tensor.shape[0]
+
+
 def _list_axes(tf: Any) -> Any:
     x = tf.constant(_ROWS)
     return [tf.expand_dims(x, [1]), tf.squeeze(x[:1], [0]), tf.squeeze(x[:1], axis=0)]
@@ -126,12 +131,6 @@ def _complex(tf: Any) -> Any:
     ]
 
 
-def _dimensions(tf: Any) -> Any:
-    x = tf.placeholder_with_default(_ROWS, [None, 3])
-    sizes = [x.shape[0].value or -1, x.shape[1].value, x.get_shape()[0].value or -1]
-    return [tf.constant(sizes), tf.constant([len(x.shape), x.shape.ndims])]
-
-
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "axes as lists": _list_axes,
     "computed axes": _computed_axes,
@@ -144,7 +143,6 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "special functions": _special,
     "scatter": _scatter,
     "complex numbers": _complex,
-    "dimensions": _dimensions,
 }
 
 _X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
@@ -175,7 +173,7 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "stitch lengths": lambda tf: tf.dynamic_stitch([[0, 1]], [_X, _X]),
     "invert_permutation": lambda tf: tf.invert_permutation([[0, 1]]),
     "division of dtypes": lambda tf: tf.constant([1]) / tf.constant([2.0]),
-    "scalar_mul": lambda tf: tf.scalar_mul(tf.constant([1.0, 2.0]), [1.0, 2.0]),
+    "scalar_mul": lambda tf: tf.scalar_mul(tf.constant([1.0, 2.0]), tf.constant(1.0)),
     "mask of a scalar": lambda tf: tf.constant(_X)[tf.constant(True)],
     "index": lambda tf: tf.constant(_X)[1.5],
     "linspace num": lambda tf: tf.linspace(0.0, 1.0, -1),

@@ -191,8 +191,8 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
 
 
 def _is_mask(key: Any) -> bool:
-    dtype = getattr(key, "dtype", None)
-    return dtype is not None and as_dtype(dtype) is bool_
+    array = isinstance(key, (Tensor, np.ndarray)) or hasattr(key, "_as_tensor")
+    return array and as_dtype(key.dtype) is bool_
 
 
 def _no_index(tensor: Tensor, part: Any) -> TypeError:

@@ -220,7 +220,11 @@ def _split_by_computed(
         for length in unstack(sizes, count):
             begin = [start if position == axis else 0 for position in range(rank)]
             size = [length if position == axis else -1 for position in range(rank)]
-            parts.append(slice_(tensor, stack(begin), stack(size)))
+            part = slice_(tensor, stack(begin), stack(size))
+            dims = tensor.shape.as_list()
+            dims[axis] = None
+            part.set_shape(dims)
+            parts.append(part)
             start = start + length
         return parts
 

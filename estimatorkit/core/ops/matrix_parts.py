@@ -84,6 +84,8 @@ def in_32_bits(function: Callable[..., Any]) -> Callable[..., Any]:
         x = jnp.asarray(x)
         wide = jnp.promote_types(x.dtype, np.float32)
         result = function(x.astype(wide), *(jnp.asarray(r).astype(wide) for r in rest), **attrs)
+        if x.dtype == wide:
+            return result
         if isinstance(result, tuple):
             return tuple(each.astype(x.dtype) for each in result)
         return result.astype(x.dtype)
