@@ -14,7 +14,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Spec
 from estimatorkit.core.shapes import as_shape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Tensor, holds_tensors
 
 
 def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
@@ -229,16 +229,6 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
                     )
                 )
     return None
-
-
-def holds_tensors(value: Any) -> bool:
-    """Whether there is a tensor or a variable in nested lists."""
-    return any(
-        isinstance(each, Tensor)
-        or hasattr(each, "_as_tensor")
-        or (isinstance(each, (list, tuple)) and holds_tensors(each))
-        for each in value
-    )
 
 
 def _first_dtype(value: Any) -> DType | None:

@@ -399,3 +399,13 @@ def as_operation(value: Any) -> Operation:
             received=repr(value)[:200],
         )
     )
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether there is a tensor or a variable in nested lists."""
+    return any(
+        isinstance(each, Tensor)
+        or hasattr(each, "_as_tensor")
+        or (isinstance(each, (list, tuple)) and holds_tensors(each))
+        for each in value
+    )

@@ -9,10 +9,9 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.columns import SparseColumn
-from estimatorkit.core.conversion import convert_to_tensor, holds_tensors
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.shapes import TensorShape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Tensor, holds_tensors
 from estimatorkit.data.buffers import Columns, unbatch_sparse
 from estimatorkit.data.frames import open_frames
 from estimatorkit.data.parameters import Pending, collect, parameter
@@ -59,8 +58,11 @@ def _leaves(tensors: Any, what: str) -> tuple[Any, list[Any], list[str]]:
         if isinstance(part, tuple) and not _is_sparse(part):
             parts = [visit(each) for each in part]
             return type(part)(*parts) if nest.is_namedtuple(part) else tuple(parts)
-        stacked = isinstance(part, list) and holds_tensors(part)
-        leaves.append(convert_to_tensor(part) if stacked else part)
+        if isinstance(part, list) and holds_tensors(part):
+            from estimatorkit.core.conversion import convert_to_tensor  # with JAX
+
+            part = convert_to_tensor(part)
+        leaves.append(part)
         return len(leaves) - 1
 
     numbered = visit(structure)

@@ -217,3 +217,14 @@ def test_every_method_takes_a_name() -> None:
     )
     assert rest.output_types is tf.int32
     assert [each.tolist() for each in rest] == [[3, 5], [3, 5]]
+
+
+def test_lists_of_tensors_are_stacked() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        two = tf.placeholder_with_default(np.float32(2.0), [])
+        rows = tf.data.Dataset.from_tensor_slices([two, two + 1.0])
+        whole = tf.data.Dataset.from_tensors({"x": [two, 4.0]})
+        fetches = [tf.data.make_initializable_iterator(each) for each in (rows, whole)]
+        session.run([each.initializer for each in fetches])
+        assert session.run(fetches[0].get_next()) == 2.0
+        assert session.run(fetches[1].get_next())["x"].tolist() == [2.0, 4.0]
