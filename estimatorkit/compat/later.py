@@ -47,7 +47,6 @@ _CONTRIB = {
     "tfprof": "use train.ProfilerHook",
     "cloud": "files are those of this machine",
     "crf": "write the recursion with scan",
-    "legacy_seq2seq": "use nn.static_rnn",
     "cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
     "losses": "use losses",
     "metrics": "use metrics",
@@ -57,7 +56,6 @@ _CONTRIB = {
     "tpu": _TPU,
     "distribute": _STRATEGIES,
     "cluster_resolver": _RESOLVERS,
-    "seq2seq": "use nn.dynamic_rnn, nn.raw_rnn and seq2seq.sequence_loss",
     "slim.nets": "build the network of contrib.layers",
     "slim.python": "build the network of contrib.layers",
 }
@@ -95,8 +93,8 @@ MODULES: dict[str, Table] = {
     **{
         name: Table()
         for name in (
-            *("contrib.cluster_resolver", "contrib.legacy_seq2seq"),
-            *("distribute.cluster_resolver", "tpu.experimental"),
+            *("contrib.cluster_resolver", "distribute.cluster_resolver"),
+            "tpu.experimental",
         )
     },
 }

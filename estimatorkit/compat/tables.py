@@ -86,6 +86,13 @@ _FEATURE_COLUMN = "estimatorkit.layers.feature_column"
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
+_LINEAR = names("estimatorkit.layers.rnn_linear", _linear="linear_of", _Linear="Linear")
+_SEQ2SEQ = "estimatorkit.layers.seq2seq"
+_SEQ2SEQ_FILES = (
+    *("attention_wrapper", "attention", "monotonic_attention", "beam_search", "beam_search_step"),
+    *("decoder", "helper", "inference_helper", "losses"),
+)
+_GATHER_TREE = names(f"{_CORE}.ops.decoded_steps", "gather_tree")
 _DEALING = "estimatorkit.distribute.device_setter"
 
 _COLUMNS = {
@@ -385,14 +392,50 @@ MODULES: dict[str, Table] = {
             "python.learn.utils.input_fn_utils",
         )
     },
+    "contrib.seq2seq": Table(
+        behind=tuple(f"{_SEQ2SEQ}.{each}" for each in _SEQ2SEQ_FILES),
+        names=_GATHER_TREE,
+        instead={"sampled_sequence_loss": "use sequence_loss and nn.sampled_softmax_loss"},
+    ),
     **{
-        name: Table(
-            behind=("estimatorkit.compat.contrib_seq2seq",),
-            instead={"sampled_sequence_loss": "use sequence_loss and nn.sampled_softmax_loss"},
+        f"contrib.seq2seq.python.ops.{name}": Table(
+            behind=tuple(f"{_SEQ2SEQ}.{each}" for each in behind), names=private
         )
-        for name in ("contrib.seq2seq", "contrib.seq2seq.python.ops.loss")
+        for name, behind, private in (
+            (
+                "attention_wrapper",
+                ("attention_wrapper", "attention", "monotonic_attention"),
+                {
+                    "_BaseAttentionMechanism": f"{_SEQ2SEQ}.attention:BaseAttentionMechanism",
+                    "_compute_attention": f"{_SEQ2SEQ}.attention_wrapper:compute_attention",
+                },
+            ),
+            ("basic_decoder", ("decoder",), {}),
+            (
+                "beam_search_decoder",
+                ("beam_search", "beam_search_step"),
+                {
+                    "_beam_search_step": f"{_SEQ2SEQ}.beam_search_step:beam_search_step",
+                    "_get_scores": f"{_SEQ2SEQ}.beam_search_step:scores_of",
+                    "_mask_probs": f"{_SEQ2SEQ}.beam_search_step:mask_finished",
+                },
+            ),
+            ("beam_search_ops", (), _GATHER_TREE),
+            ("decoder", ("decoder",), {}),
+            ("helper", ("helper", "inference_helper"), {}),
+            ("loss", ("losses",), {}),
+        )
+    },
+    **{
+        f"contrib.legacy_seq2seq{name}": Table(
+            behind=tuple(f"{_SEQ2SEQ}.legacy_{part}" for part in ("decoders", "attention", "losses"))
+        )
+        for name in ("", ".python.ops.seq2seq")
     },
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
+    "contrib.rnn.python.ops.core_rnn_cell": Table(
+        behind=(_CELLS,), names=_LINEAR
+    ),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(
         behind=("estimatorkit.summary",),

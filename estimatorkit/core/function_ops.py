@@ -28,6 +28,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.host_functions import ELEMENT, host_function
 from estimatorkit.core.loops import while_loop
 from estimatorkit.core.lower import call_function
+from estimatorkit.core.ops.linalg import matrix_product
 from estimatorkit.core.ops.random import random_words
 from estimatorkit.core.random_bits import split_key
 from estimatorkit.core.registry import Place, Spec
@@ -379,11 +380,24 @@ def _scan(
         ),
         *(jnp.asarray(inputs[at]) for at in call.changed),
     )
+    constants = [inputs[at] for at in constant]
+    columns = [jnp.asarray(value) for value in inputs[carried:leading]]
+
+    def next_carried(constants: Any, carried_on: Any) -> Any:
+        row = [jnp.zeros(column.shape[1:], column.dtype) for column in columns]
+        return step(
+            constants,
+            carried_on,
+            row,
+            lambda which, operand: matrix_product(operand, constants[products[which][1]]),
+        )[0]
+
+    start = _with_arrays_allocated(next_carried, constants, list(start), range(carried))
     end, stacked = scan(
         step,
-        [inputs[at] for at in constant],
+        constants,
         start,
-        [jnp.asarray(value) for value in inputs[carried:leading]],
+        columns,
         [at for _, at in products],
         length,
         reverse,

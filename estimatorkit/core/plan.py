@@ -176,6 +176,10 @@ def make_plan(
     places = {op: _location(op, placer, op in on_host) for op in ops}
     static = _StaticValues(fed, places, rewriting)
     edges = _edges(ops, fed, static, rewriting)
+    if reductions := static.reductions():
+        places.update(dict.fromkeys(reductions, ("host", "")))
+        static = _StaticValues(fed, places, rewriting)
+        edges = _edges(ops, fed, static, rewriting)
     levels = _levels(ops, places, edges)
     groups: dict[tuple[int, Location], list[Operation]] = {}
     for op in ops:
@@ -255,6 +259,7 @@ class _StaticValues:
         self._rewriting = rewriting
         self.from_outside: set[Tensor] = set()
         """Tensors that a segment must be given as values, not as traced arrays."""
+        self._computed: set[Operation] = set()
 
     def resolve(self, tensor: Tensor) -> bool:
         """Whether the value follows at compile time; notes the tensors that it follows from."""
@@ -274,7 +279,41 @@ class _StaticValues:
             return True
         # An empty list of inputs is a source of its own (a variable's value, a random draw): not
         # known.
-        return row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
+        follows = row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
+        if follows:
+            self._computed.add(op)
+        return follows
+
+    def reductions(self) -> set[Operation]:
+        """Operations that make a scalar of a vector from outside, and those between.
+
+        On the host, a new vector of lengths is a new compilation only if, say, their maximum is
+        another.
+        """
+        found: set[Operation] = set()
+        for op in self._computed:
+            vectors = [tensor for tensor in op.inputs if tensor.shape.rank != 0]
+            if op.outputs[0].shape.rank == 0 and any(map(self._from_outside, vectors)):
+                pending = [op]
+                while pending:
+                    each = pending.pop()
+                    found.add(each)
+                    pending.extend(
+                        tensor.op
+                        for tensor in map(self._rewriting.resolve, each.inputs)
+                        if tensor.op in self._computed
+                        and tensor.op not in found
+                        and tensor not in self._fed
+                        and self._from_outside(tensor)
+                    )
+        return found
+
+    def _from_outside(self, tensor: Tensor) -> bool:
+        """Whether a value follows from feeds or the host's, rather than from shapes alone."""
+        tensor = self._rewriting.resolve(tensor)
+        if tensor in self._fed or self._places.get(tensor.op) == ("host", ""):
+            return True
+        return tensor.op in self._computed and any(map(self._from_outside, tensor.op.inputs))
 
 
 def order_of(ops: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, list[Operation]]:

@@ -198,7 +198,7 @@ def static_rnn(
         lengths = None
         if sequence_length is not None:
             lengths = elementwise.cast(convert_to_tensor(sequence_length), int32)
-        if _is_same_each_step(cell) and _are_alike(steps):
+        if is_same_each_step(cell) and are_alike(steps):
             columns = nest.map_structure(lambda *values: joining.stack(values), *steps)
             last, outputs = _loop(cell, columns, state, len(steps), lengths)
             rows = [joining.unstack(each, len(steps)) for each in nest.flatten(outputs)]
@@ -210,15 +210,15 @@ def static_rnn(
         return results, state
 
 
-def _is_same_each_step(cell: RNNCell) -> bool:
+def is_same_each_step(cell: RNNCell) -> bool:
     """Whether calling a cell once more makes the same operations, on no device of their own."""
     inner = getattr(cell, "_cells", None) or [getattr(cell, "_cell", None)]
     return type(cell) in SAME_EACH_STEP and all(
-        each is None or _is_same_each_step(each) for each in inner
+        each is None or is_same_each_step(each) for each in inner
     )
 
 
-def _are_alike(steps: Sequence[Any]) -> bool:
+def are_alike(steps: Sequence[Any]) -> bool:
     """Whether there are several steps, and all have one shape."""
     shapes = [[value.shape.dims for value in nest.flatten(step)] for step in steps]
     return len(steps) > 1 and None not in shapes[0] and all(each == shapes[0] for each in shapes)

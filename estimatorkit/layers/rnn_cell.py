@@ -25,6 +25,8 @@ from estimatorkit.layers.rnn_cell_base import (
 from estimatorkit.layers.rnn_cell_wrappers import (
     DeviceWrapper,
     DropoutWrapper,
+    EmbeddingWrapper,
+    InputProjectionWrapper,
     MultiRNNCell,
     OutputProjectionWrapper,
     ResidualWrapper,
@@ -37,7 +39,9 @@ __all__ = [
     "BasicRNNCell",
     "DeviceWrapper",
     "DropoutWrapper",
+    "EmbeddingWrapper",
     "GRUCell",
+    "InputProjectionWrapper",
     "LSTMCell",
     "LSTMStateTuple",
     "MultiRNNCell",
@@ -269,7 +273,8 @@ class BasicLSTMCell(LSTMCell):
 
 SAME_EACH_STEP = (
     *(BasicRNNCell, GRUCell, LSTMCell, BasicLSTMCell),
-    *(MultiRNNCell, DropoutWrapper, ResidualWrapper, OutputProjectionWrapper),
+    *(MultiRNNCell, DropoutWrapper, ResidualWrapper),
+    *(EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper),
 )
 """The cells of which one more call makes the same operations, on no device of their own; others,
 which programs write, may make other ones each time."""

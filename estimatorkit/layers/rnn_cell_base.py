@@ -4,6 +4,7 @@ part of a step.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.initializers import Constant
 from estimatorkit.core.ops import array, elementwise, filling, joining, linalg, nn
+from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
@@ -151,6 +153,23 @@ class RNNCell:
             batch_size, dtype = array.shape(tensor)[0], tensor.dtype
         return self.zero_state(batch_size, dtype)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """An equal cell that has not been called yet, and so creates variables of its own.
+
+        Cells inside are copied as well; tensors and everything else are shared.
+        """
+        made = copy.copy(self)
+        memo[id(self)] = made
+
+        def copied(leaf: Any) -> Any:
+            return copy.deepcopy(leaf, memo) if isinstance(leaf, RNNCell) else leaf
+
+        for name, value in vars(self).items():
+            setattr(made, name, nest.map_structure(copied, value))
+        made._scope = None
+        made.built = False
+        return made
+
     # -- for subclasses
 
     def add_variable(
@@ -227,22 +246,22 @@ def _snake_case(name: str) -> str:
 
 
 def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
-    """Zeros `(batch, ...)` for a size: an int, a shape, or a structure of such."""
+    """Zeros `(batch, ...)` for a size: an int, an int scalar tensor, a shape, or a structure of them.
+    """
     if nest.is_nested(size):
         leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
         return nest.pack_sequence_as(size, leaves)
-    dims = size.as_list() if isinstance(size, TensorShape) else [size]
-    if isinstance(batch_size, Tensor):
-        from estimatorkit.core.registry import constant_value
+    dims = [batch_size, *(size.as_list() if isinstance(size, TensorShape) else [size])]
+    known = [_known_size(each) for each in dims]
+    zeros = filling.zeros(joining.stack(dims) if None in known else known, dtype)
+    zeros.set_shape(known)
+    return zeros
 
-        known = constant_value(batch_size)
-        batch_size = batch_size if known is None else int(known)
-    if isinstance(batch_size, Tensor):
-        shape = joining.stack([batch_size, *dims])
-        zeros = filling.zeros(shape, dtype)
-        zeros.set_shape([None, *dims])
-        return zeros
-    return filling.zeros([int(batch_size), *dims], dtype)
+
+def _known_size(size: Any) -> int | None:
+    """A size where it is known when the graph is built."""
+    value = constant_value(size) if isinstance(size, Tensor) else size
+    return None if value is None else int(value)
 
 
 def input_size(inputs: Tensor, cell: RNNCell) -> int:

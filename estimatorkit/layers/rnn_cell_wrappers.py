@@ -1,27 +1,31 @@
 """Recurrent cells around other cells: one on top of the other, with dropout, residual, on a device,
-projected.
+projected, embedded.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.control_flow import constant_bool
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import device as device_scope
-from estimatorkit.core.ops import elementwise, joining, nn
+from estimatorkit.core.initializers import RandomUniform
+from estimatorkit.core.ops import array, elementwise, joining, nn
+from estimatorkit.core.ops.embedding import embedding_lookup
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.core.variable_scope import get_variable, get_variable_scope, variable_scope
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.rnn_cell_base import (
     LSTMStateTuple,
     RNNCell,
     assert_like_cell,
-    linear,
     zero_state_of,
 )
+from estimatorkit.layers.rnn_linear import Linear
 
 
 class MultiRNNCell(RNNCell):
@@ -306,31 +310,136 @@ class DeviceWrapper(_Wrapper):
             return zero_state_of(self._cell, batch_size, dtype)
 
 
-class OutputProjectionWrapper(_Wrapper):
+class _Projecting(_Wrapper):
+    """A cell with a dense layer before or behind it, whose variables are in this cell's scope."""
+
+    def __init__(self, cell: RNNCell, size: int, activation: Any, reuse: Any) -> None:
+        super().__init__(cell)
+        self._reuse = reuse
+        self._size = size
+        self._activation = activation
+        self._linear: Linear | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """See `RNNCell`."""
+        made = super().__deepcopy__(memo)
+        made._linear = None
+        return made
+
+    def _project(self, value: Any) -> Any:
+        if self._linear is None:
+            self._linear = Linear(value, self._size, True)
+        projected = self._linear(value)
+        return projected if self._activation is None else self._activation(projected)
+
+
+class InputProjectionWrapper(_Projecting):
+    """Projects a cell's input by a dense layer (`contrib.rnn.InputProjectionWrapper`).
+
+    Args:
+        cell: the inner cell.
+        num_proj: the size of the projected input.
+        activation: of the projected input; none by default.
+        input_size: deprecated and ignored.
+        reuse: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        num_proj: int,
+        activation: Any = None,
+        input_size: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(cell, num_proj, activation, reuse)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step on the projected input."""
+        output, new = self._cell(self._project(inputs), state)
+        return output, new
+
+
+class OutputProjectionWrapper(_Projecting):
     """Projects a cell's output by a dense layer (`contrib.rnn.OutputProjectionWrapper`).
 
     Args:
-        cell: the cell inside.
+        cell: the inner cell.
         output_size: the size of the output.
         activation: of the projected output; none by default.
         reuse: see `RNNCell`.
+
+    Raises:
+        ValueError: `output_size` is not positive.
     """
 
     def __init__(
         self, cell: RNNCell, output_size: int, activation: Any = None, reuse: Any = None
     ) -> None:
-        super().__init__(cell)
-        self._reuse = reuse
-        self._output_size = output_size
-        self._activation = activation
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        super().__init__(cell, output_size, activation, reuse)
 
     @property
     def output_size(self) -> int:
         """The size of the projection."""
-        return self._output_size
+        return self._size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step, projected."""
         output, new = self._cell(inputs, state)
-        projected = linear(self, [output], self._output_size)
-        return (projected if self._activation is None else self._activation(projected)), new
+        return self._project(output), new
+
+
+class EmbeddingWrapper(_Wrapper):
+    """Looks up the cell's inputs, which are ids, in an embedding (`contrib.rnn.EmbeddingWrapper`).
+
+    The table is the variable `embedding`, `(embedding_classes, embedding_size)`, of the state's
+    dtype.
+
+    Args:
+        cell: the inner cell.
+        embedding_classes: the number of ids.
+        embedding_size: the size of an id's vector.
+        initializer: of the table; that of the variable scope by default, else uniform with
+            variance 1.
+        reuse: see `RNNCell`.
+
+    Raises:
+        ValueError: a size is not positive.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(cell)
+        self._reuse = reuse
+        if embedding_classes <= 0 or embedding_size <= 0:
+            raise ValueError(
+                "Both embedding_classes and embedding_size must be > 0: "
+                f"{embedding_classes}, {embedding_size}."
+            )
+        self._shape = [embedding_classes, embedding_size]
+        self._initializer = initializer
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; `inputs` are int ids `(batch,)` or `(batch, 1)`."""
+        first = state[0] if isinstance(state, tuple) else state
+        ids = array.reshape(convert_to_tensor(inputs), [-1])
+        output, new = self._cell(embedding_lookup(self.table(first.dtype), ids), state)
+        return output, new
+
+    def table(self, dtype: Any) -> Variable:
+        """The embedding: created, or shared, in the current variable scope."""
+        bound = math.sqrt(3)
+        initializer = (
+            self._initializer
+            or get_variable_scope().initializer
+            or RandomUniform(-bound, bound)
+        )
+        return get_variable("embedding", self._shape, dtype, initializer=initializer)

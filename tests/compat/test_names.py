@@ -71,7 +71,6 @@ ABSENT = {
     "keras.applications.VGG16": "keras.layers",
     "keras.preprocessing.image.ImageDataGenerator": "data.Dataset",
     "contrib.crf.crf_log_likelihood": "scan",
-    "contrib.legacy_seq2seq.model_with_buckets": "nn.static_rnn",
     "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "HistGradientBoosting",
     "contrib.cudnn_rnn.CudnnLSTM": "nn.rnn_cell",
     "contrib.eager.Variable": "graphs with sessions",
