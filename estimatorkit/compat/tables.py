@@ -428,14 +428,14 @@ MODULES: dict[str, Table] = {
     },
     **{
         f"contrib.legacy_seq2seq{name}": Table(
-            behind=tuple(f"{_SEQ2SEQ}.legacy_{part}" for part in ("decoders", "attention", "losses"))
+            behind=tuple(
+                f"{_SEQ2SEQ}.legacy_{part}" for part in ("decoders", "attention", "losses")
+            )
         )
         for name in ("", ".python.ops.seq2seq")
     },
     "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
-    "contrib.rnn.python.ops.core_rnn_cell": Table(
-        behind=(_CELLS,), names=_LINEAR
-    ),
+    "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(
         behind=("estimatorkit.summary",),

@@ -372,14 +372,14 @@ def _scan(
         after = (number + 1, *outputs[:carried], *map(jnp.asarray, new))
         return after, tuple(outputs[carried:])
 
-    start = (
+    start = [
         jnp.zeros((), jnp.int32),
         *(
             jnp.asarray(value, dtype)
             for value, dtype in zip(inputs[:carried], dtypes, strict=False)
         ),
         *(jnp.asarray(inputs[at]) for at in call.changed),
-    )
+    ]
     constants = [inputs[at] for at in constant]
     columns = [jnp.asarray(value) for value in inputs[carried:leading]]
 
@@ -392,7 +392,7 @@ def _scan(
             lambda which, operand: matrix_product(operand, constants[products[which][1]]),
         )[0]
 
-    start = _with_arrays_allocated(next_carried, constants, list(start), range(carried))
+    start = _with_arrays_allocated(next_carried, constants, start, range(carried))
     end, stacked = scan(
         step,
         constants,

@@ -246,8 +246,7 @@ def _snake_case(name: str) -> str:
 
 
 def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
-    """Zeros `(batch, ...)` for a size: an int, an int scalar tensor, a shape, or a structure of them.
-    """
+    """Zeros `(batch, ...)` for a size: an int, a scalar tensor, a shape, or a structure of them."""
     if nest.is_nested(size):
         leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
         return nest.pack_sequence_as(size, leaves)

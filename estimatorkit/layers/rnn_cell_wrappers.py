@@ -438,8 +438,6 @@ class EmbeddingWrapper(_Wrapper):
         """The embedding: created, or shared, in the current variable scope."""
         bound = math.sqrt(3)
         initializer = (
-            self._initializer
-            or get_variable_scope().initializer
-            or RandomUniform(-bound, bound)
+            self._initializer or get_variable_scope().initializer or RandomUniform(-bound, bound)
         )
         return get_variable("embedding", self._shape, dtype, initializer=initializer)

@@ -157,7 +157,9 @@ class BaseAttentionMechanism(AttentionMechanism):
     def _probability_fn(self, score: Any, state: Any) -> Any:
         """The alignments of scores; places that do not count have `score_mask_value`."""
         if self._mask is not None:
-            masked = filling.fill(array.shape(score), convert_to_tensor(self._mask_value, score.dtype))
+            masked = filling.fill(
+                array.shape(score), convert_to_tensor(self._mask_value, score.dtype)
+            )
             score = indexing.where(self._mask, score, masked)
         return self._function(score, state)
 
@@ -203,7 +205,9 @@ def luong_score(query: Any, keys: Any, scale: Any) -> Tensor:
     return score if scale is None else scale * score
 
 
-def bahdanau_score(query: Any, keys: Any, vector: Any, scale: Any = None, bias: Any = None) -> Any:
+def bahdanau_score(
+    query: Any, keys: Any, vector: Any, scale: Any = None, bias: Any = None
+) -> Tensor:
     """vector . tanh(key + query), `(batch, places)`; with `scale` the vector has that length."""
     hidden = keys + array.expand_dims(query, 1)
     if scale is not None:
@@ -254,7 +258,8 @@ class BahdanauScore(BaseAttentionMechanism):
             start = Constant(math.sqrt(1.0 / units))
             scale = get_variable("attention_g", (), dtype, initializer=start)
             bias = get_variable("attention_b", [units], dtype, initializer=Zeros())
-        return bahdanau_score(projected, self._keys, vector, scale, bias)
+        score: Tensor = bahdanau_score(projected, self._keys, vector, scale, bias)
+        return score
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments of a query, and the next state."""

@@ -64,12 +64,12 @@ class AttentionWrapperState(NamedTuple):
 
 
 def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
-    """`new`, checked to have the shape of `old`: at once where both are known, else when it runs."""
+    """`new`, checked to have the shape of `old`: now where both are known, else when it runs."""
     if not old.shape.is_compatible_with(new.shape):
         raise ValueError(
             explain(
-                "The shape of the AttentionWrapperState is expected to be same as the one to clone. "
-                f"self.shape: {old.shape}, input.shape: {new.shape}",
+                "The shape of the AttentionWrapperState is expected to be same as the one to "
+                f"clone. self.shape: {old.shape}, input.shape: {new.shape}",
                 made_at=new.op.source,
             )
         )
@@ -305,7 +305,9 @@ class AttentionWrapper(RNNCell):
         many = self._is_multi
         states = state.attention_state if many else [state.attention_state]
         history = list(state.alignment_history if many else [state.alignment_history])
-        read, alignments, after = [], [], []
+        read: list[Any] = []
+        alignments: list[Any] = []
+        after: list[Any] = []
         for number, mechanism in enumerate(self._attention_mechanisms):
             layer = self._attention_layers[number] if self._attention_layers else None
             found = self._attention_fn(mechanism, output, states[number], layer)

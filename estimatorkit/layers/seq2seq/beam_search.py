@@ -256,11 +256,12 @@ class BeamSearchDecoder(Decoder):
     def _in_order(self, leaf: Any, parent_ids: Any, lengths: Any) -> Any:
         if not isinstance(leaf, TensorArray):
             return leaf
-        shape = leaf.element_shape
-        batch, beams = constant_value(self._batch_size), self._beam_width
+        shape, batch = leaf.element_shape, constant_value(self._batch_size)
         rows = [] if not shape.dims else list(shape.dims[:2])
-        known = bool(rows) and batch is not None and rows[0] is not None
-        if not rows or (known and rows[0] != batch * beams and rows != [batch, beams]):
+        # As TensorFlow has it: a known second dimension has to be that of the beams.
+        fits = [int(batch), self._beam_width] if batch is not None else None
+        split = len(rows) < 2 or rows[1] is None or rows == fits
+        if not rows or (fits and rows[0] and not (rows[0] == fits[0] * fits[1] and split)):
             logger.warning(
                 "The TensorArray %s in the cell state is not put into the order of the beams: its "
                 "elements, %s, are not of [batch_size, beam_size, -1]. Consider "
@@ -278,9 +279,11 @@ class BeamSearchDecoder(Decoder):
 
     def _merge_all(self, state: Any) -> Any:
         return nest.map_structure(
-            lambda each: each
-            if isinstance(each, TensorArray) or _rank(each) < 2
-            else self._merge(each, each.shape[2:]),
+            lambda each: (
+                each
+                if isinstance(each, TensorArray) or _rank(each) < 2
+                else self._merge(each, each.shape[2:])
+            ),
             state,
         )
 

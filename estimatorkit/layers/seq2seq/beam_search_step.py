@@ -113,9 +113,7 @@ def beam_search_step(
     ended = elementwise.logical_or(was_finished, elementwise.equal(ids, end_token))
     added = elementwise.cast(elementwise.logical_not(was_finished), int64)
     state = BeamSearchDecoderState(
-        cell_state=nest.map_structure(
-            lambda each: _moved(each, parents), next_cell_state
-        ),
+        cell_state=nest.map_structure(lambda each: _moved(each, parents), next_cell_state),
         log_probs=log_probs,
         finished=ended,
         lengths=of_parents(beam_state.lengths, parents) + added,
@@ -208,7 +206,7 @@ def scores_of(
             for it.
     """
     penalty = length_penalty(sequence_lengths, length_penalty_weight)
-    scores = log_probs / elementwise.cast(convert_to_tensor(penalty), log_probs.dtype)
+    scores: Tensor = log_probs / elementwise.cast(convert_to_tensor(penalty), log_probs.dtype)
     weight = convert_to_tensor(coverage_penalty_weight, name="coverage_penalty_weight")
     if weight.shape.rank != 0:
         raise ValueError(
@@ -243,4 +241,3 @@ def length_penalty(sequence_lengths: Any, penalty_factor: Any) -> Any:
 
 __all__ = ["BeamSearchDecoderOutput", "BeamSearchDecoderState", "beam_search_step"]
 __dir__ = listing(__name__)
-

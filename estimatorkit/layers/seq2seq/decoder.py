@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -333,9 +334,7 @@ class _Loop:
             now = _Carried(*carried)
             after, outputs = self._step(now)
             place = now.time - start.time
-            arrays = nest.map_structure(
-                lambda one, value: one.write(place, value), arrays, outputs
-            )
+            arrays = nest.map_structure(lambda one, value: one.write(place, value), arrays, outputs)
             return (arrays, *after)
 
         arrays, *last = while_loop(going_on, body, (arrays, *start))
@@ -369,7 +368,9 @@ class _Loop:
             )
         inputs = nest.map_structure(_like, inputs, now.inputs)
         state = nest.map_structure(_like, state, now.state)
-        return _Carried(now.time + 1, state, inputs, _like(finished, now.finished), lengths), outputs
+        return _Carried(
+            now.time + 1, state, inputs, _like(finished, now.finished), lengths
+        ), outputs
 
     # -- arrays
 
@@ -412,10 +413,8 @@ class _Loop:
         Behind it, as XLA then compiles it once for all numbers of steps.
         """
         state = end.state
-        try:
+        with contextlib.suppress(NotImplementedError):
             outputs, state = self._decoder.finalize(outputs, state, end.lengths)
-        except NotImplementedError:
-            pass
         if count is not None:
             state = self._of_growing(state, lambda each: _cut(each, count))
             outputs = nest.map_structure(
@@ -478,4 +477,3 @@ def _kept(finished: Tensor, new: Any, old: Any) -> Any:
 
 __all__ = ["BasicDecoder", "BasicDecoderOutput", "Decoder", "dynamic_decode"]
 __dir__ = listing(__name__)
-

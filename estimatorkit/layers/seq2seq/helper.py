@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import explain
@@ -392,26 +391,25 @@ _ENDS_WITH_LENGTHS = (
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
     """A function of ids: `embedding` itself, or the lookup in a table."""
     if callable(embedding):
-        return embedding
+        function: Callable[[Any], Any] = embedding
+        return function
     return lambda ids: embedding_lookup(embedding, ids)
 
 
 def sampled_classes(logits: Any, seed: int | None) -> Tensor:
     """Classes drawn with the probabilities softmax(logits), int32 in the shape of the rest."""
     values = convert_to_tensor(logits, name="logits")
-    flat = array.reshape(values, [-1, array.shape(values)[-1]]) if values.shape.rank != 2 else values
+    flat = (
+        array.reshape(values, [-1, array.shape(values)[-1]]) if values.shape.rank != 2 else values
+    )
     drawn = random.multinomial(flat, 1, seed, output_dtype=int32)
     return array.reshape(drawn, array.shape(values)[:-1])
 
 
-def _as_array(columns: Any) -> TensorArray:
+def _as_array(columns: Tensor) -> TensorArray:
     """The steps of `(time, batch, ...)`."""
-    return nest.map_structure(
-        lambda each: TensorArray(
-            each.dtype, array.shape(each)[0], element_shape=each.shape[1:]
-        ).unstack(each),
-        columns,
-    )
+    steps = TensorArray(columns.dtype, array.shape(columns)[0], element_shape=columns.shape[1:])
+    return steps.unstack(columns)
 
 
 __all__ = [

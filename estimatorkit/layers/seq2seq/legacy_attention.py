@@ -21,8 +21,8 @@ from estimatorkit.layers.rnn_linear import linear_of
 from estimatorkit.layers.seq2seq.legacy_decoders import (
     GreedyFeedback,
     LoopFunction,
-    embedded,
     either,
+    embedded,
     encode_symbols,
     run_decoder,
 )

@@ -382,10 +382,17 @@ def one2many_rnn_seq2seq(
             symbols = num_decoder_symbols_dict[name]
             with variable_scope(f"one2many_decoder_{name}"):
                 projected = OutputProjectionWrapper(dec_cells_dict[name], symbols)
-                arguments = (decoder_inputs, state, projected, symbols, embedding_size, None)
 
-                def decode(feeds: bool, _: bool, given: Any = arguments) -> Any:
-                    return embedding_rnn_decoder(*given, feed_previous=feeds)
+                def decode(
+                    feeds: bool,
+                    _: bool,
+                    inputs: Any = decoder_inputs,
+                    cell: RNNCell = projected,
+                    count: int = symbols,
+                ) -> tuple[list[Any], Any]:
+                    return embedding_rnn_decoder(
+                        inputs, state, cell, count, embedding_size, feed_previous=feeds
+                    )
 
                 outputs[name], states[name] = either(feed_previous, decode)
     return outputs, states
@@ -423,7 +430,9 @@ def check_projection(projection: Any, symbols: int, dtype: Any) -> None:
     biases.shape.assert_is_compatible_with([symbols])
 
 
-def either(feed_previous: Any, decode: Callable[[bool, bool], Any]) -> Any:
+def either(
+    feed_previous: Any, decode: Callable[[bool, bool], tuple[list[Any], Any]]
+) -> tuple[list[Any], Any]:
     """The decoder that feeds back or not; both, and a choice at run time, for a tensor.
 
     Args:
@@ -440,7 +449,8 @@ def either(feed_previous: Any, decode: Callable[[bool, bool], Any]) -> Any:
 
         return run
 
-    return cond(feed_previous, branch(True), branch(False))
+    found: tuple[list[Any], Any] = cond(feed_previous, branch(True), branch(False))
+    return found
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Monotonic attention (Raffel et al. 2017): each step attends at or behind where the last one did."""
+"""Monotonic attention (Raffel et al. 2017): a step attends at or behind where the last one did."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from estimatorkit.core.ops.special import cumprod
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers.seq2seq.attention import (
-    BaseAttentionMechanism,
     BahdanauScore,
+    BaseAttentionMechanism,
     LuongScore,
     own_layer,
     size_of,
