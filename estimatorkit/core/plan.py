@@ -66,9 +66,16 @@ class Segment:
     @property
     def wide(self) -> bool:
         """Whether 64-bit values occur."""
-        return any(
-            tensor.dtype.is_wide for op in self.ops for tensor in (*op.inputs, *op.outputs)
-        ) or any(tensor.dtype.is_wide for tensor in self.inputs)
+        return any(map(_is_wide, self.ops)) or any(tensor.dtype.is_wide for tensor in self.inputs)
+
+
+def _is_wide(op: Operation) -> bool:
+    """Whether 64-bit values occur in an operation, or in the functions that it holds."""
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
+    held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
+    return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
+        map(_is_wide, held)
+    )
 
 
 @dataclass(frozen=True, eq=False)

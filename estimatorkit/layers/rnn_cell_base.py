@@ -114,10 +114,9 @@ class RNNCell:
         return self._first_scope(scope)
 
     def _first_scope(self, scope: Any) -> Any:
-        chosen = scope if scope is not None else self._name
-        opened = variable_scope(
-            chosen, default_name=_snake_case(type(self).__name__), reuse=self._reuse
-        )
+        # A name is made unique, unless variables of that name are to be shared.
+        chosen = self.name if scope is None and self._reuse else scope
+        opened = variable_scope(chosen, default_name=self.name, reuse=self._reuse)
         return _Remembering(self, opened)
 
     @property

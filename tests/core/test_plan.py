@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.ops.array import placeholder
@@ -139,6 +141,35 @@ def test_values_that_xla_must_know(graph: Graph) -> None:
     by_shape = filling.zeros(array.shape(x))
     (segment,) = plan_of(graph, [by_shape], [x]).segments
     assert segment.static_inputs == []
+
+
+def test_a_size_that_is_the_greatest_of_fed_lengths_is_found_on_the_host(graph: Graph) -> None:
+    lengths = placeholder(int32, [None], name="lengths")
+    values = placeholder(float32, [None, None], name="values")
+    longest = reduce.reduce_max(lengths + 1)
+    total = reduce.reduce_sum(values[:, :longest] * 2.0)
+    plan = plan_of(graph, [total], [lengths, values])
+    check(plan)
+    assert places(plan) == ["host", "device"]
+    assert {op.type for op in plan.segments[0].ops} == {"Add", "Max"}
+    # Other vectors of the same maximum compile nothing anew.
+    assert plan.segments[1].static_inputs == [longest]
+
+    own = reduce.reduce_sum(values[:, : array.shape(values)[1] - 1])
+    assert places(plan_of(graph, [own], [values])) == ["device"]
+
+
+def test_wide_values_inside_loops_count(graph: Graph) -> None:
+    start = constant(np.zeros(3, np.float32))
+    end = while_loop(
+        lambda value: reduce.reduce_sum(value) < 2,
+        lambda value: value + elementwise.cast(reduce.argmax(value, 0), float32) + 1.0,
+        [start],
+    )
+    (segment,) = plan_of(graph, [end]).segments
+    assert segment.wide
+    (gradient,) = gradients(end, [start])
+    assert all(each.wide for each in plan_of(graph, [gradient]).segments)
 
 
 def test_large_constants_are_arguments(graph: Graph) -> None:

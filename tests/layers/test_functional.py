@@ -210,3 +210,19 @@ def test_what_is_missing_says_what_there_is() -> None:
         functional.conv2  # noqa: B018
     with pytest.raises(TypeError, match="missing a required argument: 'units'"):
         layers.dense(IMAGE)
+
+
+def test_a_layer_s_name_is_made_unique_unless_it_is_shared() -> None:
+    """Of functions the name is the scope; see TensorFlow's `Layer._set_scope`."""
+    with tf.Graph().as_default():
+        x = tf.zeros([2, 3])
+        for _ in range(2):
+            tf.layers.Dense(3, use_bias=False, name="a")(x)
+        tf.layers.Dense(3, use_bias=False, name="a", _reuse=True)(x)
+        for _ in range(2):
+            tf.nn.rnn_cell.BasicRNNCell(3, name="b")(x, x)
+        tf.layers.dense(x, 3, use_bias=False, name="c")
+        with pytest.raises(ValueError, match="c/kernel already exists"):
+            tf.layers.dense(x, 3, use_bias=False, name="c")
+        found = [each.op.name for each in tf.global_variables() if "kernel" in each.name]
+        assert found == ["a/kernel", "a_1/kernel", "b/kernel", "b_1/kernel", "c/kernel"]

@@ -35,7 +35,16 @@ OTHER_WORDS = {
 def test_models(name: str) -> None:
     found, facts = run(tf, SEQ2SEQ[name], name not in VALUES_ONLY), GOLDEN["seq2seq"][name]
     assert found["variables"] == facts["variables"]
-    assert found["none"] == facts["none"]
+    # A loop gives zeros where TensorFlow sees that nothing flows through it.
+    assert set(found["none"]) <= set(facts["none"])
+    reaching = [at for at in range(1000) if at not in found["none"]]
+    for at, value in zip(reaching, found["gradients"], strict=False):
+        assert at not in facts["none"] or not value.any()
+    found["gradients"] = [
+        value
+        for at, value in zip(reaching, found["gradients"], strict=False)
+        if at not in facts["none"]
+    ]
     for what in ("values", "gradients"):
         assert len(found[what]) == sum(key.startswith(f"{name}/{what}/") for key in ARRAYS)
         for at, value in enumerate(found[what]):

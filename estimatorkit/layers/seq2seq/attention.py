@@ -14,7 +14,7 @@ import numpy as np
 
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import as_dtype, float32
+from estimatorkit.core.dtypes import as_dtype, float32, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.initializers import Constant, Ones, Zeros
@@ -352,7 +352,8 @@ def hardmax(logits: Any, name: str | None = None) -> Tensor:
     """1 at the greatest of the last dimension (the first of equals), 0 elsewhere."""
     with name_scope(name, "Hardmax", [logits]):
         values = convert_to_tensor(logits, name="logits")
-        return indexing.one_hot(reduce.argmax(values, -1), size_of(values, -1), dtype=values.dtype)
+        greatest = reduce.argmax(values, -1, output_type=int32)
+        return indexing.one_hot(greatest, size_of(values, -1), dtype=values.dtype)
 
 
 __all__ = [

@@ -289,12 +289,14 @@ class _Loop:
 
     def until_finished(self, time_major: bool) -> tuple[Any, Any, Tensor]:
         """The results of a loop whose length follows from what it computes."""
-        late = self._decoder._finalizes_unused_steps
+        nothing_to_do = type(self._decoder).finalize is Decoder.finalize
+        late = nothing_to_do or self._decoder._finalizes_unused_steps
         if self._limit is None:
             end, outputs = self._in_blocks()
             late = late and not any(map(_is_growing, nest.flatten(self._start.state)))
         else:
-            end, outputs = self._block(self._with_fixed_arrays(self._limit), self._limit)
+            size = elementwise.maximum(self._limit, 1)  # XLA compiles a step that is never run
+            end, outputs = self._block(self._with_fixed_arrays(size), size)
             end = end._replace(state=self._of_growing(end.state, _as_growing))
         if late:
             return self._finished(outputs, end, end.time, time_major)
