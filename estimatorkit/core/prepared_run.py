@@ -15,6 +15,7 @@ from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.step_checks import checks_of_run
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 from estimatorkit.core.timeline import Trace
 
@@ -93,14 +94,23 @@ class PreparedRun:
     ) -> None:
         self.fetches = Fetches(graph, fetches)
         self.feeds = Feeds(graph, feed_keys)
+        asked = self.fetches.tensors
+        self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
+        watched = dict.fromkeys(tensor for check in self._checks for tensor in check.tensors)
+        self._watched = list(watched)
         self.runner = state.runner(
-            self.fetches.tensors, self.fetches.targets, self.feeds.tensors, optimize
+            [*asked, *self._watched], self.fetches.targets, self.feeds.tensors, optimize
         )
 
     def __call__(self, feed_dict: Mapping[Any, Any] | None, trace: Trace | None = None) -> Any:
         """The results, for the values of a `feed_dict` with the keys it was prepared for."""
         values = self.feeds.convert(list(feed_dict.values())) if feed_dict else []
-        return self.fetches.pack(self.runner.run(values, trace))
+        results = self.runner.run(values, trace)
+        if self._checks:
+            seen = dict(zip(self._watched, results[-len(self._watched) :], strict=True))
+            for check in self._checks:
+                check.check([np.asarray(seen[tensor])[None] for tensor in check.tensors])
+        return self.fetches.pack(results)
 
 
 class _FeedKey:

@@ -15,6 +15,7 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
+from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.export_outputs import (
     ClassificationOutput,
@@ -256,7 +257,7 @@ class MultiClassHead(_ClassificationHead):
     Metrics: `average_loss`, `accuracy`.
 
     Args:
-        n_classes: the number of classes, more than 2.
+        n_classes: the number of classes, more than 2; an int or a constant tensor.
         weight_column: a feature's key or a `NumericColumn`: each example's weight; None (default):
             all 1.
         label_vocabulary: `n_classes` strings that name the classes, where labels are strings; None
@@ -282,9 +283,10 @@ class MultiClassHead(_ClassificationHead):
     ) -> None:
         if n_classes is None:
             raise ValueError("n_classes cannot be None")
-        if int(n_classes) <= 2:
+        known = constant_value(n_classes) if isinstance(n_classes, Tensor) else n_classes
+        if known is None or int(known) <= 2:
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
-        classes = int(n_classes)
+        classes = int(known)
         super().__init__(
             classes, classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name
         )

@@ -253,9 +253,15 @@ def _train_op(
     if not isinstance(optimizer, Optimizer):
         raise ValueError(
             explain(
-                "The given optimizer is not a train.Optimizer instance",
+                "The given optimizer is not a tf.keras.optimizers.Optimizer instance, nor a "
+                "train.Optimizer",
                 received=f"{optimizer!r} of type {type(optimizer)}",
             )
+        )
+    if not isinstance(trainable_variables, (list, tuple, type(None))):
+        raise ValueError(
+            "trainable_variables should be a list or a tuple. "
+            f"Given type: {type(trainable_variables)}."
         )
     operation: Operation = optimizer.minimize(
         part_of_mean(loss, optimizer),

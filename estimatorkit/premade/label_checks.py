@@ -16,6 +16,7 @@ from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.ops.shape_matching import ensure_leading
+from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
 from estimatorkit.train.checks import add_step_check
@@ -46,6 +47,16 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
                 "labels must be one tensor for this head",
                 received=f"a dict with keys {sorted(labels)}",
                 hint="let input_fn return the labels themselves",
+            )
+        )
+    if isinstance(labels, (SparseTensor, SparseTensorValue)):
+        raise ValueError(
+            explain(
+                "SparseTensor labels are not supported. Labels must be a Tensor of shape "
+                f"[D0, D1, ..., DN, {dimension}], e.g. [batch_size, {dimension}]",
+                received=labels,
+                hint=f"use sparse.to_dense in input_fn: each example must have {dimension} "
+                "value(s)",
             )
         )
     tensor = convert_to_tensor(labels, name="labels")
@@ -84,8 +95,14 @@ def as_batch_of(logits: Tensor, labels: Tensor, dimension: int) -> Tensor:
     return ensure_leading(labels, logits, [dimension], what, "labels")
 
 
-def check_label_range(labels: Tensor, n_classes: int) -> None:
-    """Adds a step check that labels are in [0, n_classes)."""
+def check_label_range(labels: Tensor, n_classes: int, problem: str | None = None) -> None:
+    """Adds a step check that labels are in [0, n_classes).
+
+    Args:
+        labels: numbers.
+        n_classes: the number of classes.
+        problem: the beginning of the error; by default the bound that does not hold.
+    """
 
     def check(values: list[NDArray[Any]]) -> None:
         lows, highs = values
@@ -98,7 +115,8 @@ def check_label_range(labels: Tensor, n_classes: int) -> None:
                 None,
                 labels.op,
                 explain(
-                    "Labels must be >= 0" if too_low else "Labels must be <= n_classes - 1",
+                    problem
+                    or ("Labels must be >= 0" if too_low else "Labels must be <= n_classes - 1"),
                     expected=f"labels in [0, {n_classes - 1}], n_classes={n_classes}",
                     received=f"minimum {low:g}, maximum {high:g} in a batch",
                     made_at=labels.op.source,
@@ -106,7 +124,7 @@ def check_label_range(labels: Tensor, n_classes: int) -> None:
                 ),
             )
 
-    add_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check)
+    add_step_check([reduce.reduce_min(labels), reduce.reduce_max(labels)], check, labels)
 
 
 def _range_hint(low: float, high: float, n_classes: int) -> str:
@@ -138,7 +156,7 @@ def check_finite_labels(labels: Tensor) -> None:
             )
 
     wrong = elementwise.logical_not(elementwise.is_finite(labels))
-    add_step_check([reduce.reduce_sum(elementwise.cast(wrong, int32))], check)
+    add_step_check([reduce.reduce_sum(elementwise.cast(wrong, int32))], check, labels)
 
 
 def weights_of(
@@ -186,7 +204,7 @@ def weights_of(
             )
 
     # The minimum of numbers with a NaN among them is NaN.
-    add_step_check([reduce.reduce_min(elementwise.cast(weights, float32))], check)
+    add_step_check([reduce.reduce_min(elementwise.cast(weights, float32))], check, weights)
     return weights
 
 

@@ -193,7 +193,8 @@ class MultiLabelHead(SingleHead):
                 )
             )
         if not tensor.dtype.is_bool:
-            check_label_range(tensor, 2)
+            what = "labels must be an integer indicator Tensor with values in [0, 1]"
+            check_label_range(tensor, 2, what)
         return as_batch_of(logits, elementwise.cast(tensor, float32), self._logits_dimension)
 
     def _indicator(self, labels: SparseTensor) -> Tensor:

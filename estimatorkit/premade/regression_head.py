@@ -173,7 +173,7 @@ class LogisticRegressionHead(RegressionHead):
         name: str | None = None,
     ) -> None:
         def loss(labels: Tensor, logits: Tensor) -> Tensor:
-            check_label_range(labels, 2)
+            check_label_range(labels, 2, "Labels must be in range [0, 1]")
             return nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
         super().__init__(1, weight_column, loss_reduction, loss, nn.sigmoid, name)

@@ -1,46 +1,26 @@
-"""Step checks: conditions on values inside a step, looked at on the host after each loop call.
-
-XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches
-them for every step and gives them to a function that raises. Until it has, results are not used and
-no checkpoint is written.
-"""
+"""How step checks come into a graph, or to the step that is being built; see `core.step_checks`."""
 
 from __future__ import annotations
 
 import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.step_checks import STEP_CHECKS, StepCheck, step_checks
 from estimatorkit.core.tensor import Tensor
-
-STEP_CHECKS = "step_checks"
-"""The collection; it holds Python functions, so no file can hold it."""
-
-
-@dataclass(frozen=True)
-class StepCheck:
-    """A condition on a step.
-
-    Attributes:
-        tensors: small device tensors of the step.
-        check: called with their values, each with a leading axis of steps; raises where the
-            condition fails.
-    """
-
-    tensors: tuple[Tensor, ...]
-    check: Callable[[list[NDArray[Any]]], None]
 
 
 def add_step_check(
-    tensors: Sequence[Tensor], check: Callable[[list[NDArray[Any]]], None]
+    tensors: Sequence[Tensor],
+    check: Callable[[list[NDArray[Any]]], None],
+    of: Tensor | None = None,
 ) -> StepCheck:
-    """Adds a check to the graph of `tensors`."""
-    added = StepCheck(tuple(tensors), check)
+    """Adds a check to the graph of `tensors`; see `StepCheck`."""
+    added = StepCheck(tuple(tensors), check, of)
     graph = tensors[0].graph if tensors else get_default_graph()
     graph.add_to_collection(STEP_CHECKS, added)
     return added
@@ -73,6 +53,11 @@ def offer_step_check(
         found.append(StepCheck(tuple(tensors), check))
 
 
-def step_checks(graph: Graph) -> list[StepCheck]:
-    """The checks of a graph."""
-    return graph.get_collection(STEP_CHECKS)
+__all__ = [
+    "STEP_CHECKS",
+    "StepCheck",
+    "add_step_check",
+    "collecting_step_checks",
+    "offer_step_check",
+    "step_checks",
+]

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from estimatorkit.core import registry
+from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.session import Session
+from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
     Variable,
@@ -278,7 +280,7 @@ def test_exactly_one_way_to_train_is_needed() -> None:
         trained()
     with pytest.raises(ValueError, match="train_op_fn and optimizer cannot both be set"):
         trained(optimizer=optimizer, train_op_fn=optimizer.minimize)
-    with pytest.raises(ValueError, match=r"not a train.Optimizer instance"):
+    with pytest.raises(ValueError, match=r"nor a train.Optimizer"):
         trained(optimizer="Adam")
     with pytest.raises(ValueError, match="update_ops should be a list or a tuple"):
         trained(optimizer=optimizer, update_ops=array.no_op())
@@ -403,6 +405,11 @@ def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
         ),
         (RegressionHead(3), np.zeros([3], np.float32), "Mismatched label shape"),
         (RegressionHead(3), [["a"] * 3] * 3, "Labels of a regression must be numbers"),
+        (
+            MultiClassHead(3),
+            SparseTensorValue([[0, 0]], [1], [3, 1]),
+            "SparseTensor labels are not supported. Labels must be a Tensor of shape",
+        ),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(head: Head, labels: Any, message: str) -> None:
@@ -448,3 +455,35 @@ def test_constructors_refuse_what_does_not_fit(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         make()
     assert message in str(caught.value)
+
+
+def test_a_plain_run_looks_at_the_labels_that_it_computes_with() -> None:
+    head = MultiClassHead(3, weight_column="w")
+    labels, weights = array.placeholder("int64"), array.placeholder("float32")
+    loss = head.loss(labels, THREE, {"w": weights})
+    classes = head.predictions(THREE)["class_ids"]
+    with Session() as session:
+        feeds = {labels: [[0], [1], [2]], weights: [1.0, 0.0, 1.0]}
+        assert np.isfinite(session.run(loss, feeds))
+        for wrong, message in (
+            ({labels: [[0], [3], [2]]}, "Labels must be <= n_classes - 1"),
+            ({labels: [[0], [-1], [2]]}, "Labels must be >= 0"),
+            ({weights: [1.0, -1.0, 1.0]}, "weights in column 'w' must be >= 0"),
+        ):
+            with pytest.raises(InvalidArgumentError, match=message):
+                session.run([loss, classes], {**feeds, **wrong})
+        assert session.run(classes).shape == (3, 1)
+
+
+def test_the_number_of_classes_may_be_a_constant() -> None:
+    assert MultiClassHead(constant(3)).logits_dimension == 3
+    with pytest.raises(ValueError, match="n_classes must be > 2"):
+        MultiClassHead(constant(2))
+
+
+def test_trainable_variables_are_a_list() -> None:
+    with pytest.raises(ValueError, match="trainable_variables should be a list or a tuple"):
+        RegressionHead().create_estimator_spec(
+            *({}, ModeKeys.TRAIN, ONE, ONE, GradientDescentOptimizer(0.1)),
+            trainable_variables={"w": ONE},  # type: ignore[arg-type]
+        )

@@ -1,0 +1,72 @@
+"""Step checks: conditions on values inside a step, looked at on the host after each loop call.
+
+XLA cannot raise. A check names small tensors of the step (a minimum, a count); the loop fetches
+them for every step and gives them to a function that raises. Until it has, results are not used and
+no checkpoint is written. A plain run of a session does the same for the checks of what it computes
+with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+
+STEP_CHECKS = "step_checks"
+"""The collection; it holds Python functions, so no file can hold it."""
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """A condition on a step.
+
+    Attributes:
+        tensors: small device tensors of the step.
+        check: called with their values, each with a leading axis of steps; raises where the
+            condition fails.
+        of: what is checked: a plain run that computes with it looks at the check. None: only loops
+            do.
+    """
+
+    tensors: tuple[Tensor, ...]
+    check: Callable[[list[NDArray[Any]]], None]
+    of: Tensor | None = None
+
+
+def step_checks(graph: Graph) -> list[StepCheck]:
+    """The checks of a graph."""
+    return graph.get_collection(STEP_CHECKS)
+
+
+def checks_of_run(
+    graph: Graph,
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+) -> list[StepCheck]:
+    """The checks of what a plain run computes with.
+
+    Args:
+        graph: the graph.
+        fetches, targets: what the run is asked for. Checks that it fetches itself are the caller's.
+        feeds: what it is given.
+    """
+    given = [each for each in step_checks(graph) if each.of is not None]
+    if not given:
+        return []
+    pending = [*(tensor.op for tensor in fetches if tensor not in feeds), *targets]
+    run: set[Operation] = set()
+    consumed: set[Tensor | None] = set()
+    while pending:
+        op = pending.pop()
+        if op not in run:
+            run.add(op)
+            consumed.update(op.inputs)
+            pending.extend(tensor.op for tensor in op.inputs if tensor not in feeds)
+            pending.extend(op.control_inputs)
+    return [each for each in given if each.of in consumed and not set(each.tensors) & set(fetches)]
