@@ -205,6 +205,9 @@ class Graph:
                     "nested `with graph.as_default():` blocks were left out of order."
                 )
 
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self
+
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Puts the names made inside under `name`.

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_array, constant, make
-from estimatorkit.core.dtypes import as_dtype, float32
+from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import filling, random
 from estimatorkit.core.ops.array import reshape, transpose
@@ -78,15 +78,34 @@ class Constant(Initializer):
     """A given value: a number everywhere, or an array of the variable's size."""
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value={value} of type: {type(value).__name__}. Expected "
+                "Python scalar, list or tuple of values, or numpy.ndarray."
+            )
         self.value = value
         self.dtype = as_dtype(dtype)
         self.verify_shape = verify_shape
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = as_dtype(dtype or self.dtype)
+        if self.verify_shape and np.shape(self.value) != tuple(as_shape(shape).as_list()):
+            raise TypeError(
+                f"Expected Tensor's shape: {as_shape(shape)}, but got {np.shape(self.value)}."
+            )
         if np.ndim(self.value) == 0:
             return filling.fill(shape, constant(as_array(self.value, wanted)))
         return constant(self.value, wanted, shape, verify_shape=self.verify_shape)
+
+
+def _floating(dtype: Any) -> DType:
+    """A dtype that must be floating."""
+    wanted = as_dtype(dtype)
+    if not wanted.is_floating:
+        raise ValueError(
+            f"Argument `dtype` is expected to be floating point. Received: {wanted!r}."
+        )
+    return wanted
 
 
 class RandomUniform(Initializer):
@@ -118,7 +137,7 @@ class RandomNormal(Initializer):
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
-        self.dtype = as_dtype(dtype)
+        self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
@@ -162,19 +181,20 @@ class VarianceScaling(Initializer):
     ) -> None:
         modes = ("fan_in", "fan_out", "fan_avg")
         distributions = ("normal", "truncated_normal", "untruncated_normal", "uniform")
-        if scale <= 0 or mode not in modes or distribution.lower() not in distributions:
+        if scale <= 0:
+            raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
+        if mode not in modes:
+            raise ValueError(f"Argument `mode` should be one of {modes}. Received: {mode}")
+        if distribution.lower() not in distributions:
             raise ValueError(
-                explain(
-                    "VarianceScaling: an argument is out of its range",
-                    expected=f"scale > 0, mode in {modes}, distribution in {distributions}",
-                    received=(scale, mode, distribution),
-                )
+                f"Argument `distribution` should be one of {distributions}. Received: "
+                f"{distribution}"
             )
         self.scale = scale
         self.mode = mode
         self.distribution = distribution.lower()
         self.seed = seed
-        self.dtype = as_dtype(dtype)
+        self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         wanted = dtype or self.dtype
@@ -212,7 +232,7 @@ class UniformUnitScaling(Initializer):
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.factor = factor
         self.seed = seed
-        self.dtype = as_dtype(dtype)
+        self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         whole = shape if partition_info is None else partition_info.full_shape
@@ -238,7 +258,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain = gain
         self.seed = seed
-        self.dtype = as_dtype(dtype)
+        self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dims = [int(dim or 0) for dim in as_shape(shape).as_list()]
@@ -288,7 +308,7 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
         self.gain = gain
-        self.dtype = as_dtype(dtype)
+        self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dims = [int(dim or 0) for dim in as_shape(shape).as_list()]

@@ -73,14 +73,15 @@ class PartitionedVariable(Operators):
         name: its name.
         shape: the shape of the whole.
         dtype: its dtype.
-        variable_list: the parts, in order.
+        variable_list: the parts, in any order, each with its `save_slice_info`.
         partitions: how many slices each axis has; more than one for one axis at most.
 
     Attributes:
         partitions: as given.
 
     Raises:
-        ValueError: there are no parts, or slices along several axes.
+        ValueError: there are no parts, a part does not say where it is in a tensor of this shape,
+            or there are slices along several axes.
     """
 
     def __init__(
@@ -93,10 +94,22 @@ class PartitionedVariable(Operators):
     ) -> None:
         if not variable_list:
             raise ValueError("variable_list may not be empty")
+        infos = [variable.save_slice_info for variable in variable_list]
+        if any(count < 1 for count in partitions):
+            raise ValueError(f"partition values must be positive: {list(partitions)}")
+        if None in infos:
+            names = [variable.name for variable in variable_list]
+            raise ValueError(f"All variables must have a save_slice_info available: {names}")
+        shapes = [list(info.full_shape) for info in infos if info is not None]
+        if any(each != as_shape(shape).as_list() for each in shapes):
+            raise ValueError(
+                f"All variables' full shapes must match shape: {shape}; but full shapes were: "
+                f"{shapes}"
+            )
         self.name = name
         self.dtype = dtype
         self.shape = as_shape(shape)
-        self._variables = list(variable_list)
+        self._variables = sorted(variable_list, key=_offset)
         self.partitions = list(partitions)
         self.axis = partition_axis(name, partitions)
 
@@ -170,6 +183,11 @@ class PartitionedVariable(Operators):
             return list(value)
         sizes = [variable.shape[self.axis] for variable in self._variables]
         return list(split(value, sizes, axis=self.axis))
+
+
+def _offset(part: Variable) -> list[int]:
+    info = part.save_slice_info
+    return [] if info is None else list(info.var_offset)
 
 
 def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None:

@@ -196,6 +196,9 @@ class Tensor(Operators):
         """
         self._shape = self._shape.merge_with(shape)
 
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self  # what a graph holds is not copied with what refers to it
+
     def ref(self) -> Reference:
         """A key for dicts and sets; `deref()` gives the tensor again."""
         return Reference(self)
@@ -318,6 +321,9 @@ class Operation:
         self.outputs = tuple(
             Tensor(self, position, dtype, shape) for position, (dtype, shape) in enumerate(outputs)
         )
+
+    def __deepcopy__(self, memo: Any) -> Operation:
+        return self
 
     @property
     def traceback(self) -> SourceLine:

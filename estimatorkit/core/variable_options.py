@@ -1,4 +1,4 @@
-"""What a variable is told about replicas, and `variable_creator_scope`.
+"""What a variable is told about replicas and its place in a tensor, and `variable_creator_scope`.
 
 `validated` checks synchronization, aggregation and trainability, which depend on each other.
 `CreatedByScopes` is the class of the class `Variable`: it hands the arguments of `Variable(...)`
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -39,6 +40,23 @@ class VariableAggregation(Enum):
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
     ONLY_FIRST_TOWER = 3
+
+
+@dataclass(frozen=True)
+class SaveSliceInfo:
+    """Which part of a tensor in checkpoints a variable is (`tf.Variable.SaveSliceInfo`).
+
+    Attributes:
+        full_name: the tensor's name.
+        full_shape: its shape.
+        var_offset: where the part begins, for each dimension.
+        var_shape: the part's shape.
+    """
+
+    full_name: str
+    full_shape: tuple[int, ...]
+    var_offset: tuple[int, ...]
+    var_shape: tuple[int, ...]
 
 
 def validated(
@@ -75,6 +93,8 @@ class CreatedByScopes(type):
         *("variable_def", "dtype", "expected_shape", "import_scope", "constraint", "use_resource"),
         *("synchronization", "aggregation", "shape"),
     )
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = get_default_graph().outermost.variable_creators

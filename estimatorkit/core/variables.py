@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from estimatorkit.core import registry, variable_updates
@@ -31,23 +31,7 @@ from estimatorkit.core.variable_options import (
     VariableSynchronization,
     validated,
 )
-
-
-@dataclass(frozen=True)
-class SaveSliceInfo:
-    """Which part of a tensor in checkpoints a variable is (`tf.Variable.SaveSliceInfo`).
-
-    Attributes:
-        full_name: the tensor's name.
-        full_shape: its shape.
-        var_offset: where the part begins, for each dimension.
-        var_shape: the part's shape.
-    """
-
-    full_name: str
-    full_shape: tuple[int, ...]
-    var_offset: tuple[int, ...]
-    var_shape: tuple[int, ...]
+from estimatorkit.core.variable_options import SaveSliceInfo as SaveSliceInfo
 
 
 class Variable(Operators, metaclass=CreatedByScopes):
@@ -235,6 +219,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def _read(self, name: str) -> Tensor:
         return make("ReadVariableOp", {"resource": self._handle}, name=name)
 
+    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+        """Says which part of a tensor in checkpoints it is, by the name that TensorFlow has."""
+        self.save_slice_info = save_slice_info
+
     def save_beside(self, primary: Variable) -> None:
         """Says that checkpoints take this variable as they take another, whose slot it is: where
         that is a part of a tensor, this is a part of one that is called after it.
@@ -296,6 +284,14 @@ class Variable(Operators, metaclass=CreatedByScopes):
         part = super().__getitem__(key)
         part.assign = functools.partial(variable_updates.assign_slice, self, key)
         return part
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        raise NotImplementedError(
+            explain(
+                f"__deepcopy__() of variable {self.name}: its value is a session's",
+                hint="copy layers before they are built",
+            )
+        )
 
     def ref(self) -> Reference:
         """A key for dicts and sets; `deref()` gives the variable again."""
@@ -615,12 +611,15 @@ def report_uninitialized_variables(
     return make("ReportUninitializedVariables", {}, {"variables": names}, name)
 
 
-def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation:
-    """An operation that raises `FailedPreconditionError` where a variable has no value yet.
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
+    """An operation that raises `FailedPreconditionError` where a variable has no value yet; None
+    where there are no variables.
 
     Args:
         var_list: the variables asked about; the global and local ones by default.
     """
     variables = [*global_variables(), *local_variables()] if var_list is None else var_list
     names = tuple(variable.op.name for variable in variables)
+    if not names:
+        return None
     return registry.apply("AssertVariablesInitialized", (), {"variables": names})

@@ -22,6 +22,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden/variables.json").read_t
 # What differs by intent, each with ours and the reason.
 DIFFERENT_FACTS: dict[tuple[str, str], tuple[Any, str]] = {}
 DIFFERENT_ERRORS: dict[str, tuple[str | None, str]] = {
+    "copy_of_a_variable": ("NotImplementedError", "as TensorFlow's resource variables"),
     "variable_as_a_bool": ("TypeError", "as a tensor, and as a resource variable"),
     "iteration_over_a_scalar_variable": ("TypeError", "the class that TensorFlow's derives from"),
     "slice_assigned_with_another_shape": ("ValueError", "seen when the graph is built"),
@@ -29,6 +30,14 @@ DIFFERENT_ERRORS: dict[str, tuple[str | None, str]] = {
     "partition_shards_below_one": ("ValueError", "there is no such partition"),
 }
 OTHER_WORDS = {
+    "copy_of_a_variable": "__deepcopy__()",
+    "part_of_another_shape": "All variables' full shapes must match shape: ",
+    "constant_initializer_of_a_tensor": "Invalid type for initial value=",
+    "constant_initializer_of_a_variable": "Invalid type for initial value=",
+    "constant_initializer_of_too_many": "a constant's value does not fit its shape",
+    "unknown_distribution": "Argument `distribution` should be one of (",
+    "orthogonal_vector": "The tensor to initialize",
+    "identity_of_rank_three": "must be a matrix",
     "variable_shared_with_the_default_dtype": "specified dtype float32 and found dtype int32",
     "constant_of_another_dtype": "Initializer type",
     "number_of_another_dtype": "don't match",

@@ -8,6 +8,7 @@ behaviour). It runs in a fresh default graph. Those of `SNIPPETS` return facts b
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -512,6 +513,49 @@ def what_templates_say_of_their_variables(tf: Any) -> dict[str, Any]:
     return facts
 
 
+@snippet
+def constant_initializers(tf: Any) -> dict[str, Any]:
+    def value(given: Any, shape: Any, dtype: Any = tf.int32) -> Any:
+        return tf.constant_initializer(given, dtype=dtype)(shape)
+
+    made = {
+        "number": value(7, [2]),
+        "tuple": value((10, 20, 30), [3]),
+        "matrix": value([0, 1, 2, 3, 4, 5], [2, 3]),
+        "too few": value(np.arange(6).reshape(2, 3), [2, 4]),
+        "text": value("a", [2], tf.string),
+        "bool": value([True, False], [2], tf.bool),
+    }
+    with tf.Session() as session:
+        return {
+            label: session.run(tensor).tolist() for label, tensor in made.items() if label != "text"
+        }
+
+
+@snippet
+def copies_of_layers(tf: Any) -> dict[str, Any]:
+    class Square(tf.layers.Layer):  # type: ignore[misc,name-defined]
+        def call(self, inputs: Any) -> Any:
+            return tf.square(inputs)
+
+    layer = Square(name="mine")
+    layer.kept = tf.constant(1.0)
+    layer(tf.ones([5]))
+    made = copy.deepcopy(layer)
+    return {
+        "name": made.name,
+        "scope": made.scope_name,
+        "tensor": made.kept is layer.kept,
+        "another": made is not layer,
+        "output": made(tf.ones([5])).name,
+    }
+
+
+@snippet
+def nothing_to_assert(tf: Any) -> dict[str, Any]:
+    return {"none": tf.assert_variables_initialized() is None}
+
+
 # -- mistakes
 
 
@@ -893,3 +937,58 @@ def template_of_no_function(tf: Any) -> object:
 @mistake
 def template_without_a_name(tf: Any) -> object:
     return tf.make_template(None, lambda: None)
+
+
+@mistake
+def copy_of_a_variable(tf: Any) -> object:
+    return copy.deepcopy(tf.Variable(1.0))
+
+
+def _part(tf: Any, full_shape: list[int] | None, partitions: list[int]) -> object:
+    variable = tf.Variable([0])
+    if full_shape is not None:
+        info = tf.Variable.SaveSliceInfo(variable.name, full_shape, [0], [1])
+        variable._set_save_slice_info(info)
+    kind = type(tf.get_variable("any", [2], partitioner=_cut(2)))
+    return kind("made", [2], tf.int32, [variable], partitions)
+
+
+@mistake
+def part_of_nothing(tf: Any) -> object:
+    return _part(tf, None, [2])
+
+
+@mistake
+def part_of_another_shape(tf: Any) -> object:
+    return _part(tf, [3], [2])
+
+
+@mistake
+def no_partitions(tf: Any) -> object:
+    return _part(tf, [2], [0])
+
+
+def _initializer_mistakes() -> None:
+    floating = (
+        *("random_normal_initializer", "truncated_normal_initializer", "orthogonal_initializer"),
+        *("uniform_unit_scaling_initializer", "variance_scaling_initializer"),
+    )
+    for name in floating:
+        ERRORS[f"{name}_of_strings"] = lambda tf, name=name: getattr(tf, name)(dtype=tf.string)  # type: ignore[misc]
+    calls: dict[str, Callable[[Any], object]] = {
+        "constant_initializer_of_a_tensor": lambda tf: tf.constant_initializer(tf.constant(1.0)),
+        "constant_initializer_of_a_variable": lambda tf: tf.constant_initializer(tf.Variable(1.0)),
+        "constant_initializer_of_too_many": lambda tf: tf.constant_initializer([1, 2, 3])([2]),
+        "constant_initializer_of_another_shape": lambda tf: tf.constant_initializer(
+            [1, 2], verify_shape=True
+        )([3]),
+        "negative_scale": lambda tf: tf.variance_scaling_initializer(scale=-1),
+        "unknown_mode": lambda tf: tf.variance_scaling_initializer(mode="x"),
+        "unknown_distribution": lambda tf: tf.variance_scaling_initializer(distribution="x"),
+        "orthogonal_vector": lambda tf: tf.orthogonal_initializer()([5]),
+        "identity_of_rank_three": lambda tf: tf.initializers.identity()([2, 3, 3]),
+    }
+    ERRORS.update(calls)
+
+
+_initializer_mistakes()
