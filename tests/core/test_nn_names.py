@@ -110,3 +110,39 @@ def test_a_class_out_of_range_has_no_place_in_a_confusion_matrix() -> None:
         for values, words in (([0, 3], "`labels` out of bound"), ([0, -1], "negative values")):
             with pytest.raises(tf.errors.InvalidArgumentError, match=words):
                 session.run(matrix, {labels: values})
+
+
+def test_pooling_across_channels() -> None:
+    x = np.arange(8, dtype=np.float32).reshape(1, 1, 1, 8)
+    found = _run(tf.nn.max_pool(x, [1, 1, 1, 2], [1, 1, 1, 2], "VALID"))
+    np.testing.assert_array_equal(found.ravel(), [1, 3, 5, 7])
+    for size, step, words in ((3, 3, "evenly divide"), (2, 1, "equal the stride")):
+        with pytest.raises(tf.errors.UnimplementedError, match=words):
+            tf.nn.max_pool(x, [1, 1, 1, size], [1, 1, 1, step], "VALID")
+
+
+def test_counts_and_shapes_are_checked_when_the_graph_runs() -> None:
+    count, labels = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
+    best = tf.nn.top_k(np.array([1.0, 3.0, 2.0], np.float32), count).values
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=np.eye(2, dtype=np.float32)
+    )
+    with tf.Session() as session:
+        assert session.run(best, {count: 0}).shape == (0,)
+        for wrong, words in ((4, "Had 3, needed 4"), (-1, "Need k >= 0")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+                session.run(best, {count: wrong})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"labels.shape=\(1, 2\)"):
+            session.run(losses, {labels: [[0, 1]]})
+
+
+def test_losses_of_integers_are_integers() -> None:
+    values = np.array([[0, 1], [2, 3], [4, 5]])
+    assert _run(tf.losses.compute_weighted_loss(values)) == 2
+    assert tf.losses.compute_weighted_loss(values).dtype is tf.int64
+
+
+def test_constant_labels_that_are_no_class_give_nan() -> None:
+    logits = np.eye(3, dtype=np.float32)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[4, -1, 2], logits=logits)
+    np.testing.assert_array_equal(np.isnan(_run(losses)), [True, True, False])

@@ -140,7 +140,7 @@ def test_shapes_that_would_broadcast_to_a_matrix_are_refused() -> None:
         ("auto", Reduction.SUM_OVER_BATCH_SIZE),
         ("weighted_mean", Reduction.MEAN),
         ("sum_over_nonzero_weights", Reduction.SUM_BY_NONZERO_WEIGHTS),
-        *((value, value) for value in Reduction.all()),
+        *((value, value) for value in dict.fromkeys(Reduction.all())),
     ],
 )
 def test_reductions_have_names_of_both_versions(name: str, value: str) -> None:

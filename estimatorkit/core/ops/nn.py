@@ -161,7 +161,24 @@ def _drop_last(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, inputs[0].shape[:-1])]
 
 
+def _check_classes(logits: Any, labels: Any) -> None:
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. "
+            f"Received: labels.shape={labels.shape} and logits.shape={logits.shape}"
+        )
+
+
+def _numpy_sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
+    _check_classes(logits, labels)
+    inside = (labels >= 0) & (labels < logits.shape[-1])
+    chosen = np.take_along_axis(logits, np.where(inside, labels, 0)[..., None], -1)[..., 0]
+    loss = scipy_special.logsumexp(logits, -1) - chosen
+    return np.where(inside, loss, np.nan).astype(logits.dtype)
+
+
 def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
+    _check_classes(logits, labels)
     # A comparison with every class instead of a gather: its gradient is element-wise too, where
     # that of a gather is a scatter, which takes a third of an Iris step on CPU.
     classes = jnp.arange(logits.shape[-1], dtype=labels.dtype)
@@ -188,10 +205,7 @@ register(
     _sparse_softmax_cross_entropy,
     accepts="f",
     infer=_drop_last,
-    numpy_kernel=lambda logits, labels: (
-        scipy_special.logsumexp(logits, -1)
-        - np.take_along_axis(logits, labels[..., None], -1)[..., 0]
-    ).astype(logits.dtype),
+    numpy_kernel=_numpy_sparse_softmax_cross_entropy,
     cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int64)))],
 )
 

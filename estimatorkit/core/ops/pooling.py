@@ -18,9 +18,9 @@ from jax import lax
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, joining
 from estimatorkit.core.ops.sliding_windows import (
     as_padding,
     as_spatial,
@@ -299,7 +299,43 @@ def max_pool(
         ValueError: shapes or arguments do not fit.
     """
     x = input if value is None else value
+    if np.size(ksize) == 4 and not is_channels_first(data_format) and ksize[3] != 1:
+        return _max_pool_of_channels(x, ksize, strides, name)
     return _pool("MaxPool", x, 2, ksize, strides, padding, data_format, name)
+
+
+def _max_pool_of_channels(value: Any, ksize: Any, strides: Any, name: str | None) -> Tensor:
+    """The greatest of each group of neighbouring channels.
+
+    Raises:
+        UnimplementedError: there are other windows, too, or the groups overlap or do not come out
+            even.
+    """
+    from estimatorkit.core.ops.reduce import reduce_max
+
+    x = convert_to_tensor(value, name="value")
+    size = int(ksize[3])
+    steps = [int(each) for each in np.broadcast_to(strides, 4)]
+    channels = x.shape[-1] if x.shape.rank else None
+    for fits, words in (
+        (
+            [int(each) for each in ksize[:3]] == [1, 1, 1] and steps[:3] == [1, 1, 1],
+            "MaxPooling supports exactly one of pooling across depth or pooling across "
+            "width/height.",
+        ),
+        (steps[3] == size, "Depthwise max pooling requires the depth window to equal the stride."),
+        (
+            channels is None or channels % size == 0,
+            "Depthwise max pooling requires the depth window to evenly divide the input depth.",
+        ),
+    ):
+        if not fits:
+            raise UnimplementedError(None, x.op, explain(words, received=x))
+    with get_default_graph().name_scope(name or "MaxPool") as scope:
+        groups = array.reshape(
+            x, joining.concat([array.shape(x)[:-1], [-1, size]], 0), name="groups"
+        )
+        return reduce_max(groups, -1, name=scope)
 
 
 def avg_pool(

@@ -33,12 +33,27 @@ class TopK(NamedTuple):
     indices: Tensor
 
 
+def _checked_count(k: Any, last: int | None) -> int:
+    """`k` as an int, which must be one of 0, ..., last."""
+    count = int(k)
+    if count < 0:
+        raise ValueError(f"Need k >= 0, got {count}: k must be non-negative")
+    if last is not None and count > last:
+        raise ValueError(
+            f"input must have last dimension >= k = {count} but is {last}: "
+            f"input must have at least k columns. Had {last}, needed {count}"
+        )
+    return count
+
+
 def _top_k(x: Any, k: Any) -> Any:
+    k = _checked_count(k, x.shape[-1])
     values, indices = lax.top_k(jnp.asarray(x), int(k))
     return values, indices.astype(np.int32)
 
 
 def _numpy_top_k(x: Any, k: Any) -> Any:
+    k = _checked_count(k, x.shape[-1])
     last = x.shape[-1] - 1  # reversed twice: of equal values the first comes first
     order = last - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., : int(k)]
     return np.take_along_axis(x, order, -1), order.astype(np.int32)
@@ -53,15 +68,11 @@ def _infer_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
         raise ValueError(
             explain("top_k: input must be at least rank 1", received=x, made_at=x.op.source)
         )
-    last = x.shape.dims[-1]
-    if count is not None and last is not None and int(count) > last:
-        raise ValueError(
-            explain(
-                f"input must have last dimension >= k = {int(count)} but is {last}",
-                received=x,
-                made_at=x.op.source,
-            )
-        )
+    if count is not None:
+        try:
+            _checked_count(count, x.shape.dims[-1])
+        except ValueError as error:
+            raise ValueError(explain(str(error), received=x, made_at=x.op.source)) from None
     shape = TensorShape([*x.shape.dims[:-1], None if count is None else int(count)])
     return [Spec(x.dtype, shape), Spec(int32, shape)]
 

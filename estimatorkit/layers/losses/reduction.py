@@ -44,8 +44,9 @@ class Reduction:
         return (
             cls.NONE,
             cls.SUM,
-            cls.SUM_OVER_BATCH_SIZE,
             cls.MEAN,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.SUM_OVER_NONZERO_WEIGHTS,
             cls.SUM_BY_NONZERO_WEIGHTS,
         )
 
@@ -111,7 +112,7 @@ def compute_weighted_loss(
         reduction: a `Reduction`.
 
     Returns:
-        A scalar; with NONE the weighted losses.
+        A scalar; with NONE the weighted losses. Of the dtype of `losses`.
 
     Raises:
         ValueError: the weights do not fit, or the reduction is none.
@@ -121,7 +122,7 @@ def compute_weighted_loss(
     with get_default_graph().name_scope(scope or "weighted_loss"):
         values = convert_to_tensor(losses, name="losses")
         # Of 16 bits neither the sum nor the number of losses would be exact.
-        given = values.dtype if values.dtype.is_floating else float32
+        given = values.dtype
         if given is not float64:
             values = elementwise.cast(values, float32)
         is_one = isinstance(weights, (int, float)) and weights == 1
