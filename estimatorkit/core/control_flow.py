@@ -54,15 +54,23 @@ def cond(
     functions: list[Callable[[], Any]] = []
     for called, given, older in (("true_fn", true_fn, fn1), ("false_fn", false_fn, fn2)):
         function = older if given is None else given
+        if given is not None and older is not None:
+            number = 1 if called == "true_fn" else 2
+            raise TypeError(f"cond(): '{called}' and 'fn{number}' may not be set simultaneously.")
+        if function is None:
+            raise TypeError(f"cond(): '{called}' argument required")
         if not callable(function):
             raise TypeError(f"'{called}' must be callable, got {function!r}.")
         functions.append(function)
     if isinstance(pred, bool):
-        raise TypeError("pred must not be a Python bool; use a Python `if` statement.")
+        raise TypeError("'pred' must not be a Python bool; use a Python `if` statement.")
     graph = get_default_graph()
     with graph.name_scope(name or "cond"):
         predicate = _as_predicate(pred, "cond")
-        branches = [trace(function, (), convert=_as_tensors) for function in functions]
+        branches = [
+            trace(function, (), convert=functools.partial(_as_tensors, called=called))
+            for function, called in zip(functions, ("true_fn", "false_fn"), strict=True)
+        ]
         _check_branches(branches)
         op = make_function_op(
             "If", [predicate], branches, [(), ()], {"on_host": _shapes_differ(branches)}
@@ -89,12 +97,12 @@ def _as_predicate(pred: Any, what: str) -> Tensor:
     return tensor
 
 
-def _as_tensors(returned: Any) -> Any:
-    """What a branch or body returned, with tensors as leaves; operations are left as they are."""
+def _as_tensors(returned: Any, called: str) -> Any:
+    """What a branch returned, with tensors as leaves; operations are left as they are."""
     if returned is None:
         raise ValueError(
             explain(
-                "a branch returned None",
+                f"'{called}' must have a return value",
                 expected="a tensor or an operation, or a structure of them",
                 hint="return no_op() where nothing is to be computed",
             )
@@ -116,6 +124,18 @@ def _check_branches(branches: Sequence[GraphFunction]) -> None:
         raise type(error)(
             f"true_fn and false_fn must return the same structure. {error}"
         ) from error
+    kinds = [
+        [type(leaf).__name__ if is_composite(leaf) else "Tensor" for leaf in leaves]
+        for leaves in (nest.flatten(each.structure) for each in branches)
+    ]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            explain(
+                "Incompatible return values of 'true_fn' and 'false_fn'",
+                expected=kinds[0],
+                received=kinds[1],
+            )
+        )
     if len(one.outputs) != len(other.outputs):
         raise ValueError("true_fn and false_fn must return the same structure.")
     for a, b in zip(one.outputs, other.outputs, strict=True):
@@ -169,18 +189,28 @@ def case(
     from estimatorkit.core.ops.joining import stack
     from estimatorkit.core.ops.reduce import reduce_any, reduce_sum
 
+    if not isinstance(pred_fn_pairs, (list, tuple, Mapping)):
+        raise TypeError(
+            "'pred_fn_pairs' must be a list, tuple, or dict. Received: "
+            f"{type(pred_fn_pairs).__name__}"
+        )
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
     if not pairs:
-        raise ValueError("case: pred_fn_pairs must hold at least one pair.")
+        raise ValueError("case: 'pred_fn_pairs' must hold at least one pair.")
     for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
+        if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(
-                explain(
-                    "case: each entry must be a pair",
-                    expected="(bool tensor, function)",
-                    received=repr(pair)[:200],
-                )
+                f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair!r:.200}."
             )
+        pred, function = pair
+        if not isinstance(pred, Tensor) and not hasattr(pred, "_as_tensor"):
+            raise TypeError(f"pred must be a Tensor, got: {pred!r:.200}")
+        if pred.dtype is not bool_:
+            raise TypeError(f"pred must be Tensor of type bool: {pred.name}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {pred.name} must be callable.")
+    if default is not None and not callable(default):
+        raise TypeError("'default' must be callable.")
     graph = get_default_graph()
     with graph.name_scope(name):
         predicates = [_as_predicate(pred, "case") for pred, _ in pairs]
@@ -230,10 +260,34 @@ def switch_case(
         branch_fns: functions, or pairs (number, function), or a dict of them.
         default: called where no number fits; the function with the greatest number by default.
         name: the name scope.
+
+    Raises:
+        TypeError, ValueError: `branch_index` is no tensor of integers, or the numbers are not 0, 1
+            and so on.
     """
+    if not isinstance(branch_index, Tensor) and not hasattr(branch_index, "_as_tensor"):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index).__name__}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype.name}")
+    if not branch_fns:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
     entries = branch_fns.items() if isinstance(branch_fns, Mapping) else branch_fns
     pairs = [each if isinstance(each, tuple) else (at, each) for at, each in enumerate(entries)]
+    only_functions = not isinstance(branch_fns, Mapping) and all(map(callable, branch_fns))
+    for pair in pairs:
+        if not only_functions and not (len(pair) == 2 and callable(pair[1])):
+            raise TypeError(
+                f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair!r:.200}."
+            )
+        if not isinstance(pair[0], int):
+            raise TypeError(f"key must be a Python `int`, got {type(pair[0]).__name__}")
     pairs.sort(key=lambda pair: pair[0])
+    if [number for number, _ in pairs] != list(range(len(pairs))):
+        keys = ",".join(str(number) for number, _ in pairs)
+        raise ValueError(
+            "branch indices (keys) must form contiguous range of "
+            f"[0 to {len(pairs)}) but found {{{keys}}}"
+        )
     with get_default_graph().name_scope(name):
         index = convert_to_tensor(branch_index, int32, "branch_index")
         last = pairs[-1][1] if default is None else default
@@ -283,6 +337,8 @@ def while_loop(
         raise TypeError("'cond' must be callable.")
     if not callable(body):
         raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
     if loop_vars is None or (isinstance(loop_vars, (list, tuple)) and not loop_vars):
         raise ValueError("'loop_vars' must be provided.")
     if maximum_iterations is not None:
@@ -552,6 +608,8 @@ def _bounded(
     sequence = isinstance(loop_vars, (list, tuple)) and not nest.is_namedtuple(loop_vars)
     inner = list(loop_vars) if sequence else [loop_vars]
     limit = convert_to_tensor(maximum_iterations, int32, "maximum_iterations")
+    if limit.shape.rank not in (0, None):
+        raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.shape}")
 
     def bounded_cond(count: Tensor, *values: Any) -> Tensor:
         return logical_and(less(count, limit), _as_predicate(cond(*values), "while_loop"))
@@ -582,6 +640,17 @@ def _bounded(
     return results[0]
 
 
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: Any = None) -> Any:
+    """`output_tensor` (also a sparse tensor or `IndexedSlices`) after the operations and tensors in
+    `dependencies`.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "control_dependency"):
+        value = output_tensor if is_composite(output_tensor) else convert_to_tensor(output_tensor)
+        with graph.control_dependencies(dependencies):
+            return identity(value)
+
+
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
@@ -610,4 +679,5 @@ __all__ = [
     "smart_cond",
     "switch_case",
     "while_loop",
+    "with_dependencies",
 ]

@@ -78,9 +78,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
                 if len(flat) != len(arguments):
                     raise ValueError(
                         explain(
-                            "custom_gradient: grad_fn gives another number of gradients",
-                            expected=f"{len(arguments)}, one for each argument",
-                            received=len(flat),
+                            f"Num gradients {len(flat)} given by grad_fn of custom_gradient do not "
+                            f"match num inputs {len(arguments)}",
+                            expected="one for each argument",
                         )
                     )
                 return [*[None] * len(results), *flat, *of_variables]

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest
+from estimatorkit.core import nest, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import make_function_op
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
+from estimatorkit.core.ops.array import group
+from estimatorkit.core.plan import NEVER_RUN
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -43,7 +45,7 @@ class Defun:
         }
         unknown = sorted(set(keywords) - known)
         if unknown:
-            raise TypeError(f"Defun got unexpected keyword arguments {unknown}.")
+            raise ValueError(f"Unknown keyword arguments: {unknown}.")
         self._input_types = [as_dtype(each) for each in input_types]
         self._keywords = keywords
 
@@ -51,20 +53,25 @@ class Defun:
         """The function as one that makes an operation of each call.
 
         Raises:
-            TypeError: it is not callable or takes keyword arguments.
-            ValueError: it takes another number of arguments than there are input types.
+            ValueError: it is not callable, takes keyword arguments or has defaults, or takes
+                another number of arguments than there are input types.
         """
         if not callable(function):
-            raise TypeError(f"func {function} must be callable")
+            raise ValueError(f"Function {function} must be a callable.")
         parameters = inspect.signature(function).parameters.values()
         kinds = {parameter.kind for parameter in parameters}
-        if inspect.Parameter.VAR_KEYWORD in kinds:
-            raise ValueError("Functions with keyword arguments not supported.")
+        with_default = any(each.default is not each.empty for each in parameters)
+        if inspect.Parameter.VAR_KEYWORD in kinds or with_default:
+            raise ValueError(
+                "Functions with argument defaults or keywords arguments are not supported. "
+                f"{function!r} has some."
+            )
         fixed = inspect.Parameter.VAR_POSITIONAL not in kinds
         if self._input_types and fixed and len(parameters) != len(self._input_types):
             raise ValueError(
                 explain(
-                    f"The function {function.__name__!r} has the wrong number of arguments",
+                    "The number of tf.function input types is not compatible with the allowed "
+                    f"arguments of {function!r}",
                     expected=f"{len(self._input_types)}, one for each input type",
                     received=len(parameters),
                 )
@@ -84,6 +91,7 @@ class DefinedFunction:
         self._function = function
         self._types = list(input_types)
         self.name: str = keywords.get("func_name") or function.__name__
+        self._keywords = keywords
         self._gradient = _gradient_of(keywords)
         self._traced: dict[Any, GraphFunction] = {}
         self.__doc__ = function.__doc__
@@ -93,6 +101,11 @@ class DefinedFunction:
     def declared_input_types(self) -> list[DType]:
         """The dtypes of the arguments, as declared."""
         return list(self._types)
+
+    @property
+    def captured_inputs(self) -> list[Tensor]:
+        """The tensors around it that it takes, once it has been called."""
+        return [each for function in self._traced.values() for each in function.captured]
 
     @property
     def functions(self) -> list[GraphFunction]:
@@ -110,7 +123,7 @@ class DefinedFunction:
         if len(types) != len(arguments):
             raise ValueError(
                 explain(
-                    f"Expected number of arguments: {len(types)}, received: {len(arguments)}",
+                    f"Expected {len(types)} arguments, got {len(arguments)}",
                     hint=f"the signature is {self.name}"
                     f"({', '.join(each.name for each in self._types)})",
                 )
@@ -124,7 +137,7 @@ class DefinedFunction:
             "Call", tensors, [function], [range(len(tensors))], attrs, name or self.name
         )
         _, rebuild = expand(function.structure)
-        if function.structure is None:
+        if isinstance(function.structure, Operation):
             return op
         return rebuild(op.outputs)
 
@@ -137,13 +150,29 @@ class DefinedFunction:
             found = self._traced[key] = trace(
                 self._function, tensors, convert=lambda returned: _results(returned)
             )
+            names = self._keywords.get("out_names")
+            if names is not None and len(names) != len(found.outputs):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    "output names must be either empty or equal in size to outputs. output names "
+                    f"size = {len(names)} outputs size = {len(found.outputs)}",
+                )
         return found
 
 
 def _results(returned: Any) -> Any:
+    if returned is None:  # it is called for what it does
+        done = [op for op in get_default_graph().get_operations() if _acts(op)]
+        return group(*done)
     return nest.map_structure(
         lambda leaf: leaf if isinstance(leaf, Operation) else convert_to_tensor(leaf), returned
     )
+
+
+def _acts(op: Operation) -> bool:
+    """Whether an operation does something besides giving values."""
+    return not registry.lookup(op.type).pure and op.type not in (*NEVER_RUN, "ReadVariableOp")
 
 
 def _gradient_of(keywords: dict[str, Any]) -> Callable[..., Any] | None:

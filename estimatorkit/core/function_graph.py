@@ -72,6 +72,7 @@ class FunctionGraph(Graph):
         found = self.captures.get(tensor)
         if found is None:
             if _is_size(tensor):  # its value stays known inside
+                tensor.graph.prevent_feeding(tensor)
                 op = self.create_op(
                     "Const", (), [(tensor.dtype, tensor.shape)], tensor.op.attrs, "Const"
                 )

@@ -67,18 +67,16 @@ def gradients(
     if len(given) != len(targets):
         raise ValueError(
             explain(
-                "gradients: grad_ys does not fit ys",
-                expected=f"{len(targets)}, one for each y",
-                received=len(given),
+                f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys",
+                expected="one for each y",
             )
         )
     unconnected = getattr(unconnected_gradients, "value", unconnected_gradients)
     if unconnected not in ("none", "zero"):
         raise ValueError(
             explain(
-                "gradients: unconnected_gradients is none of its values",
+                f"Unknown value for unconnected_gradients: {unconnected_gradients!r}",
                 expected="'none' or 'zero'",
-                received=repr(unconnected_gradients),
             )
         )
     stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}

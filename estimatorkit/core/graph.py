@@ -369,7 +369,7 @@ class Graph:
         if not isinstance(op_type_map, Mapping) or not all(
             isinstance(each, str) for pair in op_type_map.items() for each in pair
         ):
-            raise TypeError("op_type_map must be a dictionary from strings to strings.")
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings.")
         outer = self._scopes.gradients
         self._scopes.gradients = {**outer, **op_type_map}
         try:

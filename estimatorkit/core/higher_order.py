@@ -56,7 +56,8 @@ def scan_op(
         if len(leaves) != count:
             raise ValueError(
                 explain(
-                    "the carried value changes its structure",
+                    "The two structures don't have the same nested structure: the carried value "
+                    "changes",
                     expected=nest.map_structure(lambda leaf: type(leaf).__name__, carry),
                     received=repr(after)[:300],
                 )
@@ -90,7 +91,7 @@ def _row_of(column: Tensor) -> Tensor:
     if column.shape.rank == 0:
         raise ValueError(
             explain(
-                "elements must have at least one dimension",
+                "Elements in elems must be 1+ dimensional Tensors, not scalars",
                 received=column,
                 made_at=column.op.source,
             )
@@ -161,9 +162,15 @@ def _check_dtypes(results: Any, expected: Any, given: bool) -> None:
         as_dtype(getattr(each, "dtype", each)) if given else _tensor(each).dtype
         for each in nest.flatten(expected)
     ]
-    if len(found) != len(wanted) or any(
-        a.dtype is not b for a, b in zip(found, wanted, strict=True)
-    ):
+    if len(found) != len(wanted):
+        raise ValueError(
+            explain(
+                "The two structures don't have the same nested structure: map_fn's results",
+                expected=f"{len(wanted)} values, as `{'dtype' if given else 'elems'}` says",
+                received=len(found),
+            )
+        )
+    if any(a.dtype is not b for a, b in zip(found, wanted, strict=True)):
         raise TypeError(
             explain(
                 "map_fn: the results have other dtypes than "

@@ -174,7 +174,11 @@ def assert_same_structure(
         same = len(nest1) == len(nest2)
     if not same:
         raise ValueError(
-            explain("two structures are not nested alike", expected=nest1, received=nest2)
+            explain(
+                "The two structures don't have the same nested structure",
+                expected=nest1,
+                received=nest2,
+            )
         )
     for one, other in zip(_children(nest1), _children(nest2), strict=True):
         assert_same_structure(one, other, check_types, **kinds)

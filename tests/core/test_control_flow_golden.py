@@ -12,7 +12,7 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import error_of
 from tests.golden.golden_values import plain
-from tests.golden.snippets_control_flow import ARRAYS, GRAPHS, STATE
+from tests.golden.snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "control_flow.json").read_text("utf-8"))
 
@@ -65,6 +65,26 @@ def test_loops_gradients_and_graphs(name: str) -> None:
 @pytest.mark.parametrize("name", ARRAYS)
 def test_tensor_arrays(name: str) -> None:
     assert_same(run(ARRAYS[name]), GOLDEN["arrays"][name])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str) -> None:
+    assert_same(run(FUNCTIONS[name]), GOLDEN["functions"][name])
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_refused(name: str) -> None:
+    assert_same(run(REFUSALS[name]), GOLDEN["refusals"][name])
+
+
+def test_a_constant_that_a_body_holds_cannot_be_fed() -> None:
+    """Its value is part of the compiled body."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(10)
+        y = tf.cond(tf.placeholder_with_default(True, []), lambda: x * 10, lambda: x)
+        assert session.run(y) == 100
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(y, {x: 4})
 
 
 def test_a_condition_reads_what_the_body_assigns() -> None:

@@ -64,7 +64,7 @@ def test_gradients_given_to_defun() -> None:
     with tf.Session() as session:
         slopes = [tf.gradients(f(x), x)[0] for f in (one, other)]
         assert session.run(slopes, {x: 1.0}) == [100.0, 7.0]
-    with pytest.raises(ValueError, match="Expected number of arguments: 1, received: 2"):
+    with pytest.raises(ValueError, match="Expected 1 arguments, got 2"):
         one(x, x)
 
 

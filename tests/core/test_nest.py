@@ -86,9 +86,9 @@ def test_what_is_a_leaf() -> None:
     ],
 )
 def test_structures_that_differ(first: Any, second: Any) -> None:
-    with pytest.raises(ValueError, match="not nested alike"):
+    with pytest.raises(ValueError, match="have the same nested structure"):
         nest.assert_same_structure(first, second)
-    with pytest.raises(ValueError, match="not nested alike"):
+    with pytest.raises(ValueError, match="have the same nested structure"):
         nest.map_structure(lambda a, b: a, first, second)
 
 
@@ -113,6 +113,6 @@ def test_composites_are_expanded_where_asked() -> None:
     again = nest.map_structure(tf.identity, sparse, expand_composites=True)
     assert isinstance(again, tf.SparseTensor)
     assert again.values is not sparse.values
-    with pytest.raises(ValueError, match="not nested alike"):
+    with pytest.raises(ValueError, match="have the same nested structure"):
         nest.assert_same_structure(sparse, (1, 2, 3), expand_composites=True)
     nest.assert_same_structure(sparse, 1)

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from golden_files import error_of, write_json
 from golden_values import plain
-from snippets_control_flow import ARRAYS, GRAPHS, STATE
+from snippets_control_flow import ARRAYS, FUNCTIONS, GRAPHS, REFUSALS, STATE
 
 
 def _run(program: Any) -> Any:
@@ -36,6 +36,7 @@ def main() -> None:
     # Arrays of version 1, whose operations check more than the lists of version 2.
     tf.disable_control_flow_v2()
     arrays = {name: _run(program) for name, program in ARRAYS.items()}
+    refusals = {name: _run(program) for name, program in REFUSALS.items()}
     tf.enable_control_flow_v2()
     write_json(
         "control_flow.json",
@@ -43,6 +44,8 @@ def main() -> None:
             "about": {"tensorflow": tf.__version__},
             "state": {name: _run(program) for name, program in STATE.items()},
             "arrays": arrays,
+            "functions": {name: _run(program) for name, program in FUNCTIONS.items()},
+            "refusals": refusals,
             "graphs": {name: _run(program) for name, program in GRAPHS.items()},
         },
     )

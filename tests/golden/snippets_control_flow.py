@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -487,6 +488,137 @@ ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
         *(_not_the_element_shape, _wrong_lengths, _array_of_scalars_joined, _array_without_size),
         *(_array_of_handle_and_size, _array_of_a_handle, _shapes_of_an_array),
     )
+}
+
+# -- functions, and what is refused
+
+
+def _defun(tf: Any, *args: Any, **keywords: Any) -> Any:
+    """`Defun`, by the private module that has it."""
+    root = "tensorflow" if tf.__name__.startswith("tensorflow") else "estimatorkit.compat.v1"
+    function = importlib.import_module(f"{root}.python.framework.function")
+    return function.Defun(*args, **keywords)
+
+
+def _function_without_results(tf: Any, session: Any) -> Any:
+    v = tf.get_variable("v", initializer=1.0)
+
+    def add(x: Any) -> None:
+        v.assign_add(x)
+
+    called = _defun(tf, tf.float32)(add)(2.0)
+    session.run(tf.global_variables_initializer())
+    session.run(called)
+    return session.run(v)
+
+
+def _function_captures(tf: Any, session: Any) -> Any:
+    x = tf.constant(5.0)
+
+    def times(y: Any) -> Any:
+        return x * y
+
+    function = _defun(tf, tf.float32)(times)
+    return [session.run(function(2.0)), len(function.captured_inputs)]
+
+
+def _two_results(x: Any) -> Any:
+    return x, x
+
+
+def _two_arguments(x: Any, y: Any) -> Any:
+    return x
+
+
+def _with_default(x: Any, y: Any = 1.0) -> Any:
+    return x
+
+
+def _yes(tf: Any) -> Any:
+    return tf.placeholder_with_default(True, [])
+
+
+def _loop(tf: Any, body: Any, start: Any, **rest: Any) -> Any:
+    return tf.while_loop(lambda i, *_: i < 1, body, start, **rest)
+
+
+def _sevens(*_: Any) -> int:
+    return 7
+
+
+Program = Callable[[Any, Any], Any]
+
+REFUSALS: dict[str, Program] = {
+    "cond_python_bool": lambda tf, _: tf.cond(False, _sevens, _sevens),
+    "cond_no_function": lambda tf, _: tf.cond(_yes(tf), 1, _sevens),
+    "cond_both_names": lambda tf, _: tf.cond(_yes(tf), true_fn=_sevens, fn1=_sevens),
+    "cond_one_branch": lambda tf, _: tf.cond(_yes(tf), _sevens),
+    "cond_dtypes": lambda tf, _: tf.cond(_yes(tf), _sevens, lambda: tf.constant(1.0)),
+    "cond_structures": lambda tf, _: tf.cond(_yes(tf), _sevens, lambda: (1, 2)),
+    "cond_none": lambda tf, _: tf.cond(_yes(tf), lambda: None, lambda: None),
+    "cond_kinds": lambda tf, _: tf.cond(
+        _yes(tf),
+        lambda: tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])),
+        lambda: tf.constant([1.0]),
+    ),
+    "cond_keys": lambda tf, _: tf.cond(_yes(tf), lambda: {"a": 1}, lambda: {"b": 1}),
+    "cond_int": lambda tf, _: tf.cond(tf.constant(1), _sevens, _sevens),
+    "cond_vector": lambda tf, _: tf.cond(tf.constant([True]), _sevens, _sevens),
+    "loop_no_condition": lambda tf, _: tf.while_loop(1, _sevens, [0]),
+    "loop_no_body": lambda tf, _: tf.while_loop(_sevens, 1, [0]),
+    "loop_of_nothing": lambda tf, _: tf.while_loop(_sevens, _sevens, []),
+    "loop_iterations": lambda tf, _: _loop(tf, _sevens, [0], parallel_iterations=0),
+    "loop_none": lambda tf, _: _loop(tf, lambda i: None, [0]),
+    "loop_structure": lambda tf, _: _loop(tf, lambda i, x: (i, [x]), [0, 1]),
+    "loop_shape": lambda tf, _: _loop(
+        tf, lambda i, x: (i, tf.concat([x, x], 0)), [0, tf.ones([2])]
+    ),
+    "loop_invariant": lambda tf, _: _loop(
+        tf,
+        lambda i, x: (i, x),
+        [0, tf.ones([2])],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([3])],
+    ),
+    "loop_invariants": lambda tf, _: _loop(
+        tf, lambda i, x: (i, x), [0, 1], shape_invariants=[tf.TensorShape([])]
+    ),
+    "loop_maximum": lambda tf, _: _loop(tf, _sevens, [0], maximum_iterations=[1, 2]),
+    "case_python_bool": lambda tf, _: tf.case([(True, _sevens)], default=_sevens),
+    "case_no_function": lambda tf, _: tf.case([(_yes(tf), 3)], default=_sevens),
+    "case_text": lambda tf, _: tf.case("a", default=_sevens),
+    "case_triple": lambda tf, _: tf.case([(_yes(tf), _sevens, 1)]),
+    "case_int": lambda tf, _: tf.case([(tf.constant(1), _sevens)]),
+    "case_default": lambda tf, _: tf.case([(_yes(tf), _sevens)], default=3),
+    "switch_case_float": lambda tf, _: tf.switch_case(tf.constant(1.0), [_sevens]),
+    "switch_case_empty": lambda tf, _: tf.switch_case(tf.constant(1), []),
+    "switch_case_no_function": lambda tf, _: tf.switch_case(tf.constant(1), [1]),
+    "switch_case_twice": lambda tf, _: tf.switch_case(tf.constant(1), [(0, _sevens), (0, _sevens)]),
+    "switch_case_key": lambda tf, _: tf.switch_case(tf.constant(1), [(0.5, _sevens)]),
+    "switch_case_text": lambda tf, _: tf.switch_case("a", [_sevens]),
+    "switch_case_gap": lambda tf, _: tf.switch_case(tf.constant(1), {0: _sevens, 5: _sevens}),
+    "tuple_of_nothing": lambda tf, _: tf.tuple([None]),
+    "grad_ys_count": lambda tf, _: tf.gradients(tf.ones([]), tf.ones([]), grad_ys=[1.0, 2.0]),
+    "unconnected": lambda tf, _: tf.gradients(
+        tf.ones([]), tf.ones([]), unconnected_gradients="nonsense"
+    ),
+    "override_map": lambda tf, _: (
+        tf.get_default_graph().gradient_override_map({1: "a"}).__enter__()
+    ),
+    "defun_keyword": lambda tf, _: _defun(tf, tf.float32, whatever=1)(_two_results)(1.0),
+    "defun_arguments": lambda tf, _: _defun(tf, tf.float32)(_two_arguments)(1.0),
+    "defun_call": lambda tf, _: _defun(tf, tf.float32)(_two_results)(1.0, 2.0),
+    "defun_default": lambda tf, _: _defun(tf, tf.float32)(_with_default)(1.0),
+    "defun_names": lambda tf, _: _defun(tf, tf.float32, out_names=["a"])(_two_results)(1.0),
+    "defun_no_function": lambda tf, _: _defun(tf, tf.float32)(3),
+    "map_fn_scalar": lambda tf, _: tf.map_fn(lambda x: x, tf.constant(1)),
+    "map_fn_structure": lambda tf, _: tf.map_fn(_two_results, tf.constant([1])),
+    "scan_structure": lambda tf, _: tf.scan(
+        lambda a, x: (a, a), tf.constant([1, 2]), initializer=0
+    ),
+}
+
+FUNCTIONS: dict[str, Program] = {
+    function.__name__[1:]: function for function in (_function_without_results, _function_captures)
 }
 
 STATE: dict[str, Callable[[Any, Any], Any]] = {

@@ -133,6 +133,9 @@ def tuple_(
         tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
         name: the name scope.
         control_inputs: what else must have run by then.
+
+    Raises:
+        ValueError: there are none.
     """
     with get_default_graph().name_scope(name or "tuple"):
         values = [
@@ -140,6 +143,8 @@ def tuple_(
             for each in tensors
         ]
         before = [value.op for value in values if value is not None]
+        if not before:
+            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
         with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
             return [
                 None if value is None else identity(value, "control_dependency") for value in values
