@@ -10,6 +10,10 @@ _PLACES = {
     **names("estimatorkit.estimator.in_memory_evaluator", "InMemoryEvaluatorHook"),
     **names("estimatorkit.estimator.serving_inputs", "build_raw_supervised_input_receiver_fn"),
     "KMeans": "estimatorkit.premade.kmeans:KMeansClustering",
+    **names(
+        "estimatorkit.premade.logit_fns",
+        *("call_logit_fn", "dnn_logit_fn_builder", "linear_logit_fn_builder"),
+    ),
     **names("estimatorkit.premade.rnn", "RNNClassifier", "RNNEstimator"),
     **names(
         "estimatorkit.estimator.stopping_hooks",

@@ -192,11 +192,11 @@ def _checked_metrics(metrics: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
                 _given("Values of eval_metric_ops must be (metric_value, update_op) tuples", metric)
                 + f" for key: {name}"
             )
-        value, update = (
-            map_structure(partial(_checked_operation, what="eval_metric_ops", name=name), each)
-            for each in metric
+        value, update = metric
+        checked[name] = (
+            map_structure(partial(_checked_operation, what="metric_value", name=name), value),
+            _checked_operation(update, "update_op", name),
         )
-        checked[name] = (value, update)
     return checked
 
 

@@ -10,10 +10,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops import array, elementwise, filling, joining
+from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
@@ -31,9 +32,12 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
     """The bias for each example of the batch, float32 `(batch, units)`."""
     weight_key = getattr(weight_column, "key", weight_column)
     given = features if isinstance(features, Mapping) else {"features": features}
-    # The weights are left out, so that predicting needs none; strings last, they live on the host.
-    candidates = [convert_to_tensor(value) for key, value in given.items() if key != weight_key]
-    candidates.sort(key=lambda tensor: tensor.dtype.on_host)
+    # The weights are left out, so that predicting needs none; strings and sparse tensors last, they
+    # live on the host.
+    candidates = [
+        convert_to_tensor_or_sparse_tensor(v) for k, v in given.items() if k != weight_key
+    ]
+    candidates.sort(key=lambda each: isinstance(each, SparseTensor) or each.dtype.on_host)
     if not candidates or candidates[0].shape.rank == 0:
         raise ValueError(
             explain(
@@ -42,7 +46,9 @@ def _baseline_logits(features: Any, units: int, weight_column: Any) -> Tensor:
                 received=f"features {sorted(map(str, given))}",
             )
         )
-    batch = array.shape(candidates[0])[0]
+    first = candidates[0]
+    shape = first.dense_shape if isinstance(first, SparseTensor) else array.shape(first)
+    batch = elementwise.cast(shape[0], int32)
     with variable_scope("baseline"):
         bias = get_variable("bias", [units], initializer=Zeros())
         return elementwise.multiply(bias, filling.ones(joining.stack([batch, units])), name="Mul")

@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import nn
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.core.variable_scope import get_variable_scope, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers import functional as layers
@@ -63,26 +63,57 @@ def dnn_logits(
         partitioner: of the columns' tables; see `get_variable`.
         version: that of TensorFlow whose names the summaries have.
     """
-    outer = "dnn/" if version == 1 else None
-    training = mode == ModeKeys.TRAIN
     with variable_scope("dnn"):
-        with variable_scope("input_from_feature_columns", partitioner=partitioner):
-            net = input_layer(features, feature_columns)
-        for number, width in enumerate(hidden_units):
-            name = f"hiddenlayer_{number}"
-            net = layers.dense(net, width, activation_fn, name=name)
-            if dropout is not None:
-                net = layers.dropout(net, dropout, training=training)
-            if batch_norm:
-                net = layers.batch_normalization(
-                    net,
-                    momentum=BATCH_NORM_MOMENTUM,
-                    training=training,
-                    name=f"{name}/batchnorm_{number}",
-                )
-            summarize_layer(net, f"dnn/{name}", mode, outer)
-        logits = layers.dense(net, units, name="logits")
-    summarize_layer(logits, "dnn/logits", mode, outer)
+        return layered_logits(
+            *(features, mode, units, hidden_units, feature_columns),
+            activation_fn=activation_fn,
+            dropout=dropout,
+            batch_norm=batch_norm,
+            partitioner=partitioner,
+            outer="dnn/" if version == 1 else None,
+        )
+
+
+def layered_logits(
+    features: Any,
+    mode: str,
+    units: int,
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    *,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+    partitioner: Any,
+    outer: str | None,
+) -> Tensor:
+    """`dnn_logits` whose variables are in the current variable scope.
+
+    Args:
+        features, mode, units, hidden_units, feature_columns, activation_fn, dropout, batch_norm,
+            partitioner: see `dnn_logits`.
+        outer: the name scope of the summaries, which ends with a slash; None for none.
+    """
+    training = mode == ModeKeys.TRAIN
+    scope = get_variable_scope().name
+    below = f"{scope}/" if scope else ""
+    with variable_scope("input_from_feature_columns", partitioner=partitioner):
+        net = input_layer(features, feature_columns)
+    for number, width in enumerate(hidden_units):
+        name = f"hiddenlayer_{number}"
+        net = layers.dense(net, width, activation_fn, name=name)
+        if dropout is not None:
+            net = layers.dropout(net, dropout, training=training)
+        if batch_norm:
+            net = layers.batch_normalization(
+                net,
+                momentum=BATCH_NORM_MOMENTUM,
+                training=training,
+                name=f"{name}/batchnorm_{number}",
+            )
+        summarize_layer(net, f"{below}{name}", mode, outer)
+    logits = layers.dense(net, units, name="logits")
+    summarize_layer(logits, f"{below}logits", mode, outer)
     return logits
 
 
@@ -336,4 +367,11 @@ class DNNEstimator(Premade):
         super().__init__(head, [part], model_dir, config, warm_start_from)
 
 
-__all__ = ["DNNClassifier", "DNNEstimator", "DNNRegressor", "dnn_logits", "dnn_part"]
+__all__ = [
+    "DNNClassifier",
+    "DNNEstimator",
+    "DNNRegressor",
+    "dnn_logits",
+    "dnn_part",
+    "layered_logits",
+]

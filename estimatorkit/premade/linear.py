@@ -78,7 +78,7 @@ def linear_part(
             found = linear_model(features, columns, units, sparse_combiner, cols_to_vars=made)
         outer = "linear/" if version == 1 else None
         if mode != ModeKeys.PREDICT:
-            _summarize_weights(made, units, outer)
+            summarize_weights(made, units, outer)
         if is_one_of_several:
             summarize_layer(found, "linear", mode, outer)
             return found
@@ -94,7 +94,7 @@ def linear_part(
     return Part(logits, chosen_optimizer, "linear", columns)
 
 
-def _summarize_weights(made: Mapping[Any, Any], units: int, outer: str | None) -> None:
+def summarize_weights(made: Mapping[Any, Any], units: int, outer: str | None) -> None:
     """Summaries of the bias, and of how many weights are zero.
 
     Args:
@@ -258,5 +258,5 @@ class LinearEstimator(Premade):
 
 __all__ = [
     *("LinearClassifier", "LinearEstimator", "LinearRegressor"),
-    *("learning_rate_for", "linear_part"),
+    *("learning_rate_for", "linear_part", "summarize_weights"),
 ]

@@ -138,19 +138,19 @@ class _Source:
         """Makes a variable start with the rows of the tensor `name` that are of the same words.
 
         Raises:
-            ValueError: there is no such tensor, the sizes do not fit, or the variable is in parts.
+            ValueError: there is no such tensor, or the sizes do not fit.
         """
         entry = self._contents.get(name)
-        if entry is None or not isinstance(target, Variable):
+        if entry is None:
             raise ValueError(
                 explain(
-                    f"warm_start cannot map the vocabulary of {name}",
-                    expected="a tensor of the checkpoint, and a variable that is not in parts",
-                    received=target,
+                    f"Tensor {name} is not found in {self._path} checkpoint",
+                    expected=f"one of its {len(self._contents)} tensors",
                     hint=did_you_mean(name, self._contents),
                 )
             )
-        self._start(target, name, "", entry, info)
+        for part in [target] if isinstance(target, Variable) else target:
+            self._start(part, name, "", entry, info)
 
     def _start(
         self,
@@ -240,13 +240,22 @@ def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
         return {
             name: variable
             for name, variable in known.items()
-            if re.match(wanted, name) and (name in trainable or not isinstance(variable, Variable))
+            if _matches(wanted, variable)
+            and (name in trainable or not isinstance(variable, Variable))
         }
     items = [wanted] if isinstance(wanted, Variable) else list(wanted)
     result: dict[str, Parts] = {}
     for item in items:
         if isinstance(item, str):
-            result.update((n, variable) for n, variable in known.items() if re.match(item, n))
+            result.update(
+                (n, variable) for n, variable in known.items() if _matches(item, variable)
+            )
         else:
             result[item.op.name if isinstance(item, Variable) else item.name] = item
     return result
+
+
+def _matches(expression: str, variable: Parts) -> bool:
+    """Whether the full name of a variable, or of one of its parts, begins as an expression says."""
+    parts = [variable] if isinstance(variable, Variable) else variable
+    return any(re.match(expression, part.name) for part in parts)

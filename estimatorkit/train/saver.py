@@ -291,6 +291,11 @@ class Saver:
             save_debug_info=save_debug_info,
         )
 
+    @property
+    def saver_def(self) -> Any:
+        """Its settings; see `as_saver_def`."""
+        return self.as_saver_def()
+
     def as_saver_def(self) -> Any:
         """Its settings as a `SaverDef`. The names of operations in it are empty: there are none."""
         from tensorboard.compat.proto.saver_pb2 import SaverDef

@@ -74,14 +74,17 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
     Args:
         old: the value in the checkpoint.
         entry: what the checkpoint says of it.
-        variable: the variable now.
+        variable: the variable now, or a part of it that has a `save_slice_info`.
         info: how its vocabulary has changed.
 
     Raises:
         ValueError: shapes and sizes of vocabularies do not go together, a size is larger than its
             vocabulary, or `axis` is neither 0 nor 1.
     """
-    shape, axis = variable.shape.as_list(), info.axis
+    part, axis = [dim or 0 for dim in variable.shape.as_list()], info.axis
+    place = variable.save_slice_info
+    shape = part if place is None else list(place.full_shape)
+    starts = [0] * len(part) if place is None else list(place.var_offset)
     if axis not in (0, 1):
         raise ValueError(f"The supported values of axis are 0 and 1.  Provided axis: {axis}")
     words_before = _words(info.old_vocab, info.old_vocab_size)
@@ -104,13 +107,15 @@ def changed_value(old: Tensor, entry: TensorEntry, variable: Variable, info: Voc
                 made_at=variable.op.source,
             )
         )
-    kept = indexing.gather(old, constant(np.maximum(rows, 0)), axis=axis)
-    backup = (info.backup_initializer or Zeros())(shape, dtype=variable.dtype)
-    wide = [1] * len(shape)
-    wide[axis] = len(rows)
-    known = constant(
-        np.broadcast_to((rows >= 0).reshape(wide), tuple(dim or 0 for dim in shape)).copy()
-    )
+    own = rows[starts[axis] : starts[axis] + part[axis]]
+    kept = indexing.gather(old, constant(np.maximum(own, 0)), axis=axis)
+    cuts = [slice(start, start + size) for start, size in zip(starts, part, strict=True)]
+    cuts[axis] = slice(None)
+    kept = kept[tuple(cuts)]
+    backup = (info.backup_initializer or Zeros())(part, dtype=variable.dtype)
+    wide = [1] * len(part)
+    wide[axis] = len(own)
+    known = constant(np.broadcast_to((own >= 0).reshape(wide), part).copy())
     return indexing.where(known, elementwise.cast(kept, variable.dtype), backup)
 
 
