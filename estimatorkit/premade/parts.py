@@ -97,6 +97,7 @@ def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[.
     only = f"{parts[0].scope}/" if len(parts) == 1 and parts[0].scope else ""
     # TensorFlow 1 has `dnn/head/beta1_power`.
     scope = None if version == 2 else f"{only}{head.name or 'head'}/"
+    minimize = _minimize if version == 2 else _minimize_as_version_1
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         if isinstance(features, Mapping):
@@ -114,7 +115,7 @@ def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[.
                 mode,
                 sum(terms[1:], terms[0]),
                 labels,
-                train_op_fn=(lambda loss: _minimize(loss, trained, scope)) if trained else None,
+                train_op_fn=(lambda loss: minimize(loss, trained, scope)) if trained else None,
             )
 
     return model_fn
@@ -124,19 +125,66 @@ def _minimize(
     loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]], scope: str | None
 ) -> Operation:
     """One operation for the updates of all parts; the global step is counted by the first."""
-    graph = get_default_graph()
-    (first, own), *others = trained
-    with graph.name_scope(scope):
-        own_loss = part_of_mean(loss, first)
-        counter = get_or_create_global_step()
-        updates = [first.minimize(own_loss, global_step=counter, var_list=own)]
-    for optimizer, own in others:
-        # Where it counts the global step, a Keras optimizer names its variables so itself.
-        below = "training/" if isinstance(optimizer, KerasOptimizer) else scope
-        with graph.name_scope(below):
-            updates.append(optimizer.minimize(part_of_mean(loss, optimizer), var_list=own))
+    counter = get_or_create_global_step()
+    updates = []
+    for number, (optimizer, own) in enumerate(trained):
+        counted = counter if number == 0 else None
+        updates.append(
+            _keras_update(optimizer, loss, own, counted)
+            if isinstance(optimizer, KerasOptimizer)
+            else _update(optimizer, loss, scope, own, counted)
+        )
     operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
     return operation
+
+
+def _minimize_as_version_1(
+    loss: Tensor, trained: Sequence[tuple[Optimizer, list[Any]]], scope: str | None
+) -> Operation:
+    """As `_minimize`, with the arguments that version 1 gives to optimizers, which a user's own may
+    not take otherwise: one of several gets its variables and does not count the global step.
+    """
+    if any(isinstance(optimizer, KerasOptimizer) for optimizer, _ in trained):
+        return _minimize(loss, trained, scope)
+    if len(trained) == 1:
+        return _update(trained[0][0], loss, scope, None, get_or_create_global_step())
+    updates = [_update(optimizer, loss, scope, own, None) for optimizer, own in trained]
+    with get_default_graph().name_scope(scope):
+        updates.append(get_or_create_global_step().assign_add(1).op)
+        operation: Operation = array.group(*updates)
+    return operation
+
+
+def _update(
+    optimizer: Optimizer, loss: Tensor, scope: str | None, own: Any, counter: Any
+) -> Operation:
+    """The update of one part; variables and counter are given where they are not None."""
+    given = {"var_list": own, "global_step": counter}
+    with get_default_graph().name_scope(scope):
+        operation: Operation = optimizer.minimize(
+            part_of_mean(loss, optimizer), **{key: v for key, v in given.items() if v is not None}
+        )
+    return operation
+
+
+def _keras_update(
+    optimizer: KerasOptimizer, loss: Tensor, own: list[Any], counter: Any
+) -> Operation:
+    """The update of one part by a Keras optimizer, by its own `get_updates` where it has one."""
+    own_loss = part_of_mean(loss, optimizer)
+    graph = get_default_graph()
+    if type(optimizer).get_updates is not KerasOptimizer.get_updates:
+        if counter is not None:
+            optimizer.iterations = counter
+        with graph.name_scope("training/"):
+            operation: Operation = optimizer.get_updates(own_loss, own)[0]
+        return operation
+    if counter is not None:
+        with graph.name_scope(None):
+            return optimizer.minimize(own_loss, global_step=counter, var_list=own)
+    # Where it counts the global step, it names its variables so itself.
+    with graph.name_scope("training/"):
+        return optimizer.minimize(own_loss, var_list=own)
 
 
 def summarize_layer(value: Tensor, name: str, mode: str, outer: str | None) -> None:
