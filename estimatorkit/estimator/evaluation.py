@@ -32,11 +32,11 @@ class Evaluation:
     """
 
     def __init__(self, spec: EstimatorSpec) -> None:
-        for name in ("loss", "global_step"):
+        for name, quoted in (("loss", '"loss"'), ("global_step", "`global_step`")):
             if name in spec.eval_metric_ops:
                 raise ValueError(
                     explain(
-                        f"Metric with name `{name}` is not allowed, because Estimator already "
+                        f"Metric with name {quoted} is not allowed, because Estimator already "
                         "defines a default metric with the same name.",
                         hint="give it another name in eval_metric_ops",
                     )

@@ -240,7 +240,7 @@ def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
         return {
             name: variable
             for name, variable in known.items()
-            if _matches(wanted, variable)
+            if _matches(wanted, name, variable)
             and (name in trainable or not isinstance(variable, Variable))
         }
     items = [wanted] if isinstance(wanted, Variable) else list(wanted)
@@ -248,14 +248,16 @@ def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
     for item in items:
         if isinstance(item, str):
             result.update(
-                (n, variable) for n, variable in known.items() if _matches(item, variable)
+                (n, variable) for n, variable in known.items() if _matches(item, n, variable)
             )
         else:
             result[item.op.name if isinstance(item, Variable) else item.name] = item
     return result
 
 
-def _matches(expression: str, variable: Parts) -> bool:
-    """Whether the full name of a variable, or of one of its parts, begins as an expression says."""
+def _matches(expression: str, name: str, variable: Parts) -> bool:
+    """Whether the name of a variable, or the full name of it or of one of its parts (`w/part_0:0`),
+    begins as an expression says.
+    """
     parts = [variable] if isinstance(variable, Variable) else variable
-    return any(re.match(expression, part.name) for part in parts)
+    return any(re.match(expression, each) for each in (name, *(part.name for part in parts)))

@@ -573,14 +573,14 @@ class TestModelFn:
                 "update_op must be Operation or Tensor, given: 2",
             ),
             ({"eval_metric_ops": lambda: [3]}, TypeError, "eval_metric_ops must be a dict"),
-            ({"predictions": lambda: {"a": 3}}, TypeError, "predictions must be a Tensor"),
+            ({"predictions": lambda: {"a": 3}}, TypeError, r"predictions\[a\] must be Tensor"),
             *(
                 (
                     {"eval_metric_ops": lambda name=name: {name: tf.metrics.mean([1.0])}},
                     ValueError,
-                    f'Metric with name "{name}" is not allowed',
+                    f"Metric with name {quoted} is not allowed",
                 )
-                for name in ("loss", "global_step")
+                for name, quoted in (("loss", '"loss"'), ("global_step", "`global_step`"))
             ),
         ],
     )

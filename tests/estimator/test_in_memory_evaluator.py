@@ -49,6 +49,7 @@ def test_pain_point_38_it_evaluates_every_so_many_steps(
     )
     estimator.train(scripted.batches, [Calls(), hook], max_steps=250)
     assert lines(tmp_path / "eval_live") == [(step, float(step // 10)) for step in steps]
+    assert len(list((tmp_path / "eval_live").glob("events*"))) == 1
     assert sum(spans) == 250
     assert len(spans) <= 8 * len(steps)
     assert hook.next_control_step(0) == 250 + every

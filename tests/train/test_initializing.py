@@ -213,6 +213,23 @@ def test_slices_that_make_no_whole(tmp_path: Path) -> None:
     assert not os.path.exists(path)
 
 
+@pytest.mark.parametrize(
+    "chosen", ["a:0", ["a:0"], ["a"], ["a/part_0:0", "a$"], ".*a.*", ["a/part_1"]]
+)
+@pytest.mark.parametrize("parts", [1, 2])
+def test_expressions_match_full_names(chosen: Any, parts: int, tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, "m-1", {"a": np.ones(4, np.float32), "b": np.ones(4, np.float32)})
+    partitioner = None if parts == 1 else tf.fixed_size_partitioner(parts)
+    zeros = tf.zeros_initializer()
+    made = tf.get_variable("a", [4], initializer=zeros, partitioner=partitioner)
+    other = tf.get_variable("b", [4], initializer=zeros)
+    tf.train.warm_start(tmp_path / "m-1", chosen)
+    first, *rest = initialized(*([made] if parts == 1 else made), other)
+    is_matched = "".join(chosen) != ("a/part_1" if parts == 1 else "a:0")
+    assert first == [1.0 if is_matched else 0.0] * (4 // parts)
+    assert rest[-1] == [0.0] * 4
+
+
 class TestVocabularies:
     """Rows follow their words into a new vocabulary."""
 
@@ -244,6 +261,19 @@ class TestVocabularies:
         rows = np.array(initialized(made)[0])
         rows = rows if axis == 0 else rows.T
         assert rows.tolist() == [[6, 7, 8], [-1] * 3, [0, 1, 2], [-1] * 3]
+
+    @pytest.mark.parametrize(("axis", "cut"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+    def test_parts_of_a_variable(self, folder: Path, axis: int, cut: int) -> None:
+        name = ("table", "logits")[axis]
+        made = tf.get_variable(
+            name, [(4, 3), (3, 4)][axis], partitioner=tf.fixed_size_partitioner(2, axis=cut)
+        )
+        tf.train.warm_start(
+            folder / "m-1", var_name_to_vocab_info={name: self.info(folder, axis=axis)}
+        )
+        rows = np.concatenate(initialized(*made), axis=cut)
+        rows = rows if axis == 0 else rows.T
+        assert rows.tolist() == [[6, 7, 8], [0] * 3, [0, 1, 2], [0] * 3]
 
     def test_new_words_start_with_zeros_where_nothing_is_said(self, folder: Path) -> None:
         made = tf.get_variable("now", [4, 3])
