@@ -8,7 +8,7 @@ in its graph, where the model is then built, anew each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +60,9 @@ class ModelInput:
             if isinstance(result, Dataset):
                 result = make_one_shot_iterator(result).get_next()
             features, labels = features_and_labels(result, mode)
-        leaves = flatten([features, labels], True)
-        dataset = _dataset_of([each for each in leaves if each is not None])
+        # Features of several kinds of keys have no order in which they could be taken apart.
+        parts = [features, labels] if _is_ordered(features) and _is_ordered(labels) else []
+        dataset = _dataset_of([each for each in flatten(parts, True) if each is not None])
         if dataset is None or dataset._plan.tensors() or _collections(graph) != before:
             return ModelInput(graph, features, labels, None, None)
         specs = [(str(each), each.dtype.name) for each in flatten_spec(dataset.element_spec)]
@@ -95,6 +96,10 @@ def features_and_labels(result: Any, mode: str) -> tuple[Any, Any]:
         features, labels = result
         return features, None if mode == ModeKeys.PREDICT else labels
     return result, None
+
+
+def _is_ordered(part: Any) -> bool:
+    return not isinstance(part, Mapping) or len({type(key) for key in part}) < 2
 
 
 def _dataset_of(leaves: list[Any]) -> Dataset | None:

@@ -32,8 +32,13 @@ def export_outputs(spec: EstimatorSpec) -> dict[str, ExportOutput]:
     """What a model gives, by signature; its predictions where it does not say."""
     if spec.mode != ModeKeys.PREDICT:
         name, kind = _SUPERVISED[spec.mode]
-        return {name: kind(spec.loss, spec.predictions or None, spec.eval_metric_ops or None)}
+        return {name: kind(spec.loss, _or_none(spec.predictions), _or_none(spec.eval_metric_ops))}
     return dict(spec.export_outputs or {})
+
+
+def _or_none(given: Any) -> Any:
+    """What is given; None for an empty dict."""
+    return None if isinstance(given, Mapping) and not given else given
 
 
 def make_signatures(

@@ -173,11 +173,17 @@ def check_fits(
         if error is NotFoundError
         else _difference(different[0], items[different[0]], found[different[0]])
     )
+    cause = (
+        "a Variable name or other graph key that is missing from the checkpoint"
+        if error is NotFoundError
+        else "a mismatch between the current graph and the graph from the checkpoint"
+    )
     raise error(
         None,
         None,
         explain(
-            f"{problem}: the checkpoint {path} does not fit this model",
+            f"{problem}: the checkpoint {path} does not fit this model. Restoring from checkpoint "
+            f"failed. This is most likely due to {cause}",
             expected="the model that the checkpoint was written by",
             received=f"{len(missing)} variables missing, {len(different)} different, "
             f"{len(unexpected)} unexpected\n{table}" + (f"\n{changes}" if changes else ""),

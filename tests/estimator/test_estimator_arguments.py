@@ -194,3 +194,51 @@ def test_without_a_warm_start_there_is_a_checkpoint(tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path)
     with pytest.raises(ValueError, match="Could not find trained model"):
         estimator.evaluate(rows)
+
+
+def test_a_model_of_other_shapes_is_refused_in_tensorflows_words(tmp_path: Path) -> None:
+    Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET)).train(rows, steps=1)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        x = tf.get_variable("x", [2])
+        return EstimatorSpec(
+            mode, x, tf.reduce_sum(x), tf.assign_add(tf.train.get_global_step(), 1)
+        )
+
+    message = "Restoring from checkpoint failed.*a mismatch between"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        Estimator(model_fn, tmp_path).train(rows, steps=1)
+
+
+def test_keys_of_features_of_several_kinds(tmp_path: Path) -> None:
+    def given() -> Any:
+        return {"a": tf.constant([1.0]), 42: tf.constant([43.0])}, None
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        x = features["a"] + features[42]
+        return EstimatorSpec(
+            mode, x, tf.reduce_sum(x), tf.assign_add(tf.train.get_global_step(), 1)
+        )
+
+    def receiver() -> Any:
+        features: Any = {"a": tf.placeholder(tf.float32, [1]), 42: tf.placeholder(tf.float32, [1])}
+        received = {"a": features["a"], "b": features[42]}
+        return tf.estimator.export.ServingInputReceiver(features, received)
+
+    estimator = Estimator(model_fn, tmp_path / "model", RunConfig(**QUIET)).train(given, steps=1)
+    served = load_predictor(estimator.export_saved_model(tmp_path / "exported", receiver))
+    assert served({"a": [1.0], "b": [2.0]})["output"].tolist() == [3.0]
+
+
+def test_a_single_tensor_of_predictions_is_exported_for_evaluation(tmp_path: Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        made = constant_model(1.0)(features, labels, mode)
+        return made._replace(predictions=made.predictions["x"])  # type: ignore[no-any-return]
+
+    build = tf.estimator.experimental.build_raw_supervised_input_receiver_fn
+    receiver = build({"x": tf.constant([1.0])}, tf.constant([1.0]))
+    estimator = Estimator(model_fn, tmp_path / "model", RunConfig(**QUIET)).train(rows, steps=1)
+    path = estimator.experimental_export_all_saved_models(tmp_path / "out", {"eval": receiver})
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        meta = tf.saved_model.loader.load(session, ["eval"], path.decode())
+    assert set(meta.signature_def["eval"].outputs) >= {"loss", "predictions"}
