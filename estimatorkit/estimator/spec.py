@@ -142,17 +142,31 @@ def _checked_hooks(hooks: Sequence[Any] | None) -> tuple[SessionRunHook, ...]:
     return checked
 
 
+def _as_graph_element(value: Any) -> Any:
+    """The tensor or the operation that something stands for, such as a variable."""
+    return value._as_graph_element() if hasattr(value, "_as_graph_element") else value
+
+
 def _checked_predictions(predictions: Any) -> Any:
-    named = predictions if isinstance(predictions, Mapping) else {None: predictions}
-    for key, value in named.items():
-        if not isinstance(value, Tensor):
-            what = "predictions" if key is None else f"predictions[{key}]"
-            raise TypeError(_given(f"{what} must be Tensor", value))
-        _in_default_graph(value, "prediction values")
-    return predictions
+    if not isinstance(predictions, Mapping):
+        return _checked_prediction(predictions, "predictions")
+    checked = {
+        key: _checked_prediction(value, f"predictions[{key}]") for key, value in predictions.items()
+    }
+    same = all(value is predictions[key] for key, value in checked.items())
+    return predictions if same else checked
+
+
+def _checked_prediction(value: Any, what: str) -> Tensor:
+    tensor = _as_graph_element(value)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(_given(f"{what} must be Tensor", value))
+    _in_default_graph(tensor, "prediction values")
+    return tensor
 
 
 def _checked_loss(loss: Any) -> Any:
+    loss = _as_graph_element(loss)
     if not isinstance(loss, Tensor):
         raise TypeError(_given("loss must be Tensor", loss))
     _in_default_graph(loss, "loss")
@@ -172,8 +186,7 @@ def _checked_loss(loss: Any) -> Any:
 
 
 def _checked_operation(value: Any, what: str, name: str | None = None) -> Any:
-    if hasattr(value, "_as_graph_element"):
-        value = value._as_graph_element()
+    value = _as_graph_element(value)
     if not isinstance(value, (Tensor, Operation)):
         raise TypeError(_given(f"{what} must be Operation or Tensor", value))
     _in_default_graph(value, what, name)

@@ -158,6 +158,8 @@ class SingleHead(Head):
                     hint=f"let the last layer have units={self._logits_dimension}",
                 )
             )
+        if rank is not None and tensor.shape[-1] is not None:
+            return tensor
         what = "logits shape must be [D0, D1, ... DN, logits_dimension]"
         return ensure_leading(tensor, tensor, [self._logits_dimension], what, "logits")
 

@@ -66,6 +66,13 @@ def test_parts_of_another_graph(part: str) -> None:
         spec(EVAL, **given)
 
 
+def test_variables_stand_for_their_values() -> None:
+    variable = tf.get_variable("v", [])
+    made = spec(EVAL, loss=variable, predictions={"v": variable})
+    assert isinstance(made.loss, tf.Tensor)
+    assert isinstance(made.predictions["v"], tf.Tensor)
+
+
 def test_metric_objects_are_updated() -> None:
     value, update = spec(EVAL, eval_metric_ops={"m": mean(1.0, 3.0)}).eval_metric_ops["m"]
     with tf.Session() as session:
