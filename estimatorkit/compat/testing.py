@@ -33,6 +33,7 @@ from estimatorkit.core.graph import Graph, get_default_graph, reset_default_grap
 from estimatorkit.core.placement import available
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute.server import create_local_cluster
 
 main = unittest.main
 mock = unittest.mock
@@ -435,6 +436,7 @@ __all__ = [
     "benchmark_config",
     "compute_gradient",
     "compute_gradient_error",
+    "create_local_cluster",
     "get_temp_dir",
     "gpu_device_name",
     "is_built_with_cuda",

@@ -28,6 +28,10 @@ _left = threading.Event()
 def watch(session: Any) -> None:
     """Has `session.stop_daemons()` called when the program ends."""
     _sessions.add(session)
+    # Last registered, first called: servers of this process, which wait for the runs that they work
+    # on, are ended by what was registered when they were made.
+    atexit.unregister(_leave)
+    atexit.register(_leave)
 
 
 def stay_if_left() -> None:
@@ -36,7 +40,6 @@ def stay_if_left() -> None:
         threading.Event().wait()
 
 
-@atexit.register
 def _leave() -> None:
     _left.set()
     for session in list(_sessions):

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import CancelledError, explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.leaving import stay_if_left, watch
@@ -185,9 +185,13 @@ class Session:
     def _run_prepared(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
     ) -> Any:
-        if options is None and metadata is None and not self._options.timeout:
-            return run(feed_dict)
-        return self._traced(run, feed_dict, options, metadata)
+        try:
+            if options is None and metadata is None and not self._options.timeout:
+                return run(feed_dict)
+            return self._traced(run, feed_dict, options, metadata)
+        except CancelledError:
+            stay_if_left()
+            raise
 
     def _traced(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
@@ -328,8 +332,12 @@ class Session:
             self._opened.leave()
 
     def stop_daemons(self) -> None:
-        """Called at the end of the program: daemon threads begin no run any more."""
+        """Called at the end of the program: daemon threads begin no run any more, and no task goes
+        on with one; servers of this process would wait for it.
+        """
         self._stopped = True
+        if self._opened.cluster is not None:
+            self.state.cancel()
 
     def _check_open(self) -> None:
         stay_if_left()

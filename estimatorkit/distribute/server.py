@@ -16,6 +16,7 @@ from estimatorkit.distribute.addresses import (
     warn_if_public,
 )
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.places import LocalPlace
 from estimatorkit.distribute.processors import share_processors
 from estimatorkit.distribute.task_cluster import (
     WAIT_SECS,
@@ -82,6 +83,7 @@ class Server:
         self._address = cluster.task_address(job, index)
         self._wait_secs = wait_secs
         self._service: Any = None
+        self._tasks: TaskCluster
         self._target = ""
         if start:
             self.start()
@@ -107,8 +109,8 @@ class Server:
         held = Held()
         about = {"cluster": self._cluster.as_dict()}
         self._service = bound_service(self._address, self._task, held, about)
-        tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
-        self._target = serve_target(self._address, Target(held, tasks))
+        self._tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
+        self._target = serve_target(self._address, Target(held, self._tasks))
 
     def join(self) -> NoReturn:
         """Waits, for ever: the server ends with its process."""
@@ -118,8 +120,35 @@ class Server:
     def stop(self) -> None:
         """Stops serving. Not in TensorFlow, whose servers end with their process."""
         if self._service is not None:
+            self._tasks.close()  # the others may be of this process, and stop next
             self._service.stop()
             stop_serving(self._target)
+
+
+def create_local_cluster(
+    num_workers: int,
+    num_ps: int,
+    protocol: str = "grpc",
+    worker_config: Any = None,
+    ps_config: Any = None,
+) -> tuple[list[Server], list[Server]]:
+    """The servers of a cluster on free ports of this machine, all in this process: for tests.
+
+    Args:
+        num_workers: tasks of the job `worker`.
+        num_ps: tasks of the job `ps`.
+        protocol, worker_config, ps_config: see `Server`.
+
+    Returns:
+        The workers and the parameter servers.
+
+    Source: `tf.test.create_local_cluster`.
+    """
+    cluster = LocalPlace().open({"worker": num_workers, "ps": num_ps})
+    workers = [
+        Server(cluster, "worker", index, protocol, worker_config) for index in range(num_workers)
+    ]
+    return workers, [Server(cluster, "ps", index, protocol, ps_config) for index in range(num_ps)]
 
 
 def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any]) -> Any:

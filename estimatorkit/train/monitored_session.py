@@ -77,7 +77,7 @@ class _Attempt:
         run_metadata: Any = None,
     ) -> Any:
         """A run of the session with the hooks around it."""
-        if self.should_stop():
+        if self.stop:  # the coordinator's stop ends no run, as in TensorFlow
             raise RuntimeError("Run called even after should_stop requested.")
         before = self._step()
         due = [hook for hook in self._hooks if self._is_due(hook, before)]
@@ -266,8 +266,9 @@ class _MonitoredSession:
         if error is None or not self._recovers:
             return attempt.should_stop()
         if not isinstance(error, _LOST):
-            return True  # the next run raises it, and so does `close`
+            return True  # `close` raises it
         self._drop(error)
+        self._current()
         return False
 
     def _with_recovery(self, act: Callable[[_Attempt], Any]) -> Any:
@@ -301,10 +302,16 @@ class _MonitoredSession:
         )
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
-            try:
-                attempt.close()
-            except _LOST as again:
-                logger.error("An error occurred when closing the session: %s", again)
+            self._close_attempt(attempt)
+
+    def _close_attempt(self, attempt: _Attempt) -> None:
+        """Closes a session; that a task was lost is no error then, where another can be made."""
+        try:
+            attempt.close()
+        except _LOST as error:
+            if not self._recovers:
+                raise
+            logger.error("An error occurred when closing the session: %s", error)
 
     # -- the end
 
@@ -333,7 +340,7 @@ class _MonitoredSession:
         self._closed = True
         try:
             if attempt is not None:
-                attempt.close()
+                self._close_attempt(attempt)
         finally:
             for hook in self._hooks:
                 hook.close()
