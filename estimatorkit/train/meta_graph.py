@@ -1,14 +1,15 @@
 """Graphs with their collections in files: `export_meta_graph` and `import_meta_graph`.
 
 A `MetaGraphDef` holds a graph (`core.graphdef`), its collections and what a `Saver` needs to know.
-Collections hold names of tensors and operations, variables (as `VariableDef`s), numbers and bytes;
-what is none of these is left out, with a warning in the log, as in TensorFlow.
+Collections hold names of tensors and operations, variables (as `VariableDef`s), queue runners (as
+`QueueRunnerDef`s), numbers and bytes; what is none of these is left out, with a warning in the log,
+as in TensorFlow.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
@@ -20,6 +21,7 @@ from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.train.queue_runner import QueueRunner
 
 _VARIABLES = (
     *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
@@ -141,7 +143,8 @@ def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "")
     if scope:
         items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
     collection = CollectionDef()
-    if items and all(isinstance(item, Variable) for item in items) and key in _VARIABLES:
+    are_variables = key in _VARIABLES and all(isinstance(item, Variable) for item in items)
+    if items and (are_variables or all(isinstance(item, QueueRunner) for item in items)):
         protos = [item.to_proto(scope).SerializeToString() for item in items]
         collection.bytes_list.value.extend(protos)
     elif items and all(isinstance(item, (Tensor, Operation, Variable)) for item in items):
@@ -248,7 +251,7 @@ def _read_collection(
     collection: Any,
     scope: str,
     variables: dict[str, Variable],
-    names: Collection[str],
+    names: Set[str],
 ) -> list[Any]:
     """The items of a collection, of those nodes that were imported.
 
@@ -267,6 +270,15 @@ def _read_collection(
             for proto in protos
             if _node(proto.initializer_name) in names and _node(proto.snapshot_name) in names
         ]
+    if kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
+        from estimatorkit.train.queue_runner_def import QueueRunnerDef  # with protobuf
+
+        with graph.as_default():
+            return [
+                QueueRunner.from_proto(proto, scope)
+                for proto in map(QueueRunnerDef.FromString, values)
+                if names >= {*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name}
+            ]
     if kind == "node_list":
         known = {variable.name: variable for variable in variables.values()}
         wanted = [scope + name for name in values if _node(name) in names]

@@ -14,8 +14,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.default_session import get_default_session
-from estimatorkit.core.errors import CancelledError, OpError, OutOfRangeError, explain
-from estimatorkit.core.graph import add_to_collection
+from estimatorkit.core.errors import (
+    CancelledError,
+    OpError,
+    OutOfRangeError,
+    exception_type_from_error_code,
+    explain,
+)
+from estimatorkit.core.graph import add_to_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.ops.queues import QueueBase
@@ -34,9 +40,12 @@ class QueueRunner:
         cancel_op: closes it at once; `queue.close(cancel_pending_enqueues=True)` by default.
         queue_closed_exception_types: errors that say that the input has ended;
             `(OutOfRangeError,)` by default.
+        queue_runner_def: a `QueueRunnerDef` that says all this in place of the arguments above.
+        import_scope: the name scope of what it names.
 
     Raises:
-        ValueError: there is no queue or no operation.
+        ValueError: there is no queue or no operation; or a `QueueRunnerDef` beside them.
+        KeyError: the graph lacks what the `QueueRunnerDef` names.
         TypeError: `queue_closed_exception_types` is no tuple of OpErrors.
     """
 
@@ -47,7 +56,18 @@ class QueueRunner:
         close_op: Any = None,
         cancel_op: Any = None,
         queue_closed_exception_types: tuple[type[OpError], ...] | None = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
     ) -> None:
+        self._lock = threading.Lock()
+        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._exceptions: list[Exception] = []
+        self._queue: Any
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops:
+                raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            self._read(queue_runner_def, import_scope)
+            return
         if queue is None or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
         ended = queue_closed_exception_types
@@ -68,13 +88,56 @@ class QueueRunner:
         self._cancel_op = (
             queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
-        self._lock = threading.Lock()
-        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._exceptions: list[Exception] = []
+
+    def _read(self, proto: Any, scope: str | None) -> None:
+        """Takes over what a `QueueRunnerDef` says."""
+        graph = get_default_graph()
+
+        def named(name: str) -> Any:
+            return graph.as_graph_element(f"{scope.rstrip('/')}/{name}" if scope else name)
+
+        self._queue = named(proto.queue_name)
+        self._enqueue_ops = [named(each) for each in proto.enqueue_op_name]
+        self._close_op = named(proto.close_op_name)
+        self._cancel_op = named(proto.cancel_op_name)
+        codes = proto.queue_closed_exception_types
+        self._ended = tuple(map(exception_type_from_error_code, codes)) or (OutOfRangeError,)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The runner as a `QueueRunnerDef`; None where its queue is not below `export_scope`.
+
+        Args:
+            export_scope: a name scope, which the names leave out.
+        """
+        from estimatorkit.train.queue_runner_def import QueueRunnerDef  # with protobuf
+
+        prefix = f"{export_scope.rstrip('/')}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        return QueueRunnerDef(
+            queue_name=self.name.removeprefix(prefix),
+            enqueue_op_name=[op.name.removeprefix(prefix) for op in self._enqueue_ops],
+            close_op_name=self._close_op.name.removeprefix(prefix),
+            cancel_op_name=self._cancel_op.name.removeprefix(prefix),
+            queue_closed_exception_types=[each.error_code for each in self._ended],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """The runner that `to_proto` described, of the queue of that name in the default graph.
+
+        Args:
+            queue_runner_def: a `QueueRunnerDef`.
+            import_scope: a name scope that the names are below.
+
+        Raises:
+            KeyError: the graph lacks what it names.
+        """
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     @property
-    def queue(self) -> QueueBase:
-        """The queue."""
+    def queue(self) -> Any:
+        """The queue; its handle, an operation, where the runner was made of a `QueueRunnerDef`."""
         return self._queue
 
     @property
@@ -105,7 +168,8 @@ class QueueRunner:
     @property
     def name(self) -> str:
         """The queue's name."""
-        return self._queue.name
+        name: str = self._queue.name
+        return name
 
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False

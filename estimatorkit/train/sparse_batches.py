@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import int64, string
 from estimatorkit.core.registry import Spec, apply, register
-from estimatorkit.core.shapes import SCALAR, TensorShape
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
@@ -33,7 +33,7 @@ def _box(indices: Any, values: Any, shape: Any, *, many: bool) -> NDArray[Any]:
 
 
 def _open(boxes: Any, *, spec: Spec) -> list[NDArray[Any]]:
-    rank = len(spec.shape)
+    rank = spec.shape.rank or 1 + max((len(shape) for _, _, shape in boxes), default=0)
     indices, values, shapes = [np.empty([0, rank], np.int64)], [], [np.zeros(rank - 1, np.int64)]
     values.append(np.empty([0], spec.dtype.numpy_dtype))
     for row, (own_indices, own_values, shape) in enumerate(boxes):
@@ -46,7 +46,7 @@ def _open(boxes: Any, *, spec: Spec) -> list[NDArray[Any]]:
 
 def _infer_open(inputs: Any, attrs: Any) -> list[Spec]:
     spec: Spec = attrs["spec"]
-    rank = len(spec.shape)
+    rank = spec.shape.rank
     return [
         Spec(int64, TensorShape([None, rank])),
         Spec(spec.dtype, TensorShape([None])),
@@ -65,13 +65,7 @@ register("BoxesToSparse", _open, infer=_infer_open, gradient=None, where="host")
 
 
 def box(sparse: SparseTensor, many: bool) -> Tensor:
-    """One box of an example, or with `many` a vector of boxes of the rows.
-
-    Raises:
-        ValueError: the number of dimensions is not known.
-    """
-    if sparse.shape.rank is None:
-        raise ValueError(f"Cannot infer Tensor's rank: {sparse}")
+    """One box of an example, or with `many` a vector of boxes of the rows."""
     parts = [sparse.indices, sparse.values, sparse.dense_shape]
     return apply("SparseToBoxes", parts, {"many": many}).outputs[0]
 
@@ -84,7 +78,7 @@ def open_boxes(boxes: Tensor, like: SparseTensor, many: bool) -> SparseTensor:
         like: what the first example was made of.
         many: as it was given to `box`.
     """
-    example = like.shape[1:] if many else like.shape
-    shape = TensorShape([None] * (len(example) + 1))
+    rank = like.shape.rank
+    shape = UNKNOWN if rank is None else TensorShape([None] * (rank + (not many)))
     op = apply("BoxesToSparse", [boxes], {"spec": Spec(like.dtype, shape)})
     return SparseTensor(*op.outputs)
