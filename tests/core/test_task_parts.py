@@ -333,7 +333,7 @@ def test_functions_and_their_lines_travel() -> None:
     session = ClusterSession(tf.get_default_graph())
     session.run([], [w.initializer])
     np.testing.assert_array_equal(session.run([chosen])[0], [2, 3])
-    np.testing.assert_array_equal(session.state.take(["w"])[0], [2, 3])
+    np.testing.assert_array_equal(session.state.read(["w"])[0], [2, 3])
     assert session.run([summed]) == [7.0]
     for wrong, told in ((bad, "three:0 (3,)"), (inside, "not finite")):
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
@@ -418,7 +418,7 @@ def test_functions_on_what_is_in_several_places(
             for expected, found in zip(one.run(fetches), several.run(fetches), strict=True):
                 np.testing.assert_allclose(found, expected, rtol=1e-6)
             names = [variable.op.name for variable in variables]
-            np.testing.assert_allclose(several.state.take(names), one.run(variables), rtol=1e-6)
+            np.testing.assert_allclose(several.state.read(names), one.run(variables), rtol=1e-6)
 
 
 def test_equal_names_do_not_meet() -> None:

@@ -97,7 +97,7 @@ def test_values_are_loaded_and_read_where_they_are(running: Running) -> None:
     w = variable("w", PS[0], [3])
     with tf.Session(running.master) as session:
         w.load([1, 2, 3], session)
-        np.testing.assert_array_equal(session.state.take(["w"])[0], [1, 2, 3])
+        np.testing.assert_array_equal(session.state.read(["w"])[0], [1, 2, 3])
         np.testing.assert_array_equal(session.run(w), [1, 2, 3])
         assert session.run(tf.is_variable_initialized(w))
 
