@@ -240,6 +240,12 @@ class UpSampling1D(UpSampling):
         super().__init__(size, **kwargs)
 
 
+_INTERPOLATIONS = (
+    *("nearest", "bilinear", "bicubic", "area", "gaussian", "lanczos3", "lanczos5"),
+    "mitchellcubic",
+)
+
+
 class UpSampling2D(UpSampling):
     """Makes images larger (`tf.keras.layers.UpSampling2D`).
 
@@ -249,6 +255,9 @@ class UpSampling2D(UpSampling):
         interpolation: 'nearest' (each pixel repeated), 'bilinear', 'bicubic', 'area', 'gaussian',
             'lanczos3', 'lanczos5', 'mitchellcubic'.
         kwargs: as for `Layer`.
+
+    Raises:
+        NotImplementedError: `interpolation` is none of these.
     """
 
     def __init__(
@@ -260,6 +269,14 @@ class UpSampling2D(UpSampling):
     ) -> None:
         super().__init__(size, data_format, **kwargs)
         self.interpolation = str(interpolation).lower()
+        if self.interpolation not in _INTERPOLATIONS:
+            raise NotImplementedError(
+                explain(
+                    "Value not recognized for `interpolation`",
+                    expected=", ".join(_INTERPOLATIONS),
+                    received=repr(interpolation),
+                )
+            )
 
     def call(self, inputs: Tensor) -> Tensor:
         """The outputs."""

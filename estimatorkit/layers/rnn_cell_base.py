@@ -5,7 +5,8 @@ part of a step.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from estimatorkit.core import nest
@@ -110,7 +111,7 @@ class RNNCell:
 
     def _variables(self, scope: Any) -> Any:
         if self._scope is not None:
-            return variable_scope(self._scope, reuse=True, auxiliary_name_scope=False)
+            return _entered_again(self._scope)
         return self._first_scope(scope)
 
     def _first_scope(self, scope: Any) -> Any:
@@ -217,6 +218,16 @@ def _has(cell: Any, attribute: str) -> bool:
 def _shape_of(inputs: Any) -> Any:
     """The shape of an input, or the structure of the shapes of several."""
     return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
+
+
+@contextmanager
+def _entered_again(scope: VariableScope) -> Iterator[None]:
+    """A cell's variables, and its operations in the name scope of its first call."""
+    with (
+        variable_scope(scope, reuse=True, auxiliary_name_scope=False),
+        get_default_graph().name_scope(scope.original_name_scope),
+    ):
+        yield
 
 
 class _Remembering:

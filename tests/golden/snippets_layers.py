@@ -235,6 +235,20 @@ def draws_that_elements_share(tf: Any) -> dict[str, Any]:
     }
 
 
+@snippet
+def cells_called_again(tf: Any) -> dict[str, Any]:
+    x, state = tf.ones([2, 3]), tf.zeros([2, 2])
+    cell = tf.nn.rnn_cell.GRUCell(2)
+    outputs = [cell(x, state)[0], cell(x, state)[0]]
+    with tf.name_scope("in"):
+        outputs.append(cell(x, state)[0])
+    with tf.variable_scope("r"):
+        outputs.append(tf.nn.rnn_cell.GRUCell(2)(x, state)[0])
+    with tf.variable_scope("r", reuse=True):
+        outputs.append(tf.nn.rnn_cell.GRUCell(2)(x, state)[0])
+    return {"outputs": _names(outputs), "variables": _names(tf.global_variables())}
+
+
 def _image(tf: Any) -> Any:
     return tf.ones([1, 3, 3, 2])
 
@@ -268,6 +282,7 @@ mistakes(
     steps_of_three=lambda tf: tf.layers.conv2d(_image(tf), 2, 2, strides=(1, 2, 3)),
     steps_of_none=lambda tf: tf.layers.conv2d(_image(tf), 2, 2, strides=None),
     steps_and_dilation=lambda tf: tf.layers.conv2d(_image(tf), 2, 2, strides=2, dilation_rate=2),
+    unknown_interpolation=lambda tf: tf.keras.layers.UpSampling2D(interpolation="x"),
     unknown_data_format=lambda tf: tf.layers.conv2d(_image(tf), 2, 2, data_format="invalid"),
     filters_of_zero=lambda tf: tf.layers.conv2d(_image(tf), 0, 2),
     window_larger_than_the_image=lambda tf: tf.layers.conv1d(tf.ones([1, 2, 2]), 2, 3),

@@ -17,6 +17,7 @@ from tests.golden.snippets_layers import ERRORS, SNIPPETS, run_snippet
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/layer_programs.json").read_text("utf-8"))
 OTHER_WORDS = {
+    "unknown_interpolation": "Value not recognized for `interpolation`",
     "noise_of_another_length": "Dimensions must be equal",
     "noise_of_another_rank": "Dimensions must be equal",
     "unknown_argument": "Keyword argument not understood",
