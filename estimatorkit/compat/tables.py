@@ -523,6 +523,10 @@ MODULES: dict[str, Table] = {
     "python.feature_column.feature_column": Table(
         names={f"_{name}": place for name, place in _COLUMNS.items()}
     ),
+    "python.ops.nn_ops": Table(
+        names={f"{name}_v2": f"estimatorkit.nn:{name}" for name in ("softmax", "log_softmax")}
+    ),
+    "python.ops.nn_impl": Table(names={"l2_normalize_v2": "estimatorkit.nn:l2_normalize"}),
     "python.util.nest": Table(names={"is_sequence": f"{_CORE}.nest:is_nested"}),
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))

@@ -120,10 +120,17 @@ def _initial_state(cell: RNNCell, given: Any, dtype: Any, batch: Any) -> Any:
     return zero_state_of(cell, batch, dtype)
 
 
+def _integers(given: Any) -> Any:
+    """Lengths of any number's dtype as int32; None stays."""
+    if given is None:
+        return None
+    return elementwise.cast(convert_to_tensor(given, name="sequence_length"), int32)
+
+
 def _lengths(given: Any, columns: Tensor) -> Tensor | None:
     if given is None:
         return None
-    lengths = elementwise.cast(convert_to_tensor(given, name="sequence_length"), int32)
+    lengths: Tensor = _integers(given)
     if lengths.shape.rank not in (1, None):
         raise ValueError(
             explain(
@@ -263,6 +270,7 @@ def bidirectional_dynamic_rnn(
             value,
         )
 
+    sequence_length = _integers(sequence_length)
     assert_like_cell(cell_fw, "cell_fw")
     assert_like_cell(cell_bw, "cell_bw")
     rest = {"dtype": dtype, "time_major": time_major, "sequence_length": sequence_length}
@@ -312,6 +320,7 @@ def static_bidirectional_rnn(
         together = stack(list(steps))
         return unstack(reverse_sequence(together, sequence_length, seq_axis=0, batch_axis=1))
 
+    sequence_length = _integers(sequence_length)
     assert_like_cell(cell_fw, "cell_fw")
     assert_like_cell(cell_bw, "cell_bw")
     rest = {"dtype": dtype, "sequence_length": sequence_length}

@@ -273,6 +273,10 @@ class ResidualWrapper(_Wrapper):
     Args:
         cell: the cell inside.
         residual_fn: of inputs and outputs, instead of the sum.
+
+    Raises:
+        ValueError: in a step: inputs and outputs have different shapes, where there is no
+            `residual_fn`.
     """
 
     def __init__(self, cell: RNNCell, residual_fn: Any = None) -> None:
@@ -284,7 +288,12 @@ class ResidualWrapper(_Wrapper):
         output, new = self._step_inside(inputs, state, scope)
         if self._function is not None:
             return self._function(inputs, output), new
-        return nest.map_structure(lambda one, other: one + other, inputs, output), new
+        return nest.map_structure(_sum_of_one_shape, inputs, output), new
+
+
+def _sum_of_one_shape(inputs: Any, output: Any) -> Any:
+    inputs.shape.assert_is_compatible_with(output.shape)
+    return inputs + output
 
 
 class DeviceWrapper(_Wrapper):

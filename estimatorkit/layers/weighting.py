@@ -8,30 +8,34 @@ silently become a `(batch, batch)` matrix.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.ops import elementwise, filling
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, elementwise, filling
 from estimatorkit.core.ops.shape_matching import broadcastable, match_rank
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Operation, Tensor
 
 
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_difference: int = 0
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Labels and predictions, the one with a superfluous last dimension of length 1 without it.
 
     Args:
         labels, predictions: tensors.
-        expected_rank_difference: predictions' rank minus labels' rank, once they fit.
+        expected_rank_diff: predictions' rank minus labels' rank, once they fit.
+        name: the name scope.
     """
-    truth = convert_to_tensor(labels, name="labels")
-    guesses = convert_to_tensor(predictions, name="predictions")
-    return (
-        match_rank(truth, guesses, -expected_rank_difference),
-        match_rank(guesses, truth, expected_rank_difference),
-    )
+    with get_default_graph().name_scope(name) if name else nullcontext():
+        truth = convert_to_tensor(labels, name="labels")
+        guesses = convert_to_tensor(predictions, name="predictions")
+        return (
+            match_rank(truth, guesses, -expected_rank_diff),
+            match_rank(guesses, truth, expected_rank_diff),
+        )
 
 
 def same_shapes(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
@@ -73,6 +77,25 @@ def broadcast(weights: Any, values: Tensor, adjust: bool = True) -> Tensor:
     """`weights` in the full shape of `values` (see `aligned`)."""
     tensor = aligned(weights, values, adjust)
     return filling.ones_like(values, tensor.dtype) * tensor
+
+
+def assert_broadcastable(weights: Any, values: Any) -> Operation:
+    """An operation that fails where `weights` do not fit `values` (see `broadcastable`).
+
+    Raises:
+        ValueError: the shapes are known not to fit.
+    """
+    given = convert_to_tensor(weights, name="weights")
+    checked = broadcastable(given, convert_to_tensor(values, name="values"))
+    done: Operation = array.no_op() if checked is given else checked.op
+    return done
+
+
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
+    """`weights`, which must fit `values` (see `broadcastable`), in their full shape and dtype."""
+    full = convert_to_tensor(values, name="values")
+    given = convert_to_tensor(weights, full.dtype, name="weights")
+    return broadcastable(given, full) * filling.ones_like(full)
 
 
 def match_ranks(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:

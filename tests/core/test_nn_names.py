@@ -146,3 +146,29 @@ def test_constant_labels_that_are_no_class_give_nan() -> None:
     logits = np.eye(3, dtype=np.float32)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[4, -1, 2], logits=logits)
     np.testing.assert_array_equal(np.isnan(_run(losses)), [True, True, False])
+
+
+def test_lengths_of_both_directions_may_be_floats() -> None:
+    cells = [tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.GRUCell(3)]
+    (forward, backward), _ = tf.nn.bidirectional_dynamic_rnn(
+        *cells, tf.ones([2, 3, 1]), sequence_length=[1.0, 2.0], dtype=tf.float32
+    )
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        one, other = session.run([forward, backward])
+    assert np.count_nonzero(one) == 3 * 2
+    assert np.count_nonzero(other) == 3 * 3
+
+
+def test_a_residual_is_of_the_shape_of_its_input() -> None:
+    cell = tf.nn.rnn_cell.ResidualWrapper(tf.nn.rnn_cell.GRUCell(2))
+    with pytest.raises(ValueError, match="are incompatible"):
+        tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 1]), dtype=tf.float32)
+
+
+def test_the_number_of_classes_of_a_matrix_may_be_a_constant() -> None:
+    classes = [tf.constant([0, 1, 1]), tf.constant([0, 1, 0])]
+    _, update = tf.metrics.mean_iou(*classes, tf.constant(2))
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_array_equal(session.run(update), [[1, 0], [1, 1]])

@@ -567,7 +567,12 @@ def confusion_matrix(
             "predictions": match_rank(guesses, truth),
         }
         ids = {what: elementwise.cast(each, int64) for what, each in given.items()}
-        ids["predictions"].shape.assert_is_compatible_with(ids["labels"].shape)
+        shapes = [ids[what].shape for what in ("predictions", "labels")]
+        if not shapes[0].is_compatible_with(shapes[1]):
+            raise ValueError(
+                "Shapes of predictions and labels must be equal, but are "
+                f"{shapes[0]} and {shapes[1]}: they are incompatible."
+            )
         made = []
         for what, each in ids.items():
             made.append(

@@ -32,7 +32,7 @@ def matrix_of(
     known = []
     for given in (rows, columns):
         ids = elementwise.cast(given, int64)
-        inside = elementwise.clip_by_value(ids, 0, convert_to_tensor(num_classes - 1, int64))
+        inside = elementwise.clip_by_value(ids, 0, elementwise.cast(num_classes, int64) - 1)
         counts = counts * elementwise.cast(elementwise.equal(inside, ids), dtype)
         known.append(inside)
     truth, guesses = known
