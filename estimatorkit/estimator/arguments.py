@@ -23,15 +23,20 @@ def check_steps(steps: int | None, max_steps: int | None) -> None:
     """Raises ValueError where both are given, or one is not a whole number above 0."""
     if steps is not None and max_steps is not None:
         raise ValueError("Can not provide both steps and max_steps.")
-    for name, value in (("steps", steps), ("max_steps", max_steps)):
-        if value is not None and not _is_count(value):
-            raise ValueError(
-                explain(
-                    f"Must specify {name} > 0, given: {value}",
-                    expected="a whole number of steps, or None",
-                    received=repr(value),
-                )
+    check_count("steps", steps)
+    check_count("max_steps", max_steps)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raises ValueError where a number of steps is neither None nor a whole number above 0."""
+    if value is not None and not _is_count(value):
+        raise ValueError(
+            explain(
+                f"Must specify {name} > 0, given: {value}",
+                expected="a whole number of steps, or None",
+                received=repr(value),
             )
+        )
 
 
 def _is_count(value: Any) -> bool:
@@ -95,4 +100,7 @@ def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] |
     return config.replace(model_dir=os.fspath(chosen))
 
 
-__all__ = ["arguments_of", "as_list", "check_model_fn", "check_steps", "checked_config"]
+__all__ = [
+    *("arguments_of", "as_list", "check_count", "check_model_fn", "check_steps"),
+    "checked_config",
+]

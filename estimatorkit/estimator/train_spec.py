@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from estimatorkit.estimator.arguments import check_count
 from estimatorkit.estimator.exporters import Exporter
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.hooks import SessionRunHook
@@ -41,7 +42,7 @@ class TrainSpec(_Train):
         saving_listeners: Iterable[CheckpointSaverListener] | None = None,
     ) -> TrainSpec:
         _check_input_fn(input_fn)
-        _check_positive("max_steps", max_steps)
+        check_count("max_steps", max_steps)
         return super().__new__(
             cls,
             input_fn,
@@ -94,7 +95,7 @@ class EvalSpec(_Eval):
         throttle_secs: float = 600,
     ) -> EvalSpec:
         _check_input_fn(input_fn)
-        _check_positive("steps", steps)
+        check_count("steps", steps)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"`name` must be string, given: {name}")
         for key, value in (
@@ -123,11 +124,6 @@ class EvalSpec(_Eval):
 def _check_input_fn(input_fn: Any) -> None:
     if not callable(input_fn):
         raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
-
-
-def _check_positive(name: str, value: int | None) -> None:
-    if value is not None and value <= 0:
-        raise ValueError(f"Must specify {name} > 0, given: {value}")
 
 
 def _all_of(given: Iterable[Any] | None, kind: type, what: str) -> tuple[Any, ...]:

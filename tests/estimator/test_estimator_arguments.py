@@ -77,6 +77,10 @@ def test_steps_are_a_whole_number(steps: Any, tmp_path: Path) -> None:
         estimator.train(rows, max_steps=steps)
     with pytest.raises(ValueError, match="Must specify steps > 0"):
         estimator.evaluate(rows, steps=steps)
+    with pytest.raises(ValueError, match="Must specify max_steps > 0"):
+        tf.estimator.TrainSpec(rows, max_steps=steps)
+    with pytest.raises(ValueError, match="Must specify steps > 0"):
+        tf.estimator.EvalSpec(rows, steps=steps)
 
 
 def test_whole_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
