@@ -118,7 +118,14 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.variable_updates",
-        *("count_up_to", "scatter_add", "scatter_div", "scatter_max", "scatter_min"),
+        *(
+            "batch_scatter_update",
+            "count_up_to",
+            "scatter_add",
+            "scatter_div",
+            "scatter_max",
+            "scatter_min",
+        ),
         *("scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub"),
         "scatter_update",
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.tensor import Tensor
@@ -45,6 +46,57 @@ def scatter(kind: str, variable: Variable, indices: Any, updates: Any, name: str
         return make(f"ResourceScatter{kind}", inputs, name=scope)
 
 
+def scatter_rows(kind: str, variable: Variable, rows: Any, name: str | None) -> Tensor:
+    """`scatter` of `IndexedSlices`.
+
+    Raises:
+        TypeError: `rows` are none.
+    """
+    check_rows(rows)
+    return scatter(kind, variable, rows.indices, rows.values, name)
+
+
+def check_rows(rows: Any) -> None:
+    """Refuses what are no `IndexedSlices`."""
+    from estimatorkit.core.indexed_slices import IndexedSlices
+
+    if not isinstance(rows, IndexedSlices):
+        raise TypeError(f"sparse_delta is not IndexedSlices: {rows}")
+
+
+def batch_scatter_update(
+    ref: Variable, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """An operation that sets elements: `ref[i1, ..., indices[i1, ..., j]] = updates[i1, ..., j]`.
+
+    Args:
+        ref: the variable.
+        indices: int32 or int64, of known rank; all its dimensions but the last are those of `ref`.
+        updates: `indices.shape + ref.shape[indices.rank:]`.
+        use_locking: accepted for TensorFlow's signature.
+        name: the operation's name.
+
+    Returns:
+        The new value of the variable.
+
+    Raises:
+        ValueError: the rank of `indices` is unknown, or the updates have another shape.
+
+    Source: `tf.compat.v1.batch_scatter_update`.
+    """
+    from estimatorkit.core.ops import array, elementwise, filling, joining
+
+    at = as_index_tensor(indices, "indices")
+    if at.shape.rank is None:
+        raise ValueError(explain("batch_scatter_update: the rank of indices must be known"))
+    places = []
+    for axis in range(at.shape.rank - 1):
+        row = elementwise.cast(filling.range_(array.shape(at)[axis]), at.dtype)
+        size = [-1 if each == axis else 1 for each in range(at.shape.rank)]
+        places.append(array.reshape(row, size) + filling.zeros_like(at))
+    return scatter("NdUpdate", ref, joining.stack([*places, at], -1), updates, name)
+
+
 def assign_slice(
     variable: Variable,
     key: Any,
@@ -79,7 +131,19 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
 
     Runs in several threads count together. The operation raises `OutOfRangeError` once the value
     has reached `limit`.
+
+    Raises:
+        TypeError: the variable is neither int32 nor int64.
     """
+    if ref.dtype not in (int32, int64):
+        raise TypeError(
+            explain(
+                f"count_up_to: value passed to parameter 'ref' has DataType {ref.dtype.name} not "
+                "in list of allowed values",
+                expected="int32, int64",
+                made_at=ref.op.source,
+            )
+        )
     in_body = get_default_graph().outermost is not get_default_graph()
     attrs = {"variable": ref.op.name, "limit": int(limit), "in_body": in_body}
     return make("CountUpTo", {"ref": ref.handle}, attrs, name)

@@ -338,6 +338,12 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
         return gather(self._as_tensor(), indices, name=name)
 
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Its slices at `indices` (see the function `gather_nd`)."""
+        from estimatorkit.core.ops.gather_nd import gather_nd
+
+        return gather_nd(self._as_tensor(), indices, name=name)
+
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""
         return self._snapshot.eval(session=session)
@@ -396,57 +402,43 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that sets rows to those of `IndexedSlices`; its output is the new value."""
-        return variable_updates.scatter(
-            "Update", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Update", self, sparse_delta, name)
 
     def scatter_add(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that adds rows; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Add", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Add", self, sparse_delta, name)
 
     def scatter_sub(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that subtracts rows; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Sub", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Sub", self, sparse_delta, name)
 
     def scatter_mul(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that multiplies rows; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Mul", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Mul", self, sparse_delta, name)
 
     def scatter_div(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that divides rows; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Div", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Div", self, sparse_delta, name)
 
     def scatter_min(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that lowers rows to those given; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Min", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Min", self, sparse_delta, name)
 
     def scatter_max(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
         """An operation that raises rows to those given; see `scatter_update`."""
-        return variable_updates.scatter(
-            "Max", self, sparse_delta.indices, sparse_delta.values, name
-        )
+        return variable_updates.scatter_rows("Max", self, sparse_delta, name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """An operation that sets slices; see the function `scatter_nd_update`."""
@@ -459,6 +451,22 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         """An operation that subtracts slices; see the function `scatter_nd_update`."""
         return variable_updates.scatter("NdSub", self, indices, updates, name)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """An operation that raises slices; see the function `scatter_nd_update`."""
+        return variable_updates.scatter("NdMax", self, indices, updates, name)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """An operation that lowers slices; see the function `scatter_nd_update`."""
+        return variable_updates.scatter("NdMin", self, indices, updates, name)
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """An operation that sets elements of each row; see the function `batch_scatter_update`."""
+        variable_updates.check_rows(sparse_delta)
+        indices, values = sparse_delta.indices, sparse_delta.values
+        return variable_updates.batch_scatter_update(self, indices, values, use_locking, name)
 
 
 def _as_initial_value(value: Any, dtype: DType | None, graph: Graph, scope: str) -> Tensor:

@@ -532,3 +532,10 @@ def test_a_shape_less_known() -> None:
     assert session.run(v).tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="incompatible"):
         Variable([1.0, 2.0], shape=[3])
+
+
+def test_slices_of_a_variable_are_gathered() -> None:
+    variable = Variable([[1.0, 2.0], [3.0, 4.0]])
+    with initialized() as session:
+        found = session.run(variable.gather_nd([[0, 1], [1, 0]]))
+    assert found.tolist() == [2.0, 3.0]

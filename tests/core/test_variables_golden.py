@@ -30,6 +30,7 @@ DIFFERENT_ERRORS: dict[str, tuple[str | None, str]] = {
     "partition_shards_below_one": ("ValueError", "there is no such partition"),
 }
 OTHER_WORDS = {
+    "counting_in_fractions": "has DataType float32 not in list of allowed values",
     "copy_of_a_variable": "__deepcopy__()",
     "part_of_another_shape": "All variables' full shapes must match shape: ",
     "constant_initializer_of_a_tensor": "Invalid type for initial value=",

@@ -552,6 +552,20 @@ def copies_of_layers(tf: Any) -> dict[str, Any]:
 
 
 @snippet
+def elements_of_rows_are_set(tf: Any) -> dict[str, Any]:
+    v = tf.Variable(np.zeros([2, 3], np.float32))
+    changed = tf.batch_scatter_update(v, [[0, 1], [1, 2]], [[1.0, 2.0], [3.0, 4.0]])
+    w = tf.Variable(np.zeros([2, 3, 2], np.float32))
+    slices = tf.IndexedSlices(tf.ones([2, 1, 2]), tf.constant([[2], [0]]))
+    with tf.Session() as session:
+        session.run([v.initializer, w.initializer])
+        return {
+            "matrix": session.run(changed).tolist(),
+            "method": session.run(w.batch_scatter_update(slices)).tolist(),
+        }
+
+
+@snippet
 def nothing_to_assert(tf: Any) -> dict[str, Any]:
     return {"none": tf.assert_variables_initialized() is None}
 
@@ -942,6 +956,16 @@ def template_without_a_name(tf: Any) -> object:
 @mistake
 def copy_of_a_variable(tf: Any) -> object:
     return copy.deepcopy(tf.Variable(1.0))
+
+
+@mistake
+def rows_that_are_none(tf: Any) -> object:
+    return tf.Variable([1.0, 2.0]).scatter_update(3)
+
+
+@mistake
+def counting_in_fractions(tf: Any) -> object:
+    return tf.count_up_to(tf.Variable(1.0), 3)
 
 
 def _part(tf: Any, full_shape: list[int] | None, partitions: list[int]) -> object:
