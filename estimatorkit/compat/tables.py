@@ -336,6 +336,10 @@ MODULES: dict[str, Table] = {
         names={
             **names("estimatorkit.estimator.extenders", "add_metrics", "forward_features"),
             **names("estimatorkit.estimator.evaluation_records", "read_eval_metrics"),
+            **names(
+                "estimatorkit.compat.contrib_export",
+                *("export_all_saved_models", "export_saved_model_for_mode"),
+            ),
             **{
                 name: f"estimatorkit.estimator:{head}"
                 for name, head in (

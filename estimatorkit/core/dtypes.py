@@ -198,7 +198,7 @@ ALL: dict[str, DType] = {
 _ENUMS = {
     **{"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7},
     **{"complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18},
-    **{"float16": 19, "resource": 20, "uint32": 22, "uint64": 23},
+    **{"float16": 19, "resource": 20, "variant": 21, "uint32": 22, "uint64": 23},
 }
 _BY_NUMPY: dict[np.dtype[Any], DType] = {
     dtype.numpy_dtype: dtype for dtype in ALL.values() if dtype not in (string, resource)

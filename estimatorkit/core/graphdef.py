@@ -107,7 +107,7 @@ def import_graph_def(
     Raises:
         TypeError: `graph_def` is no `GraphDef`.
         ValueError: op types are unknown (all are named); an input, a key of `input_map` or a
-            returned element is not there; a name is taken.
+            returned element is not there; a name is there twice.
     """
     if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
         raise TypeError(
@@ -120,6 +120,7 @@ def import_graph_def(
     graph = get_default_graph()
     scope = _scope_for(graph, "import" if name is None else name)
     nodes = list(graph_def.node)
+    names = _names_in(graph, scope, nodes)
     if is_from_tensorflow(nodes):
         from estimatorkit.core.graphdef_tensorflow import node_maker
 
@@ -130,11 +131,23 @@ def import_graph_def(
                 f"the graph is of format {graph_def.versions.producer}; this version reads up to "
                 f"{FORMAT}."
             )
-        make = _OwnNodes(nodes, graph_def.library, scope).make
-    reader = _Reader(graph, nodes, make, scope, input_map)
+        make = _OwnNodes(nodes, graph_def.library, names).make
+    reader = _Reader(graph, nodes, make, names, input_map)
     with graph.name_scope(None):
         reader.read()
     return None if return_elements is None else [reader.element(each) for each in return_elements]
+
+
+def _names_in(graph: Graph, scope: str, nodes: Iterable[Any]) -> dict[str, str]:
+    """What nodes are called in a graph: below the scope, and another name where that is taken."""
+    taken = {op.name for op in graph.get_operations()}
+    names = {}
+    with graph.name_scope(None):
+        for node in nodes:
+            wished = scope + node.name
+            unique = graph.unique_name(wished)  # from now on, others get another
+            names[node.name] = unique if wished in taken else wished
+    return names
 
 
 def _scope_for(graph: Graph, name: str) -> str:
@@ -152,7 +165,7 @@ class _Reader:
         graph: the graph.
         nodes: `NodeDef`s.
         make: makes the operation of a node, given its inputs and full name, and gives its outputs.
-        scope: put before the names; ends in '/' where it is not empty.
+        names: the operations' full names by those of the nodes; the same by default.
         input_map: what is taken in place of some tensors.
     """
 
@@ -161,10 +174,10 @@ class _Reader:
         graph: Graph,
         nodes: Iterable[Any],
         make: Callable[[Any, list[Tensor], str], Sequence[Tensor]],
-        scope: str = "",
+        names: Mapping[str, str] | None = None,
         input_map: Mapping[str, Any] | None = None,
     ) -> None:
-        self._graph, self._make, self._scope = graph, make, scope
+        self._graph, self._make, self._names = graph, make, names
         self._nodes: dict[str, Any] = {}
         for node in nodes:
             if self._nodes.setdefault(node.name, node) is not node:
@@ -176,19 +189,9 @@ class _Reader:
 
     def read(self) -> None:
         """Adds all nodes, each after its inputs."""
-        taken = {op.name for op in self._graph.get_operations()}
-        for name in self._nodes:
-            if self._scope + name in taken:
-                raise ValueError(
-                    explain(
-                        f"Node name '{self._scope + name}' already exists in the Graph",
-                        hint="import under a name scope: import_graph_def(..., name='imported')",
-                    )
-                )
-            self._graph.unique_name(self._scope + name)  # so that other operations get another
         for node in _in_order(self._nodes, self._given):
-            self._add(node, self._scope + node.name)
-        unused = sorted(set(self._given) - self._used)
+            self._add(node, node.name if self._names is None else self._names[node.name])
+        unused = sorted(key for key in set(self._given) - self._used if not self._is_there(key))
         if unused:
             raise ValueError(f"Attempted to map inputs that were not found in graph_def: {unused}")
 
@@ -205,12 +208,18 @@ class _Reader:
         op = self._operations[node.name] = self._graph.get_operation_by_name(full_name)
         if _GROUPS in node.attr:
             near = [each.decode().removeprefix("loc:@") for each in node.attr[_GROUPS].list.s]
-            known = tuple(f"loc:@{self._scope}{each}" for each in near if each in self._nodes)
+            names = {name: name for name in self._nodes} if self._names is None else self._names
+            known = tuple(f"loc:@{names[each]}" for each in near if each in names)
             op.attrs.update({_GROUPS: known} if known else {})
         shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
         for tensor, shape in zip(outputs, shapes, strict=False):
             if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
                 tensor.set_shape(attr_values.shape_value(shape))
+
+    def _is_there(self, key: str) -> bool:
+        """Whether the graph has what a key of `input_map` names, though nothing takes it."""
+        node, _, index = key.removeprefix("^").partition(":")
+        return node in self._outputs and int(index or 0) < max(1, len(self._outputs[node]))
 
     def _input(self, name: str) -> Any:
         key = _full_name(name)
@@ -297,17 +306,17 @@ class _OwnNodes:
     Args:
         nodes: all of the graph.
         library: the functions that they hold.
-        scope: put before names of operations that attributes hold.
+        names: the operations' full names by those of the nodes, for those that attributes hold.
     """
 
-    def __init__(self, nodes: Iterable[Any], library: Any, scope: str) -> None:
+    def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
         # Queues, tables, variables: what operations name in their attributes.
         self._resources = {
             node.name
             for node in nodes
             if not node.input and node.op not in ("Const", "NoOp", "Placeholder")
         }
-        self._scope = scope
+        self._names = names
         bodies = [node for function in library.function for node in function.node_def]
         unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
         if unknown:
@@ -364,7 +373,8 @@ class _OwnNodes:
                     )
                 )
         if attrs.get("_forward"):
-            attrs["_forward"] = self._scope + attrs["_forward"]
+            forward = attrs["_forward"]
+            attrs["_forward"] = self._names.get(forward, forward)
         if registry.lookup(node.op).context:
             attrs = {key: self._renamed(value) for key, value in attrs.items()}
         return attrs
@@ -372,7 +382,7 @@ class _OwnNodes:
     def _renamed(self, value: Any) -> Any:
         """Names of resources follow them under the scope."""
         if isinstance(value, str) and value in self._resources:
-            return self._scope + value
+            return self._names[value]
         return tuple(map(self._renamed, value)) if type(value) is tuple else value
 
 

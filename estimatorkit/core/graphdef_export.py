@@ -2,13 +2,14 @@
 
 The other way than `graphdef_tensorflow`. A rule (`graphdef_export_rules`) writes the nodes that
 stand for an operation; the last has its name, so that most tensors keep theirs (`Exported.names`).
-What has no rule (gradients, optimizers, loops) is left out with all that needs it.
+An operation may also be written as others (`composed`) or hold functions (`graphdef_export_loops`).
+What has no rule (gradients, optimizers) is left out with all that needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from estimatorkit.core import attr_values
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -31,16 +33,25 @@ class Exported:
     """A graph in TensorFlow's node types.
 
     Attributes:
-        graph_def: the `GraphDef`.
         names: what nodes call each tensor: 'x', 'x:1'; '^x' of those that have no output there.
+        nodes: its `NodeDef`s.
         missing: why operations are not in it, by their names: those that cannot be expressed.
         operations: those that are in it.
     """
 
-    graph_def: Any
     names: dict[Tensor, str] = field(default_factory=dict)
+    nodes: list[Any] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     operations: set[Operation] = field(default_factory=set)
+
+    @property
+    def graph_def(self) -> Any:
+        """The nodes as a `GraphDef`."""
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+        from tensorboard.compat.proto.versions_pb2 import VersionDef
+
+        versions = VersionDef(producer=_PRODUCER, min_consumer=_MIN_CONSUMER)
+        return GraphDef(node=self.nodes, versions=versions)
 
     def has(self, element: Tensor | Operation) -> bool:
         """Whether a tensor or an operation is in it."""
@@ -54,27 +65,47 @@ class Exported:
         return name if ":" in name else f"{name}:0"
 
 
+@dataclass(frozen=True)
+class _Scope:
+    """Where nodes are written.
+
+    Attributes:
+        prefix: put before the names of operations; empty, or ends in '/'.
+        tables: names of nodes of tables, by what operations call the tables.
+        taken: names that are in use.
+        pivot: what nodes without inputs must run after ('^name'): in a loop or a branch, so that
+            they run when it does; empty elsewhere.
+        device: that of all nodes; None: as the operations say.
+    """
+
+    prefix: str
+    tables: dict[str, str]
+    taken: set[str]
+    pivot: str = ""
+    device: str | None = None
+
+
 class Writer:
     """Writes the nodes of one operation.
 
     Attributes:
         op: the operation.
         inputs: what its inputs are called.
+        names: what all tensors before it are called.
         consumed: whether an operation takes one of its outputs.
-        tables: names of nodes of tables, by what operations call the tables.
+        name: what its last node is called.
     """
 
-    def __init__(
-        self,
-        op: Operation,
-        inputs: list[str],
-        consumed: bool,
-        tables: dict[str, str],
-        taken: set[str],
-    ) -> None:
-        self.op, self.inputs, self.consumed, self.tables = op, inputs, consumed, tables
+    def __init__(self, op: Operation, names: dict[Tensor, str], consumed: bool, scope: _Scope):
+        self.op, self.names, self.consumed, self._scope = op, names, consumed, scope
+        self.inputs = [names[source] for source in op.inputs]
+        self.name = scope.prefix + op.name
         self.nodes: list[Any] = []
-        self._taken = taken
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """Names of nodes of tables, by what operations call the tables."""
+        return self._scope.tables
 
     @property
     def attrs(self) -> Any:
@@ -108,7 +139,8 @@ class Writer:
         """
         from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
-        made = NodeDef(name=self._name(part), op=type_, device=self.op.device)
+        device = self.op.device if self._scope.device is None else self._scope.device
+        made = NodeDef(name=self._name(part), op=type_, device=device)
         made.input.extend(inputs)
         for key, value in attrs.items():
             made.attr[key].CopyFrom(attr_value(value))
@@ -122,14 +154,53 @@ class Writer:
 
     def _name(self, part: str) -> str:
         if not part:
-            return self.op.name
-        name = whole = f"{self.op.name}/{part}"
+            return self.name
+        name = whole = f"{self.name}/{part}"
         number = 0
-        while name in self._taken:
+        while name in self._scope.taken:
             number += 1
             name = f"{whole}_{number}"
-        self._taken.add(name)
+        self._scope.taken.add(name)
         return name
+
+    def graph(
+        self,
+        operations: Sequence[Operation],
+        given: Mapping[Tensor, str],
+        part: str,
+        pivot: str = "",
+    ) -> dict[Tensor, str]:
+        """Writes the operations of another graph, and gives what their outputs are called.
+
+        Args:
+            operations: those that are wanted, in the order in which they run.
+            given: what tensors are called that are there already.
+            part: the end of the scope's name below the operation's.
+            pivot: what nodes without inputs must run after; as for this operation by default.
+
+        Raises:
+            InexpressibleError: TensorFlow has no node types for one of them.
+        """
+        scope = replace(
+            self._scope,
+            prefix=f"{self._name(part)}/",
+            pivot=pivot or self._scope.pivot,
+            device=self.op.device if self._scope.device is None else self._scope.device,
+        )
+        made = Exported(dict(given))
+        _write(operations, made, scope)
+        for problem in made.missing.values():
+            raise InexpressibleError(problem)
+        self.nodes.extend(made.nodes)
+        return made.names
+
+    def identities(self, names: Sequence[str]) -> None:
+        """Writes what gives these tensors as the operation's outputs."""
+        dtypes = [output.dtype for output in self.op.outputs]
+        if len(names) == 1:
+            self.node("Identity", names, T=dtypes[0])
+        else:
+            self.node("IdentityN", names, T=dtypes)
 
 
 Rule = Callable[[Writer], Sequence[str] | None]
@@ -141,6 +212,25 @@ def plain(type_: str, *kept: str) -> Rule:
 
     def rule(w: Writer) -> None:
         w.node(type_, w.inputs, **{key: w.attrs[key] for key in kept})
+
+    return rule
+
+
+def composed(build: Callable[..., Sequence[Tensor]]) -> Rule:
+    """The rule of an operation that is written as others of this package.
+
+    Args:
+        build: `build(attrs, *inputs)` makes them, and gives their outputs.
+    """
+
+    def rule(w: Writer) -> None:
+        graph = Graph()
+        with graph.as_default():
+            given = [placeholder(each.dtype, each.shape) for each in w.op.inputs]
+            outputs = build(w.attrs, *given)
+        names = dict(zip(given, w.inputs, strict=True))
+        found = w.graph(graph.get_operations(), names, "parts")
+        w.identities([found[each] for each in outputs])
 
     return rule
 
@@ -174,25 +264,27 @@ def attr_value(value: Any) -> Any:
 
 def export_graph(graph: Graph) -> Exported:
     """A graph in TensorFlow's node types, but for what has none."""
-    from tensorboard.compat.proto.graph_pb2 import GraphDef
-    from tensorboard.compat.proto.versions_pb2 import VersionDef
-
-    from estimatorkit.core.graphdef_export_rules import RULES
-
     operations = graph.get_operations()
-    consumed = {tensor.op for op in operations for tensor in op.inputs}
     tables = {
         op.attrs["shared_name"] or op.name: op.name for op in operations if op.type == "HashTableV2"
     }
-    taken = {op.name for op in operations}
-    versions = VersionDef(producer=_PRODUCER, min_consumer=_MIN_CONSUMER)
-    made = Exported(GraphDef(versions=versions))
+    made = Exported()
+    _write(operations, made, _Scope("", tables, {op.name for op in operations}))
+    return made
+
+
+def _write(operations: Sequence[Operation], made: Exported, scope: _Scope) -> None:
+    """Writes operations whose inputs are there, in their order."""
+    from estimatorkit.core.graphdef_export_rules import RULES
+
+    consumed = {tensor.op for op in operations for tensor in op.inputs}
     for op in operations:
         here = made.operations
+        if op.outputs and all(output in made.names for output in op.outputs):
+            continue  # given
         if not all(map(made.has, op.inputs)) or not here.issuperset(op.control_inputs):
             continue
-        inputs = [made.names[source] for source in op.inputs]
-        writer = Writer(op, inputs, op in consumed, tables, taken)
+        writer = Writer(op, made.names, op in consumed, scope)
         try:
             rule = RULES.get(op.type)
             if rule is None:
@@ -201,15 +293,18 @@ def export_graph(graph: Graph) -> Exported:
         except InexpressibleError as problem:
             made.missing[op.name] = f"{op.type}: {problem}"
             continue
-        controls = [f"^{each.name}" for each in op.control_inputs]
+        controls = [f"^{scope.prefix}{each.name}" for each in op.control_inputs]
         for node in writer.nodes:
-            if node.op != "Const" or node.name == op.name:
+            if node.op != "Const" or node.name == writer.name:
                 node.input.extend(controls)
-        made.graph_def.node.extend(writer.nodes)
+            if scope.pivot and not node.input:
+                node.input.append(scope.pivot)
+        made.nodes.extend(writer.nodes)
         here.add(op)
-        names = outputs or [tensor.name.removesuffix(":0") for tensor in op.outputs]
+        names = outputs or [
+            f"{writer.name}:{at}" if at else writer.name for at in range(len(op.outputs))
+        ]
         made.names.update(zip(op.outputs, names, strict=True))
-    return made
 
 
 __all__ = [
@@ -218,6 +313,7 @@ __all__ = [
     "Rule",
     "Writer",
     "attr_value",
+    "composed",
     "export_graph",
     "plain",
 ]

@@ -12,8 +12,14 @@ import numpy as np
 
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.example_parsing import Column
-from estimatorkit.core.graphdef_export import Rule, Writer, plain
+from estimatorkit.core.graphdef_export import Rule, Writer, composed, plain
+from estimatorkit.core.ops.array import expand_dims
+from estimatorkit.core.ops.elementwise import greater, logical_and, logical_not, not_equal
+from estimatorkit.core.ops.indexing import where
+from estimatorkit.core.ops.joining import stack
+from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
 
 
 def _seeds(pair: Any) -> dict[str, int]:
@@ -132,7 +138,7 @@ _FRACTIONAL = {
 def _of_windows(w: Writer) -> None:
     of_the_pooling = w.op.inputs[1].op.type == "FractionalPoolingSequences"
     w.require(of_the_pooling, "its windows are given")
-    w.node("Identity", [w.op.inputs[1].op.name], T=w.dtype())
+    w.node("Identity", [w.inputs[1].partition(":")[0]], T=w.dtype())
 
 
 def _learned_candidates(w: Writer) -> None:
@@ -214,6 +220,21 @@ def _assert(w: Writer) -> None:
     w.node("Assert", w.inputs, T=dtypes, summarize=w.attrs["summarize"])
 
 
+def _confusion_counts(
+    attrs: Any, predictions: Tensor, labels: Tensor, weights: Tensor
+) -> list[Tensor]:
+    """Each threshold by itself: `(thresholds, batch, columns)`, summed over the batch."""
+    above = greater(expand_dims(predictions, 0), attrs["thresholds"][:, None, None])
+    positive = expand_dims(not_equal(labels, 0.0), 0)
+
+    def counted(*sides: Tensor) -> Tensor:
+        return reduce_sum(where(logical_and(*sides), expand_dims(weights, 0), 0.0), 1)
+
+    below, negative = logical_not(above), logical_not(positive)
+    pairs = [(above, positive), (below, positive), (below, negative), (above, negative)]
+    return [stack([counted(*pair) for pair in pairs])]
+
+
 def _check_numerics(w: Writer) -> None:
     w.node("CheckNumerics", w.inputs, T=w.dtype(), message=w.attrs["message"])
 
@@ -231,7 +252,7 @@ def _random(type_: str) -> Rule:
 
 def _handle(w: Writer) -> None:
     attrs = {"dtype": w.attrs["dtype"], "shape": w.attrs["shape"]}
-    w.node("VarHandleOp", [], container="", shared_name=w.op.name, **attrs)
+    w.node("VarHandleOp", [], container="", shared_name=w.name, **attrs)
 
 
 def _read(w: Writer) -> None:
@@ -242,8 +263,8 @@ def _assign(type_: str) -> Rule:
     def rule(w: Writer) -> list[str]:
         w.node(type_, w.inputs, dtype=w.dtype(1))
         if not w.consumed:  # TensorFlow's node has no output
-            return [f"^{w.op.name}"]
-        inputs = [w.inputs[0], f"^{w.op.name}"]
+            return [f"^{w.name}"]
+        inputs = [w.inputs[0], f"^{w.name}"]
         return [w.node("ReadVariableOp", inputs, "value", dtype=w.dtype(1))]
 
     return rule
@@ -364,7 +385,7 @@ def _parse_example(w: Writer) -> list[str]:
             outputs += [first, count + first, 2 * count + first]
         else:
             outputs.append(3 * count + dense.index(column))
-    return [f"{w.op.name}:{place}" if place else w.op.name for place in outputs]
+    return [f"{w.name}:{place}" if place else w.name for place in outputs]
 
 
 # -- the table
@@ -384,6 +405,7 @@ LAYER_RULES: dict[str, Rule] = {
     **dict.fromkeys(_FRACTIONAL, _of_windows),
     "AsString": _as_string,
     "BiasAdd": _bias_add,
+    "ConfusionCounts": composed(_confusion_counts),
     "Convolution": _convolution,
     "ConvolutionBackpropFilter": _convolution_s_filter,
     "ConvolutionBackpropInput": _transposed_convolution,

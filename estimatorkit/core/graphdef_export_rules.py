@@ -1,6 +1,7 @@
 """What TensorFlow's nodes stand for each op type: the table of `graphdef_export`.
 
-Arithmetic and arrays are here, all else in `graphdef_export_layers` and `graphdef_export_columns`.
+Arithmetic and arrays are here, all else in `graphdef_export_layers`, `graphdef_export_columns` and
+`graphdef_export_loops`.
 
 Attributes that are inputs in TensorFlow (axes, paddings, permutations) become constants below the
 operation's name. A rule gives up (`Writer.require`) where TensorFlow's node means something else.
@@ -17,6 +18,7 @@ from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
 from estimatorkit.core.graphdef_export import Rule, Writer, plain
 from estimatorkit.core.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.core.graphdef_export_layers import LAYER_RULES
+from estimatorkit.core.graphdef_export_loops import LOOP_RULES
 
 # -- rules by the shape of their nodes
 
@@ -412,9 +414,13 @@ RULES: dict[str, Rule] = {
     "Unique": _unique,
     "Unpack": _unpack,
     **{
-        f"UnsortedSegment{how}": _unsorted_segment(f"UnsortedSegment{how}")
-        for how in ("Max", "Min", "Prod", "Sum")
+        name: _unsorted_segment(name)
+        for name in (
+            *("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"),
+            "UnsortedSegmentSum",
+        )
     },
     **LAYER_RULES,
     **COLUMN_RULES,
+    **LOOP_RULES,
 }

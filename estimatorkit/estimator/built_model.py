@@ -18,6 +18,7 @@ from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops.array import group
 from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.replicas import Replicas
 from estimatorkit.core.session import Session
@@ -48,6 +49,7 @@ class Setting:
         session_config: its session's `ConfigProto`.
         is_chief: whether this process is the one that saves.
         strategy: over which replicas it runs; None for this process's default device.
+        make_global_step: makes the global step of a new graph.
     """
 
     device: Any = None
@@ -55,6 +57,7 @@ class Setting:
     session_config: Any = None
     is_chief: bool = True
     strategy: Strategy | None = None
+    make_global_step: Callable[[Graph], Any] = get_or_create_global_step
 
     @property
     def replicas(self) -> Replicas | None:
@@ -117,7 +120,7 @@ class BuiltModel:
             self.graph = Graph()
             self.graph.seed = given.graph.seed
             with self.graph.as_default(), self.graph.device(self._setting.device):
-                get_or_create_global_step(self.graph)
+                self._setting.make_global_step(self.graph)
             self._iterator, self.features, labels = given.rebuilt(self.graph)
         # Layers that are not told know by the mode whether they train.
         set_learning_phase(mode == ModeKeys.TRAIN, self.graph)
@@ -151,8 +154,12 @@ class BuiltModel:
         if self._session is None:
             with self.graph.as_default():
                 if self.scaffold is not None:
+                    given = self.scaffold.local_init_op
+                    if given is not None and self.mode == ModeKeys.EVAL:
+                        # The metric of the loss has come after what the model initializes.
+                        self._local_init = group(given, Scaffold.default_local_init_op())
                     self.scaffold.finalize()
-                    self._local_init = self.scaffold.local_init_op
+                    self._local_init = self._local_init or self.scaffold.local_init_op
                 elif self._has_local():
                     self._local_init = Scaffold.default_local_init_op()
             self.graph.finalize()

@@ -21,6 +21,7 @@ from estimatorkit.core.checkpoint import (
 from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.events import MetricsWriter
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import ensure_visible, logger
 from estimatorkit.core.session import Session
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
@@ -42,6 +43,7 @@ from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.training_cluster import TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks import SessionRunHook, check_hooks
 from estimatorkit.train.training import run_hooked, takes_input
 
@@ -165,6 +167,14 @@ class Estimator:
         """
         return load_variable(self._checkpoint_or_error(), name)
 
+    def _newest_checkpoint(self) -> str | None:
+        """What is evaluated, and trained on with."""
+        return self.latest_checkpoint()
+
+    def _make_global_step(self, graph: Graph) -> None:
+        """Makes the global step of a new graph, before anything else is in it."""
+        get_or_create_global_step(graph)
+
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
         if path is not None:
             if not checkpoint_exists(path):
@@ -172,7 +182,7 @@ class Estimator:
                     f"The passed save_path is not a valid checkpoint: {os.fspath(path)}"
                 )
             return os.fspath(path)
-        found = self.latest_checkpoint()
+        found = self._newest_checkpoint()
         if found is None:
             raise ValueError(
                 explain(
@@ -241,7 +251,7 @@ class Estimator:
         with ExitStack() as stack:
             if self._saves:
                 stack.enter_context(DirectoryLock(self.model_dir))
-            start = self.latest_checkpoint()
+            start = self._newest_checkpoint()
             done = 0 if start is None else int(load_variable(start, "global_step"))
             if max_steps is not None and done >= max_steps and (self._saves or not self.cluster):
                 logger.info("Skipping training since max_steps has already saved.")
@@ -521,7 +531,10 @@ class Estimator:
     ) -> ModelInput:
         """What an `input_fn` gives; without a checkpoint, for a model that is not kept."""
         given = ModelInput.of(
-            lambda: self._call_input_fn(input_fn, mode), mode, self._config.tf_random_seed
+            lambda: self._call_input_fn(input_fn, mode),
+            mode,
+            self._config.tf_random_seed,
+            self._make_global_step,
         )
         return given if checkpoint is not None else replace(given, key=None)
 
@@ -549,6 +562,7 @@ class Estimator:
     def _setting(self, mode: str) -> Setting:
         config = self._config
         device = config.device_fn
+        make_step = self._make_global_step
         if self.cluster is None or mode != ModeKeys.TRAIN:
             strategy = self._strategy(mode)
             return Setting(
@@ -556,12 +570,14 @@ class Estimator:
                 session_config=config.session_config,
                 is_chief=self._saves,
                 strategy=strategy,
+                make_global_step=make_step,
             )
         return Setting(
             device or TrainingCluster.device_function(config.task),
             self.cluster.open_target,
             config.session_config,
             config.is_chief,
+            make_global_step=make_step,
         )
 
     def _strategy(self, mode: str) -> Strategy | None:

@@ -14,6 +14,7 @@ _PLACES = {
         "estimatorkit.premade.logit_fns",
         *("call_logit_fn", "dnn_logit_fn_builder", "linear_logit_fn_builder"),
     ),
+    **names("estimatorkit.estimator.saved_model_estimator", "SavedModelEstimator"),
     **names("estimatorkit.premade.rnn", "RNNClassifier", "RNNEstimator"),
     **names(
         "estimatorkit.estimator.stopping_hooks",

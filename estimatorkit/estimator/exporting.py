@@ -31,7 +31,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Tensor, as_operation
 from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.estimator import exported_files as files
 from estimatorkit.estimator.example_requests import sample_inputs
@@ -42,14 +42,13 @@ from estimatorkit.estimator.serving_signatures import export_outputs, make_signa
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.call_record import set_learning_phase
 from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.saved_model_builder import SavedModelBuilder
 from estimatorkit.train.saver import Saver
 from estimatorkit.train.scaffold import Scaffold
 from estimatorkit.train.signatures import get_tensor_from_tensor_info
 from estimatorkit.version import __version__
 
-_TAGS = {  # in TensorFlow's order
+TAGS = {  # in TensorFlow's order
     ModeKeys.TRAIN: [constants.TRAINING],
     ModeKeys.EVAL: [constants.EVAL],
     ModeKeys.PREDICT: [constants.SERVING],
@@ -126,12 +125,12 @@ def experimental_export_all_saved_models(
     Raises:
         ValueError: as there; or no mode, or one that there is not.
     """
-    unknown = set(input_receiver_fn_map) - set(_TAGS)
+    unknown = set(input_receiver_fn_map) - set(TAGS)
     if unknown or not input_receiver_fn_map:
         raise ValueError(
             explain(
                 "input_receiver_fn_map has no mode, or one that there is not",
-                expected=f"some of {sorted(_TAGS)}",
+                expected=f"some of {sorted(TAGS)}",
                 received=sorted(map(str, input_receiver_fn_map)),
             )
         )
@@ -144,11 +143,12 @@ def experimental_export_all_saved_models(
         base.mkdir(parents=True, exist_ok=True)
         with temporary_beside(base / str(_next_version(base))) as temporary:
             builder = SavedModelBuilder(temporary)
-            modes = [mode for mode in _TAGS if mode in input_receiver_fn_map]
+            modes = [mode for mode in TAGS if mode in input_receiver_fn_map]
             for mode in modes:
                 opened.close()  # one model at a time is in memory
-                model = ServedModel(estimator, mode, input_receiver_fn_map[mode], checkpoint)
+                model = ServedModel(estimator, mode, input_receiver_fn_map[mode])
                 opened.enter_context(model.session)
+                model.load(checkpoint)
                 model.add_to(builder, with_variables=mode == modes[0])
             builder.save(as_text)
             if mode == ModeKeys.PREDICT:
@@ -208,42 +208,36 @@ def _copy_assets(folder: Path, assets: Mapping[PurePosixPath, str]) -> None:
 
 
 class ServedModel:
-    """A model built for one mode, with a checkpoint's values, and its signatures.
+    """A model built for one mode, and its signatures.
 
-    Without a checkpoint, the variables start as the estimator's `warm_start_from` says.
+    Attributes:
+        session: holds the graph, and values once `load` has been called.
+        signatures: the `SignatureDef`s by key.
+        main_op: what fills tables and gives local variables their values.
     """
 
-    def __init__(
-        self, estimator: Any, mode: str, receiver_fn: Callable[[], Any], checkpoint: str | None
-    ) -> None:
+    def __init__(self, estimator: Any, mode: str, receiver_fn: Callable[[], Any]) -> None:
         graph = Graph()
         graph.seed = estimator.config.tf_random_seed
         set_learning_phase(mode == ModeKeys.TRAIN, graph)  # as in the estimator's own graphs
         with graph.as_default():
-            get_or_create_global_step(graph)
+            estimator._make_global_step(graph)
             receiver = receiver_fn()
             self._check_receiver(receiver)
             labels = getattr(receiver, "labels", None)
             spec = estimator._call_model_fn(receiver.features, labels, mode, estimator.config)
-            if checkpoint is None:
-                estimator._warm_start.apply()
             self._scaffold = spec.scaffold
             self._saver = self._scaffold.saver or Saver(allow_empty=True)
-            self._main_op = self._scaffold.local_init_op or Scaffold.default_local_init_op()
+            self.main_op = self._scaffold.local_init_op or Scaffold.default_local_init_op()
             self.session = Session(graph=graph)
             try:
                 self.signatures = make_signatures(receiver, export_outputs(spec), mode)
-                if checkpoint is None:
-                    self.session.run(global_variables_initializer())
-                else:
-                    self._restore(mode, checkpoint)
-                self.session.run(self._main_op)
             except BaseException:
                 self.session.close()
                 raise
             if spec.train_op is not None:
-                graph.add_to_collection(constants.TRAIN_OP_KEY, spec.train_op)
-        self._mode = mode
+                graph.add_to_collection(constants.TRAIN_OP_KEY, as_operation(spec.train_op))
+        self._mode, self._warm_start = mode, estimator._warm_start
 
     @staticmethod
     def _check_receiver(receiver: Any) -> None:
@@ -257,14 +251,22 @@ class ServedModel:
                 )
             )
 
-    def _restore(self, mode: str, checkpoint: str) -> None:
+    def load(self, checkpoint: str | None) -> None:
+        """Gives the variables a checkpoint's values; None: those that they start with, as the
+        estimator's `warm_start_from` says.
+        """
+        if checkpoint is None:
+            with self.session.graph.as_default():
+                self._warm_start.apply()
+                self.session.run(global_variables_initializer())
+            return
         try:
             self._saver.restore(self.session, checkpoint)
         except NotFoundError as error:
             raise ValueError(
                 "Could not load all requested variables from checkpoint. Please make sure your "
                 "model_fn does not expect variables that were not saved in the checkpoint.\n\n"
-                f"Encountered error with mode `{mode}` while restoring checkpoint from: "
+                f"Encountered error with mode `{self._mode}` while restoring checkpoint from: "
                 f"`{checkpoint}`.\n\n{error}"
             ) from error
 
@@ -272,10 +274,10 @@ class ServedModel:
         """Adds the graph to a SavedModel; the first one with the variables."""
         graph = self.session.graph
         options: dict[str, Any] = {
-            "tags": _TAGS[self._mode],
+            "tags": TAGS[self._mode],
             "signature_def_map": self.signatures,
             "assets_collection": graph.get_collection(GraphKeys.ASSET_FILEPATHS),
-            "main_op": self._main_op,
+            "main_op": self.main_op,
             "saver": self._saver,
         }
         with graph.as_default():
@@ -288,6 +290,7 @@ class ServedModel:
 
     def write(self, folder: Path, example_inputs: Mapping[str, Any] | None) -> None:
         """Writes the files that `load_predictor` reads, then loads and asks them."""
+        self.session.run(self.main_op)
         with self.session.graph.as_default():
             parts = {name: self.parts(each) for name, each in self.signatures.items()}
         _check_examples(example_inputs, {name: list(given) for name, (given, _) in parts.items()})

@@ -27,7 +27,7 @@ class ModelInput:
     """What an `input_fn` gave.
 
     Attributes:
-        graph: the graph it was called in, which has a global step.
+        graph: the graph it was called in, which has a global step (see `of`).
         features, labels: tensors of that graph, in their structures; labels may be None.
         dataset: the dataset they come from, where nothing else of the graph is needed.
         key: equal for inputs that one model can be built for; None without a dataset.
@@ -40,13 +40,19 @@ class ModelInput:
     key: Any
 
     @staticmethod
-    def of(call: Callable[[], Any], mode: str, seed: int | None) -> ModelInput:
+    def of(
+        call: Callable[[], Any],
+        mode: str,
+        seed: int | None,
+        make_global_step: Callable[[Graph], Any] = get_or_create_global_step,
+    ) -> ModelInput:
         """What an `input_fn` gives.
 
         Args:
             call: calls it.
             mode: a `ModeKeys`.
             seed: of the graph.
+            make_global_step: makes the graph's global step.
 
         Raises:
             ValueError: it is a tuple of other than two parts.
@@ -54,7 +60,7 @@ class ModelInput:
         graph = Graph()
         graph.seed = seed
         with graph.as_default():
-            get_or_create_global_step(graph)
+            make_global_step(graph)
             before = _collections(graph)
             result = call()
             if isinstance(result, Dataset):

@@ -56,7 +56,7 @@ class ServingInputReceiver(_Receiver):
         receiver_tensors: Any,
         receiver_tensors_alternatives: Mapping[str, Any] | None = None,
     ) -> ServingInputReceiver:
-        checked = _checked("feature", features, FEATURE, allow_ints=True)
+        checked = checked_tensors("feature", features, FEATURE, allow_ints=True)
         return super().__new__(cls, checked, *_fed(receiver_tensors, receiver_tensors_alternatives))
 
 
@@ -101,27 +101,38 @@ class SupervisedInputReceiver(_Supervised):
     __slots__ = ()
 
     def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
-        _checked("feature", features, FEATURE, allow_ints=True)
-        _checked("label", labels, LABEL, allow_ints=True)
-        fed = _checked("receiver_tensor", receiver_tensors, RECEIVER)
+        checked_tensors("feature", features, FEATURE, allow_ints=True)
+        checked_tensors("label", labels, LABEL, allow_ints=True)
+        fed = checked_tensors("receiver_tensor", receiver_tensors, RECEIVER)
         return super().__new__(cls, features, labels, fed)
 
 
 def _fed(
     tensors: Any, alternatives: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]] | None]:
-    fed = _checked("receiver_tensor", tensors, RECEIVER)
+    fed = checked_tensors("receiver_tensor", tensors, RECEIVER)
     if alternatives is None:
         return fed, None
     if not isinstance(alternatives, Mapping):
         raise ValueError(f"receiver_tensors_alternatives must be a dict: {alternatives}.")
     what = "receiver_tensors_alternative"
-    return fed, {name: _checked(what, each, RECEIVER) for name, each in alternatives.items()}
+    return fed, {name: checked_tensors(what, each, RECEIVER) for name, each in alternatives.items()}
 
 
-def _checked(
+def checked_tensors(
     what: str, tensors: Any, default_name: str, allow_ints: bool = False
 ) -> dict[Any, Any]:
+    """Tensors by name, of a dict or a single one.
+
+    Args:
+        what: what they are, for errors.
+        tensors: a tensor, or a dict of them.
+        default_name: the name of a single one.
+        allow_ints: whether names may be ints.
+
+    Raises:
+        ValueError: there are none, a name is of another type, or a value is no tensor.
+    """
     if tensors is None:
         raise ValueError(f"{what}s must be defined.")
     given = dict(tensors) if isinstance(tensors, Mapping) else {default_name: tensors}

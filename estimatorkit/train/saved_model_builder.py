@@ -1,16 +1,17 @@
 """`SavedModelBuilder` and `simple_save`: models as folders that TensorFlow and servers load.
 
 The graph is written in TensorFlow's node types (`core.graphdef_export`), with the operations by
-which TensorFlow restores variables; the variables as a tensor bundle. A graph whose signatures need
-what TensorFlow has no node for is written as this package reads it, with a warning. Nothing is on
-the disk before `save`, which makes the whole folder under a temporary name and renames it.
+which TensorFlow restores variables; the variables as a tensor bundle. Signatures that need what
+TensorFlow has no node for are left out there, with a warning; the whole graph is then kept beside
+it, in a collection (OWN_META_GRAPH_KEY) that only this package reads. Nothing is on the disk before
+`save`, which makes the whole folder under a temporary name and renames it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import proto_bytes, write_proto
 from estimatorkit.core.graphdef_export import Exported, attr_value, export_graph
+from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.log import logger
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
@@ -173,36 +175,66 @@ class SavedModelBuilder:
         from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
         signatures = dict(signature_def_map or {})
-        needed: list[Tensor | Operation] = [*_tensors_of(graph, signatures), *(assets or ())]
-        if init_op is not None:
-            needed.append(init_op)
-        exported = export_graph(graph)
-        lacking = [each for each in needed if not exported.has(each)]
         info = MetaGraphDef.MetaInfoDef(tags=sorted(set(tags)))
-        if lacking:
+        exported = export_graph(graph)
+        made = _for_tensorflow(graph, exported, items, info)
+        training = graph.get_collection(constants.TRAIN_OP_KEY)
+        lacking = {
+            key: [each for each in _tensors_of(graph, signature) if not exported.has(each)]
+            for key, signature in signatures.items()
+        }
+        lacking["the training step"] = [each for each in training if not exported.has(each)]
+        if init_op is not None and not exported.has(init_op):
+            lacking["the initialization"] = [init_op]
+        lacking = {key: tensors for key, tensors in lacking.items() if tensors}
+        for key, tensors in lacking.items():
             logger.warning(
-                "The model is written in a form that TensorFlow cannot load: %s.",
-                "; ".join(_reasons(lacking[0], exported)),
+                "TensorFlow cannot load %s of the model, which is left out for it: %s.",
+                repr(key) if key in signatures else key,
+                "; ".join(_reasons(tensors[0], exported)),
             )
+        names = {tensor.name: exported.name_of(tensor) for tensor in exported.names}
+        written = {key: each for key, each in signatures.items() if key not in lacking}
+        self._describe(made, written, assets, exported.has, init_op, names)
+        whole = [made]
+        if lacking or known_part(exported.graph_def)[1]:
             keys = [key for key in graph.get_all_collection_keys() if key not in _NOT_WRITTEN]
-            made = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
-        else:
-            made = _for_tensorflow(graph, exported, items, info)
-        for node in made.graph_def.node if clear_devices else ():
+            own = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
+            self._describe(own, signatures, assets, lambda _: True, init_op, {})
+            whole.append(own)
+        for node in (node for each in whole for node in each.graph_def.node if clear_devices):
             node.device = ""
-        names = {} if lacking else {each.name: exported.name_of(each) for each in _tensors(needed)}
+        for own in whole[1:]:
+            held = made.collection_def[constants.OWN_META_GRAPH_KEY].bytes_list
+            held.value.append(own.SerializeToString(deterministic=True))
+        return made
+
+    def _describe(
+        self,
+        made: Any,
+        signatures: Mapping[str, Any],
+        assets: Sequence[Tensor] | None,
+        has: Callable[[Any], bool],
+        init_op: Operation | None,
+        names: Mapping[str, str],
+    ) -> None:
+        """Adds signatures, assets and what initializes to a `MetaGraphDef`.
+
+        Args:
+            has: whether the graph has a tensor or an operation.
+            names: what tensors are called there, where they have other names.
+        """
         for key, signature in signatures.items():
             made.signature_def[key].CopyFrom(signature)
             _rename(made.signature_def[key], names)
-        if init_op is not None:
+        if init_op is not None and has(init_op):
             made.collection_def[constants.MAIN_OP_KEY].node_list.value.append(init_op.name)
-        for tensor in assets or ():
+        for tensor in filter(has, assets or ()):
             file, name = self._asset(tensor), names.get(tensor.name, tensor.name)
             entry = made.asset_file_def.add(filename=file)
             entry.tensor_info.name = name
             held = made.collection_def[constants.ASSETS_KEY].any_list.value
             held.append(asset_any(name, file))
-        return made
 
     def _asset(self, tensor: Tensor) -> str:
         """The name in the model of the file that a constant names."""
@@ -282,10 +314,6 @@ def _init_op(main_op: Operation | None, legacy_init_op: Operation | None) -> Ope
     return found
 
 
-def _tensors(elements: Iterable[Tensor | Operation]) -> list[Tensor]:
-    return [each for each in elements if isinstance(each, Tensor)]
-
-
 _SPARSE = ("values_tensor_name", "indices_tensor_name", "dense_shape_tensor_name")
 
 
@@ -304,11 +332,10 @@ def _places(signature: Any) -> Iterator[tuple[Any, str]]:
             yield from ((info.coo_sparse, field) for field in _SPARSE)
 
 
-def _tensors_of(graph: Graph, signatures: Mapping[str, Any]) -> Iterator[Tensor]:
-    """The tensors that signatures name."""
-    for signature in signatures.values():
-        for info, field in _places(signature):
-            yield graph.get_tensor_by_name(getattr(info, field))
+def _tensors_of(graph: Graph, signature: Any) -> Iterator[Tensor]:
+    """The tensors that a signature names."""
+    for info, field in _places(signature):
+        yield graph.get_tensor_by_name(getattr(info, field))
 
 
 def _rename(signature: Any, names: Mapping[str, str]) -> None:

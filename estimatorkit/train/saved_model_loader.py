@@ -52,19 +52,17 @@ def load(
         ValueError: its graph is malformed, or its names are taken in the session's graph.
     """
     folder = local_path(export_dir)
-    meta_graph = _with_tags(
-        read_saved_model(folder), {tags} if isinstance(tags, str) else set(tags)
-    )
+    meta_graph = meta_graph_with_tags(folder, tags)
     assets = dict(assets_of(meta_graph, folder))
     with _damage_in(folder):
         with sess.graph.as_default():
-            loaded = load_meta_graph(_without_saving(meta_graph), import_scope=import_scope)
+            loaded = load_meta_graph(without_saving(meta_graph), import_scope=import_scope)
         scope = f"{import_scope}/" if import_scope else ""
         _warn_of_missing(sess.graph, meta_graph, scope)
         prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
         if loaded.variables:
             _restore(sess, prefix, loaded.variables)
-        name = _init_op(meta_graph)
+        name = init_op_name(meta_graph)
         if name:
             feeds = {scope + tensor: path for tensor, path in assets.items()}
             sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
@@ -101,12 +99,22 @@ def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
             logger.warning("The signature %r has no outputs here: %s.", key, ", ".join(lacking))
 
 
-def _with_tags(saved_model: Any, tags: set[str]) -> Any:
+def meta_graph_with_tags(folder: str, tags: Iterable[str]) -> Any:
+    """The `MetaGraphDef` of a SavedModel that was written under some tags.
+
+    Args:
+        folder: the model's.
+        tags: a word, or several.
+
+    Raises:
+        OSError, DataLossError, RuntimeError: see `load`.
+    """
+    tags = {tags} if isinstance(tags, str) else set(tags)
     there = []
-    for meta_graph in saved_model.meta_graphs:
+    for meta_graph in read_saved_model(folder).meta_graphs:
         found = set(meta_graph.meta_info_def.tags)
         if found == tags:
-            return meta_graph
+            return _whole(meta_graph)
         there.append(",".join(sorted(found)) or "(none)")
     raise RuntimeError(
         explain(
@@ -118,7 +126,20 @@ def _with_tags(saved_model: Any, tags: set[str]) -> Any:
     )
 
 
-def _init_op(meta_graph: Any) -> str | None:
+def _whole(meta_graph: Any) -> Any:
+    """The graph as this package wrote it, where TensorFlow's form is not all of it."""
+    held = meta_graph.collection_def.get(constants.OWN_META_GRAPH_KEY)
+    if held is None:
+        return meta_graph
+    from google.protobuf.message import DecodeError
+
+    try:
+        return type(meta_graph).FromString(held.bytes_list.value[0])
+    except (DecodeError, IndexError) as error:
+        raise DataLossError(None, None, f"The model's own graph is damaged: {error}") from error
+
+
+def init_op_name(meta_graph: Any) -> str | None:
     """The name of the operation to be run when the model is loaded."""
     signature = meta_graph.signature_def.get(constants.INIT_OP_SIGNATURE_KEY)
     if signature is not None:
@@ -131,7 +152,7 @@ def _init_op(meta_graph: Any) -> str | None:
     return None
 
 
-def _without_saving(meta_graph: Any) -> Any:
+def without_saving(meta_graph: Any) -> Any:
     """A `MetaGraphDef` without what depends on the name of a checkpoint: saving and restoring."""
     file = meta_graph.saver_def.filename_tensor_name.partition(":")[0]
     if not file:
@@ -176,5 +197,8 @@ def _key(name: str, variable: Variable) -> str:
     )
 
 
-__all__ = ["contains_saved_model", "load", "maybe_saved_model_directory"]
+__all__ = [
+    *("contains_saved_model", "init_op_name", "load", "maybe_saved_model_directory"),
+    *("meta_graph_with_tags", "without_saving"),
+]
 __dir__ = listing(__name__)
