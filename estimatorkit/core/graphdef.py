@@ -135,7 +135,7 @@ def import_graph_def(
     reader = _Reader(graph, nodes, make, names, input_map)
     with graph.name_scope(None):
         reader.read()
-    return None if return_elements is None else [reader.element(each) for each in return_elements]
+    return None if return_elements is None else [reader.returned(each) for each in return_elements]
 
 
 def _names_in(graph: Graph, scope: str, nodes: Iterable[Any]) -> dict[str, str]:
@@ -228,6 +228,10 @@ class _Reader:
             given = self._given[key]
             return given if key.startswith("^") else convert_to_tensor(given)
         return self.element(key.removeprefix("^"))
+
+    def returned(self, name: str) -> Any:
+        """What a name means outside: what was given for a tensor, or as `element`."""
+        return convert_to_tensor(self._given[name]) if name in self._given else self.element(name)
 
     def element(self, name: str) -> Any:
         """The operation ('a') or tensor ('a:0') that a name in the `GraphDef` means.

@@ -16,7 +16,7 @@ import numpy as np
 from estimatorkit.core.dtypes import DType, bool_, float32, int32, int64, string
 from estimatorkit.core.graphdef_export import Rule, Writer, composed
 from estimatorkit.core.ops.array import expand_dims
-from estimatorkit.core.ops.elementwise import cast, floordiv, maximum
+from estimatorkit.core.ops.elementwise import add, cast, floordiv, maximum
 from estimatorkit.core.ops.feature_ids import ABSENT
 from estimatorkit.core.ops.indexing import one_hot
 from estimatorkit.core.ops.joining import concat
@@ -167,8 +167,10 @@ def _bucket_ids(attrs: Any, numbers: Tensor) -> list[Tensor]:
     ids = cast(buckets, int64)
     for _ in range(attrs["expand"]):
         ids = expand_dims(ids, -1)
-    width = ids.shape[-1]
-    return [ids if width == 1 else ids + (len(boundaries) + 1) * np.arange(width)]
+    width = ids.shape[-1] or 1
+    if width > 1:
+        ids = add(ids, np.arange(width, dtype=np.int64) * (len(boundaries) + 1))
+    return [ids]
 
 
 def _packed_ids(attrs: Any, *raw: Tensor) -> list[Tensor]:

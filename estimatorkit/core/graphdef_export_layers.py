@@ -13,10 +13,10 @@ import numpy as np
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.example_parsing import Column
 from estimatorkit.core.graphdef_export import Rule, Writer, composed, plain
-from estimatorkit.core.ops.array import expand_dims
+from estimatorkit.core.ops.array import expand_dims, reshape, shape
 from estimatorkit.core.ops.elementwise import greater, logical_and, logical_not, not_equal
 from estimatorkit.core.ops.indexing import where
-from estimatorkit.core.ops.joining import stack
+from estimatorkit.core.ops.joining import concat, stack
 from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -235,6 +235,17 @@ def _confusion_counts(
     return [stack([counted(*pair) for pair in pairs])]
 
 
+def _ensure_leading(attrs: Any, values: Tensor, reference: Tensor) -> list[Tensor]:
+    """A wrong number of values is an error of `Reshape`."""
+    last = attrs["last"]
+    dims = [shape(reference)[:-1], [last[0] if len(last) == 1 else -1]]
+    return [reshape(values, concat(dims, 0))]
+
+
+def _broadcastable(w: Writer) -> None:
+    w.node("Identity", w.inputs[:1], T=w.dtype())  # what takes it refuses other shapes
+
+
 def _check_numerics(w: Writer) -> None:
     w.node("CheckNumerics", w.inputs, T=w.dtype(), message=w.attrs["message"])
 
@@ -405,6 +416,7 @@ LAYER_RULES: dict[str, Rule] = {
     **dict.fromkeys(_FRACTIONAL, _of_windows),
     "AsString": _as_string,
     "BiasAdd": _bias_add,
+    "Broadcastable": _broadcastable,
     "ConfusionCounts": composed(_confusion_counts),
     "Convolution": _convolution,
     "ConvolutionBackpropFilter": _convolution_s_filter,
@@ -412,6 +424,7 @@ LAYER_RULES: dict[str, Rule] = {
     "DecodeImage": _decode_image,
     "DecodeRaw": plain("DecodeRaw", "out_type", "little_endian"),
     "Dilation2D": _dilation,
+    "EnsureLeading": composed(_ensure_leading),
     "FractionalPoolingSequences": _fractional_windows,
     "FusedBatchNormV3": _batch_norm,
     "FlipImage": _flip,

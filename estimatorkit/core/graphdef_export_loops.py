@@ -26,7 +26,12 @@ Names = list[str]
 
 
 def _body(
-    w: Writer, number: int, given: Sequence[str], part: str, pivot: str, elements: Sequence[str] = ()
+    w: Writer,
+    number: int,
+    given: Sequence[str],
+    part: str,
+    pivot: str,
+    elements: Sequence[str] = (),
 ) -> Names:
     """Writes one of the operation's functions, and gives what its outputs are called.
 
@@ -127,7 +132,8 @@ def _loop(
     for merge, name, dtype in zip(merges, after, dtypes, strict=True):
         nodes[merge].input[1] = w.node("NextIteration", [name], "NextIteration", T=dtype)
     return [
-        w.node("Exit", [name], "Exit", T=dtype) for name, dtype in zip(switches, dtypes, strict=True)
+        w.node("Exit", [name], "Exit", T=dtype)
+        for name, dtype in zip(switches, dtypes, strict=True)
     ]
 
 
@@ -149,9 +155,7 @@ def _while(w: Writer) -> None:
     def body(current: Names, held: Names, pivot: str) -> Names:
         return _body(w, 1, [*current, *held], "body", pivot)
 
-    w.identities(
-        _loop(w, _inputs_of(w, 0, count), _inputs_of(w, count, None), condition, body)
-    )
+    w.identities(_loop(w, _inputs_of(w, 0, count), _inputs_of(w, count, None), condition, body))
 
 
 def _scan(w: Writer) -> None:
@@ -174,7 +178,9 @@ def _scan(w: Writer) -> None:
         if dims is None:
             shape = w.const(-1, "rows", int32)
         attrs = {"element_dtype": each.dtype, "shape_type": int32}
-        lists.append((w.node("TensorListReserve", [shape, length], "TensorListReserve", **attrs), shape))
+        lists.append(
+            (w.node("TensorListReserve", [shape, length], "TensorListReserve", **attrs), shape)
+        )
     variables = [(zero, int32), *_inputs_of(w, 0, carried), *((name, variant) for name, _ in lists)]
     constants = [*_inputs_of(w, carried, None), (length, int32), (one, int32), (zero, int32)]
 

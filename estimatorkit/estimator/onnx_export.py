@@ -65,8 +65,10 @@ def export_onnx(
     """
     tools = [_tool(name) for name in ("jax2onnx", "onnxruntime")]
     checkpoint = estimator._checkpoint_or_error(checkpoint_path)
-    model = ServedModel(estimator, ModeKeys.PREDICT, serving_input_receiver_fn, checkpoint)
+    model = ServedModel(estimator, ModeKeys.PREDICT, serving_input_receiver_fn)
     with model.session as session:
+        model.load(checkpoint)
+        session.run(model.main_op)
         if signature not in model.signatures:
             raise ValueError(
                 explain(

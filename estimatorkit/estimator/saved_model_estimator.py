@@ -103,9 +103,9 @@ class SavedModelEstimator(Estimator):
     def _make_global_step(self, graph: Graph) -> None:
         """The model has one."""
 
-    def _input(self, input_fn: Any, mode: str) -> ModelInput:
+    def _input(self, input_fn: Any, mode: str, checkpoint: str | None = "") -> ModelInput:
         self._check_mode(mode)
-        given = super()._input(input_fn, mode)
+        given = super()._input(input_fn, mode, checkpoint)
         if get_global_step(given.graph) is not None:
             raise RuntimeError(
                 "Graph must not contain a global step tensor before the SavedModel is loaded. "
@@ -148,14 +148,12 @@ class SavedModelEstimator(Estimator):
         outputs = {key: _tensor_names(info) for key, info in signature.outputs.items()}
         init_op = init_op_name(meta_graph)
         names = [name for each in outputs.values() for name in each]
-        names += [init_op] if init_op else []
-        loaded = load_meta_graph(
-            without_saving(meta_graph), input_map=given, return_elements=names
-        )
-        elements: dict[str, Any] = dict(zip(names, loaded.elements, strict=True))
-        steps = graph.get_collection(constants.TRAIN_OP_KEY)
+        steps = list(meta_graph.collection_def[constants.TRAIN_OP_KEY].node_list.value)
         if len(steps) > 1:
             raise RuntimeError("Multiple ops found in the train_op collection.")
+        names += [*([init_op] if init_op else []), *steps]
+        loaded = load_meta_graph(without_saving(meta_graph), input_map=given, return_elements=names)
+        elements: dict[str, Any] = dict(zip(names, loaded.elements, strict=True))
         for key in _OF_THE_MODEL:
             del graph.get_collection_ref(key)[:]
         for file in files:
@@ -167,7 +165,7 @@ class SavedModelEstimator(Estimator):
         return EstimatorSpec(
             mode,
             scaffold=Scaffold(local_init_op=elements.get(init_op or "")),
-            train_op=steps[0] if steps else None,
+            train_op=elements[steps[0]] if steps else None,
             **_parts(found, mode),
         )
 

@@ -31,7 +31,8 @@ def noted_columns(graph: Graph) -> dict[str, list[str]]:
     """The columns' names of each layer that has been noted."""
     found: dict[str, list[str]] = {}
     for note in graph.get_collection(FEATURE_COLUMNS):
-        layer, _, name = note.partition(": ")
+        text = note.decode() if isinstance(note, bytes) else note  # graph files hold bytes
+        layer, _, name = text.partition(": ")
         found.setdefault(layer, []).append(name)
     return found
 

@@ -203,6 +203,7 @@ def load_meta_graph(
 
     Raises:
         NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
+        ValueError: the graph has a variable of the same name.
     """
     given = meta_graph_or_file
     meta_graph = read_meta_graph(given) if isinstance(given, (str, os.PathLike)) else given
@@ -225,6 +226,7 @@ def load_meta_graph(
     if scope:
         with graph.name_scope(import_scope) as unique:
             scope = unique
+    _check_variables_are_new(graph, graph_def, scope)
     with graph.name_scope(scope or None):
         elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
     names = {node.name for node in graph_def.node}
@@ -243,6 +245,21 @@ def load_meta_graph(
     }
     saver_def = meta_graph.saver_def if meta_graph.HasField("saver_def") else None
     return LoadedMetaGraph(saved, saver_def, elements or [])
+
+
+def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
+    """Other operations get new names where theirs are taken; a variable's value goes by its name."""
+    taken = {op.name for op in graph.get_operations()}
+    kinds = ("VarHandleOp", "VariableV2", "Variable")
+    for node in graph_def.node:
+        if node.op in kinds and scope + node.name in taken:
+            raise ValueError(
+                explain(
+                    f"Node name '{scope + node.name}' already exists in the Graph",
+                    expected="names of variables that are not taken",
+                    hint="import under another scope: import_scope='imported'",
+                )
+            )
 
 
 def _read_collection(

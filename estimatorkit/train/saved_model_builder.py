@@ -179,7 +179,7 @@ class SavedModelBuilder:
         exported = export_graph(graph)
         made = _for_tensorflow(graph, exported, items, info)
         training = graph.get_collection(constants.TRAIN_OP_KEY)
-        lacking = {
+        lacking: dict[str, list[Any]] = {
             key: [each for each in _tensors_of(graph, signature) if not exported.has(each)]
             for key, signature in signatures.items()
         }

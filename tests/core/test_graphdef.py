@@ -196,9 +196,14 @@ def test_importing_twice_makes_another_scope_and_maps_inputs() -> None:
             import_graph_def(graph_def, return_elements=["thrise:0"])
         assert "did you mean 'thrice'?" in str(raised.value)
         import_graph_def(graph_def, name="")
-        with pytest.raises(ValueError, match="Node name 'x' already exists in the Graph"):
-            import_graph_def(graph_def, name="")
         assert tf.constant(1.0, name="twice").name == "twice_1:0"
+        # As in TensorFlow, names that are taken become others.
+        again = import_graph_def(graph_def, {"x": 2.0}, ["twice:0", "twice", "x:0"], name="")
+        assert [each.name for each in again[:2]] == ["twice_2:0", "twice_2"]
+        assert session.run([again[0], again[2]]) == [4.0, 2.0]
+        import_graph_def(graph_def, {"twice:0": 1.0})  # what nothing takes may be mapped, too
+        with pytest.raises(ValueError, match=r"not found in graph_def: \['x:1'\]"):
+            import_graph_def(graph_def, {"x:1": 1.0})
 
 
 def test_graphs_that_cannot_be_read() -> None:

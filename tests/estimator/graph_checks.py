@@ -71,10 +71,11 @@ def _problems_of_attr(key: str, attr: dict[str, Any], value: Any) -> Iterator[st
 
 def _dtypes(node: Any, side: str) -> Iterator[int]:
     """The dtypes of a node's inputs or outputs, as its attributes tell."""
+    attrs = type(node)(attr=node.attr).attr  # reading what is not there would add it
     for arg in OP_DEFS[node.op][side]:
         if "type_list_attr" in arg:
-            yield from node.attr[arg["type_list_attr"]].list.type
+            yield from attrs[arg["type_list_attr"]].list.type
             continue
-        dtype = arg["type"] if "type" in arg else node.attr[arg["type_attr"]].type
-        count = node.attr[arg["number_attr"]].i if "number_attr" in arg else 1
+        dtype = arg["type"] if "type" in arg else attrs[arg["type_attr"]].type
+        count = attrs[arg["number_attr"]].i if "number_attr" in arg else 1
         yield from [dtype] * count

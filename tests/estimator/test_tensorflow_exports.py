@@ -96,13 +96,13 @@ def test_integers_are_crossed_as_tensorflow_does() -> None:
         "a": tf.placeholder(tf.int32, [None], name="a"),
         "b": tf.placeholder(tf.string, [None, 2], name="b"),
     }
-    columns = [
-        tf.feature_column.crossed_column(["a", "b"], 100),
-        tf.feature_column.crossed_column(["b", "a"], 100),
+    column = tf.feature_column.crossed_column
+    layers = [
+        tf.feature_column.linear_model(raw, [column(keys, 100)])
+        for keys in (["a", "b"], ["b", "a"])
     ]
-    layer = tf.feature_column.linear_model(raw, columns)
-    exported = export_graph(layer.graph)
-    assert exported.has(layer)
+    exported = export_graph(layers[0].graph)
+    assert all(map(exported.has, layers))
     assert problems(exported.graph_def) == []
     crosses = [node for node in exported.graph_def.node if node.op == "SparseCross"]
     kinds = [list(node.attr["dense_types"].list.type) for node in crosses]

@@ -49,7 +49,8 @@ def values_of(features: dict[str, Any], key: str, row: int) -> list[Any]:
     by = features[_LENGTHS.get(key, key)][row]
     missing = b"" if by.dtype == object else -1
     is_float = by.dtype.kind == "f"
-    return [each for each, given in zip(features[key][row], by) if is_float or given != missing]
+    pairs = zip(features[key][row], by, strict=True)
+    return [each for each, given in pairs if is_float or given != missing]
 
 
 def serialized(tf: Any, features: dict[str, Any]) -> list[bytes]:

@@ -208,6 +208,46 @@ def images(tf: Any) -> Model:
     return Model({"image": image, "classes": classes}, outputs)
 
 
+def loops(tf: Any) -> Model:
+    """Loops and branches, one within the other; what they capture, constants, and variables."""
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    weights = tf.get_variable("weights", initializer=_numbers(3, 3))
+    most = tf.reduce_max(tf.abs(x))
+
+    def doubled_until(limit: Any) -> Any:
+        return tf.while_loop(
+            lambda step, value: tf.logical_and(step < 9, tf.reduce_max(value) < limit),
+            lambda step, value: (
+                step + 1,
+                tf.cond(tf.equal(step % 2, 0), lambda: value * 2.0, lambda: value + most),
+            ),
+            [tf.constant(0), tf.abs(x) + 0.1],
+        )
+
+    steps, value = doubled_until(20.0)
+    outputs = {
+        "steps": steps,
+        "value": value,
+        "either": tf.cond(most > 0.5, lambda: tf.matmul(x, weights), lambda: x),
+        "constant": tf.cond(most > 100.0, lambda: tf.constant(1.0), lambda: tf.constant(2.0)),
+        "mapped": tf.map_fn(lambda row: tf.reduce_sum(row * weights), x),
+        "pairs": tf.map_fn(lambda row: (row[0], tf.tanh(row)), x, (tf.float32, tf.float32))[1],
+        "scanned": tf.scan(lambda sum_, row: sum_ * 0.5 + row, x),
+        "reversed": tf.scan(lambda sum_, row: sum_ + row, x, reverse=True),
+        "folded": tf.foldl(lambda sum_, row: sum_ + tf.reduce_max(row), x, tf.constant(0.0)),
+        "nested": tf.map_fn(
+            lambda row: tf.while_loop(
+                lambda each: tf.reduce_sum(each) < 5.0, lambda each: each * 1.5, [tf.abs(row) + 0.1]
+            ),
+            x,
+        ),
+    }
+    return Model({"x": x}, outputs)
+
+
+OURS = {"loops": loops}
+"""Models that are not read of TensorFlow's files."""
+
 MODELS = {
     "vocabulary": vocabulary,
     "examples": examples,
@@ -223,6 +263,7 @@ FEEDS: dict[str, dict[str, Any]] = {
         "text": [" Route 66", "Area 51 "],
     },
     "images": {"image": _numbers(2, 4, 4, 4), "classes": [[0], [0]]},
+    "loops": {"x": _numbers(4, 3)},
 }
 
 
@@ -250,7 +291,7 @@ def _example(tf: Any, number: float, b: list[int], c: bytes | None, d: int) -> b
 def export(tf: Any, name: str, folder: str) -> Any:
     """Writes a model to a folder, and gives what it computes before."""
     with tf.Graph().as_default(), tf.Session() as session:
-        model = MODELS[name](tf)
+        model = {**MODELS, **OURS}[name](tf)
         session.run(tf.global_variables_initializer())
         if model.main_op is not None:
             session.run(model.main_op)

@@ -1,7 +1,7 @@
 """Exports the cases of `snippets_exports.py` into a folder, for `make_exports.py` to load.
 
-Run as `python -m tests.golden.write_exports FOLDER [PATTERN]`, the pattern for some of the cases; it
-needs no TensorFlow. Beside the exports, `CASE-RECEIVER.json` has what this package computes.
+Run as `python -m tests.golden.write_exports FOLDER [PATTERN]`, the pattern for some of the cases.
+It needs no TensorFlow. Beside the exports, `CASE-RECEIVER.json` has what this package computes.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import estimatorkit.compat.v1 as tf
 from tests.golden.golden_files import FOLDER
-from tests.golden.snippets_saved_model import MODELS, VOCABULARY, export
+from tests.golden.snippets_saved_model import MODELS, OURS, VOCABULARY, export
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path(VOCABULARY[0]).write_bytes(VOCABULARY[1])
-        for name in MODELS:
+        for name in (*MODELS, *OURS):
             written = FOLDER / "saved_models" / f"estimatorkit_{name}"
             shutil.rmtree(written, ignore_errors=True)
             export(tf, name, str(written))
