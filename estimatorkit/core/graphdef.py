@@ -314,6 +314,9 @@ class _OwnNodes:
     """
 
     def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
+        # Imported here, as they need graphs; what they register may be in a file.
+        from estimatorkit.core import control_flow, indexed_slices, ops, tensor_array  # noqa: F401
+
         # Queues, tables, variables: what operations name in their attributes.
         self._resources = {
             node.name

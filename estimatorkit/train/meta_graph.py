@@ -248,7 +248,7 @@ def load_meta_graph(
 
 
 def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
-    """Other operations get new names where theirs are taken; a variable's value goes by its name."""
+    """Other operations get new names where theirs are taken; variables are known by their names."""
     taken = {op.name for op in graph.get_operations()}
     kinds = ("VarHandleOp", "VariableV2", "Variable")
     for node in graph_def.node:
