@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
-from estimatorkit.core.dtypes import DType, as_dtype, string
+from estimatorkit.core.dtypes import DType, as_dtype, int32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.registry import Spec
-from estimatorkit.core.shapes import as_shape
+from estimatorkit.core.shapes import Dimension, TensorShape, UnknownDimension, as_shape
 from estimatorkit.core.tensor import Tensor, holds_tensors
 
 
@@ -32,13 +32,15 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     """
     if value is None:
         raise ValueError("None values not supported.")
+    if isinstance(value, (TensorShape, Dimension, UnknownDimension)):
+        value, dtype = _of_shape(value, dtype), dtype or int32
     try:
         # As objects: NumPy's own strings lose zero bytes at their end.
         array = np.asarray(value, object if _holds_strings(value) else None)
     except ValueError as error:
         raise ValueError(
             explain(
-                "a value is no array",
+                "setting an array element with a sequence: Argument must be a dense tensor",
                 expected="lists nested to the same depth with equal lengths",
                 received=repr(value)[:200],
             )
@@ -69,6 +71,17 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
             )
         )
     return array.astype(wanted)
+
+
+def _of_shape(value: Any, dtype: DType | None) -> Any:
+    """A shape as a list, a dimension as an int."""
+    if isinstance(value, UnknownDimension):
+        raise ValueError("Cannot convert an unknown Dimension to a Tensor: unknown Dimension")
+    if isinstance(value, TensorShape) and not value.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape {value} to a Tensor.")
+    if dtype not in (None, int32, int64):
+        raise TypeError(f"Cannot convert shape {value} to dtype {dtype}: use int32 or int64.")
+    return value.value if isinstance(value, Dimension) else np.asarray(value.as_list(), np.int32)
 
 
 def _in_range(array: NDArray[Any], wanted: np.dtype[Any]) -> bool:
@@ -277,7 +290,9 @@ def _filled(array: NDArray[Any], shape: tuple[Any, ...], verify: bool) -> NDArra
     if verify or array.size > count or (array.size == 0 and count):
         raise ValueError(
             explain(
-                "a constant's value does not fit its shape",
+                f"Too many elements provided. Takes at most {count}, but got {array.size}"
+                if array.size > count
+                else "a constant's value does not fit its shape",
                 expected=f"shape {shape}, {count} elements",
                 received=f"shape {array.shape}, {array.size} elements",
             )

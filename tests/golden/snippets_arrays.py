@@ -37,13 +37,22 @@ def _computed_axes(tf: Any) -> Any:
         tf.reduce_max(x, axis=behind, keepdims=True),
         tf.reduce_mean(y, axis=tf.range(1, tf.rank(y))),
         tf.transpose(x, tf.range(tf.rank(x))[::-1]),
+        tf.matrix_transpose(x),
+        tf.reverse(x, tf.rank(x) - tf.constant([1])),
         *tf.gradients(tf.reduce_sum(x * x, axis=behind), x),
     ]
 
 
 def _indexing(tf: Any) -> Any:
     x = unknown(tf, shape=[2, 3])
-    return [x[x > 1.5], x[np.array(0)], x[tf.constant(1), np.int64(2)], x[np.array([True, False])]]
+    rows = tf.boolean_mask(unknown(tf), unknown(tf, np.array([False, True]), [None]))
+    return [
+        rows,
+        x[x > 1.5],
+        x[np.array(0)],
+        x[tf.constant(1), np.int64(2)],
+        x[np.array([True, False])],
+    ]
 
 
 def _splits(tf: Any) -> Any:
@@ -123,6 +132,8 @@ def _complex(tf: Any) -> Any:
     x = tf.constant([[3.0 + 4.0j, 1.0j], [0.0, 2.0 - 2.0j]], tf.complex64)
     return [
         tf.abs(x),
+        tf.imag(tf.matmul(x, x, adjoint_a=True)),
+        tf.real(tf.matmul(x, x, adjoint_b=True)),
         tf.real(tf.norm(x)),
         tf.linalg.svd(x, compute_uv=False),
         tf.cast(x, tf.float32),
@@ -180,5 +191,40 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "variance of integers": lambda tf: tf.math.reduce_variance([1, 2]),
     "polyval": lambda tf: tf.math.polyval(tf.constant([1.0]), 2.0),
     "eye": lambda tf: tf.eye(2.5),
+    "unknown shape": lambda tf: tf.convert_to_tensor(tf.TensorShape([1, None])),
+    "unknown dimension": lambda tf: tf.convert_to_tensor(tf.TensorShape([None]).dims[0]),
+    "shape of floats": lambda tf: tf.convert_to_tensor(tf.TensorShape([1, 2]), tf.float32),
+    "too many elements": lambda tf: tf.constant([1, 2, 3], shape=[2]),
+    "ragged": lambda tf: tf.constant([[1, 2], [3]]),
+    "transpose a vector": lambda tf: tf.matrix_transpose([1, 2, 3]),
+    "two axes": lambda tf: tf.expand_dims(1, axis=[0, 1]),
+    "reverse twice": lambda tf: tf.reverse(_X, [0, -2]),
+    "reverse computed": lambda tf: tf.reverse(_X, unknown(tf, np.array([7], np.int32))),
+    "axes of rank 2": lambda tf: tf.reduce_sum(_X, np.array([[0], [1]])),
+    "one_hot depth": lambda tf: tf.one_hot([0, 1], -1),
+    "one_hot axis": lambda tf: tf.one_hot([[0]], 3, axis=-3),
+    "gather_nd rank": lambda tf: tf.gather_nd(_X, 0),
+    "fill dims": lambda tf: tf.fill([[1]], 0),
+    "fill value": lambda tf: tf.fill([2], [1, 2]),
+    "slice rank": lambda tf: tf.slice(_X, [0], [1]),
+    "slice begin": lambda tf: tf.slice([1, 2, 3], [4], [-1]),
+    "concat nothing": lambda tf: tf.concat([], 0),
+    "split -1 twice": lambda tf: tf.split([1, 2, 3], [-1, 2, -1]),
+    "matmul twice": lambda tf: tf.matmul(_X, _X, transpose_a=True, adjoint_a=True),
+    "cross": lambda tf: tf.cross([1.0, 2.0], [1.0, 2.0]),
+    "set_diag": lambda tf: tf.matrix_set_diag([[1.0, 2.0], [3.0, 4.0]], [1.0]),
+    "diag_part": lambda tf: tf.diag_part([[1.0, 2.0]]),
+    "diag": lambda tf: tf.diag(1.0),
+    "top_k": lambda tf: tf.nn.top_k([1.0, 2.0], -1),
+    "in_top_k": lambda tf: tf.nn.in_top_k([1.0], [0], 1),
+    "setdiff1d": lambda tf: tf.setdiff1d([1], [[1]]),
+    "range": lambda tf: tf.range(10, 0),
+    "bitcast": lambda tf: tf.bitcast([1.0], tf.int64),
+    "edit_distance": lambda tf: tf.edit_distance(
+        tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.SparseTensor([[0, 0]], [1.0], [1, 1])
+    ),
+    "sparse_split": lambda tf: tf.sparse_split(
+        sp_input=tf.SparseTensor([[0]], [1], [3]), num_split=0, axis=0
+    ),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

@@ -323,7 +323,11 @@ def axis_of(axis: Any, what: str) -> int:
     """
     found = ints_of(axis, what)
     if found.size != 1:
-        raise ValueError(explain(f"{what}: one axis is expected", received=axis))
+        raise ValueError(
+            explain(
+                f"{what}: the axis must be a tensor with a single value, or an int", received=axis
+            )
+        )
     return int(found.reshape(()))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.ops.diagonal_bands import alignment, ends
@@ -21,7 +21,8 @@ from estimatorkit.core.ops.matrix_parts import (
     check_rank,
     smaller,
 )
-from estimatorkit.core.registry import Case, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
 # -- diagonals and triangles
@@ -126,10 +127,29 @@ def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
     return module.where(on, row[..., None, :], x)
 
 
+def _infer_set_diag(inputs: Any, attrs: Any) -> list[Spec]:
+    x, diagonal = inputs
+    check_rank(x)
+    if x.shape.dims is not None:
+        *batch, rows, columns = x.shape.dims
+        wanted = TensorShape([*batch, smaller(rows, columns)])
+        if not diagonal.shape.is_compatible_with(wanted):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"The diagonal of matrices of shape {x.shape} must have shape {wanted}",
+                    received=diagonal,
+                    made_at=diagonal.op.source,
+                ),
+            )
+    return [Spec(x.dtype, x.shape)]
+
+
 register(
     "MatrixSetDiag",
     lambda x, diagonal: _set_diag(jnp.asarray(x), jnp.asarray(diagonal)),
-    infer=same_as_input(),
+    infer=_infer_set_diag,
     numpy_kernel=lambda x, diagonal: _set_diag(x, diagonal, np),
     cases=lambda: [Case((TALL, np.array([9.0, 8.0], np.float32)))],
 )
@@ -186,10 +206,21 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
     """The matrices with rows and columns exchanged, and conjugated if asked for."""
     x = convert_to_tensor(a, name="a")
-    rank = x.shape.rank
+    rank: Any = x.shape.rank
     if rank is None:
-        raise ValueError("matrix_transpose: the rank must be known.")
-    check_rank(x)
+        rank = array.rank(x)
+        order: Any = joining.concat(
+            [filling.range_(rank - 2), joining.stack([rank - 1, rank - 2])], 0
+        )
+        return array.transpose(x, order, name or "matrix_transpose", conjugate)
+    if rank < 2:
+        raise ValueError(
+            explain(
+                "Argument `a` should be a (batch) matrix with rank >= 2",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
     order = [*range(rank - 2), rank - 1, rank - 2]
     return array.transpose(x, order, name or "matrix_transpose", conjugate)
 
@@ -204,6 +235,10 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with the given values where both halves of the index agree."""
     with get_default_graph().name_scope(name or "Diag") as scope:
         x = convert_to_tensor(diagonal, name="diagonal")
+        if x.shape.rank == 0:
+            raise ValueError(
+                explain("diag: Shape must be at least rank 1 but is rank 0", received=x)
+            )
         if x.shape.rank == 1:
             return make("MatrixDiag", {"diagonal": x}, name=scope)
         whole = matrix_diag(array.reshape(x, [-1]))
@@ -218,6 +253,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         rank = x.shape.rank
         if rank is None or rank % 2 or rank == 0:
             raise ValueError(explain("diag_part: the rank must be even and not 0", received=x))
+        x.shape[: rank // 2].assert_is_compatible_with(x.shape[rank // 2 :])
         if rank == 2:
             return make("MatrixDiagPart", {"input": x}, name=scope)
         dims = array.shape(x)[: rank // 2]

@@ -33,6 +33,15 @@ _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
 
 def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor, rank in zip(inputs, (1, 0), strict=True):
+        if tensor.shape.rank not in (rank, None):
+            raise ValueError(
+                explain(
+                    f"fill: Shape must be rank {rank} but is rank {tensor.shape.rank}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
     return [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))]
 
 
@@ -130,6 +139,12 @@ def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
 
 
 def _range(start: Any, limit: Any, delta: Any) -> Any:
+    if (limit - start) * np.sign(delta) < 0:
+        order = "<=" if delta > 0 else ">="
+        raise ValueError(
+            f"Requires start {order} limit when delta {'>' if delta > 0 else '<'} 0: "
+            f"{start}/{limit}"
+        )
     return np.arange(start, limit, delta, dtype=start.dtype)
 
 

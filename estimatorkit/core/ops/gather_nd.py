@@ -56,7 +56,11 @@ def _infer_gather_nd(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list
     params, indices = inputs
     if params.shape.dims is None or indices.shape.dims is None:
         return [Spec(params.dtype, UNKNOWN)]
-    depth = indices.shape.dims[-1] if indices.shape.dims else None
+    if not indices.shape.dims:
+        raise ValueError(
+            explain("gather_nd: Shape must be at least rank 1 but is rank 0", received=indices)
+        )
+    depth = indices.shape.dims[-1]
     if depth is None:
         return [Spec(params.dtype, UNKNOWN)]
     batch = attrs["batch_dims"]

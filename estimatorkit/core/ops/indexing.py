@@ -229,6 +229,18 @@ newaxis = None
 
 def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     tensor, begin, size = inputs
+    rank = tensor.shape.rank
+    count = size.shape[0] if size.shape.rank == 1 else rank
+    differ = rank is not None and count is not None and count != rank
+    if differ or not begin.shape.is_compatible_with(size.shape):
+        raise ValueError(
+            explain(
+                f"Shape must be rank {count} but is rank {rank}: slice",
+                expected="a begin and a length for each dimension",
+                received=f"{tensor.name} {tensor.shape}, begin {begin.shape}, size {size.shape}",
+                made_at=tensor.op.source,
+            )
+        )
     lengths = constant_value(size)
     starts = constant_value(begin)
     if lengths is None:
@@ -240,7 +252,17 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
         elif tensor.shape.rank is None or starts is None or tensor.shape[position] is None:
             dims.append(None)
         else:
-            dims.append(tensor.shape[position] - int(starts[position]))
+            rest = tensor.shape[position] - int(starts[position])
+            if rest < 0:
+                raise ValueError(
+                    explain(
+                        f"slice begins at {starts[position]}, behind dimension {position} of size "
+                        f"{tensor.shape[position]}",
+                        received=tensor,
+                        made_at=tensor.op.source,
+                    )
+                )
+            dims.append(rest)
     return [Spec(tensor.dtype, TensorShape(dims))]
 
 
@@ -423,7 +445,16 @@ def _infer_one_hot(inputs: Any, attrs: Any) -> list[Spec]:
     dims = inputs[0].shape.dims
     if dims is None:
         return [Spec(inputs[1].dtype, UNKNOWN)]
-    at = attrs["axis"] % (len(dims) + 1)
+    at = len(dims) if attrs["axis"] == -1 else attrs["axis"]
+    if not 0 <= at <= len(dims) or attrs["depth"] < 0:
+        raise ValueError(
+            explain(
+                f"one_hot: Expected axis to be -1 or between [0, {len(dims) + 1}), and a "
+                "non-negative depth",
+                received=f"axis {attrs['axis']}, depth {attrs['depth']}",
+                made_at=inputs[0].op.source,
+            )
+        )
     return [Spec(inputs[1].dtype, TensorShape((*dims[:at], attrs["depth"], *dims[at:])))]
 
 

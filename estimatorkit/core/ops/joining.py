@@ -18,7 +18,7 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import axis_of, identity, in_range
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
-from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor import Tensor, holds_tensors
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
 
@@ -95,6 +95,12 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         )
     if not isinstance(values, (list, tuple)):
         values = [values]
+    if not values:
+        raise ValueError(explain("List argument 'values' to 'ConcatV2' Op must not be empty"))
+    if isinstance(axis, Tensor) and axis.shape.rank not in (0, None):
+        raise ValueError(
+            explain(f"concat: Shape must be rank 0 but is rank {axis.shape.rank}", received=axis)
+        )
     if len(values) == 1:
         with get_default_graph().name_scope(name or "concat"):
             return identity(values[0], "concat")
@@ -145,7 +151,11 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         ValueError: the shapes differ, or the axis is out of range.
         TypeError: the dtypes differ.
     """
+    if isinstance(values, (list, tuple)) and values and not holds_tensors(values) and axis == 0:
+        return convert_to_tensor(list(values), name=name or "stack")
     inputs = {f"values_{index}": value for index, value in enumerate(values)}
+    if not inputs:
+        raise ValueError(explain("List argument 'values' to 'Pack' Op must not be empty"))
     attrs = {"axis": axis_of(axis, "stack")}
     return make("Pack", inputs, attrs, name or "stack", same_dtype=True)
 
@@ -303,6 +313,8 @@ def split(
         return _split_by_computed(tensor, wanted, at, num, name)
     else:
         given = found.reshape(-1).tolist()
+        if given.count(-1) > 1:
+            raise ValueError(explain("split can only have one -1 in the lengths", received=given))
         if -1 in given and length is not None:
             given[given.index(-1)] = length - (sum(given) + 1)
         if -1 not in given and length is not None and sum(given) != length:
@@ -313,7 +325,7 @@ def split(
                     made_at=tensor.op.source,
                 )
             )
-        if given.count(-1) > 1 or min(given, default=0) < -1:
+        if min(given, default=0) < -1:
             raise ValueError(explain("split: a length is negative", received=given))
         sizes = tuple(given)
     return list(registry.apply("Split", [tensor], {"sizes": sizes, "axis": at}, name).outputs)

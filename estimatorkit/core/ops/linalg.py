@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core.conversion import make
+from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
@@ -130,18 +130,30 @@ def matmul(
         a: `(..., rows, inner)`.
         b: `(..., inner, columns)`, of the same dtype.
         transpose_a, transpose_b: take the matrix transposed.
-        adjoint_a, adjoint_b: the same for real matrices.
+        adjoint_a, adjoint_b: take it transposed and conjugated.
         a_is_sparse, b_is_sparse: accepted for TensorFlow's signature; without effect.
         name: the operation's name.
 
     Raises:
-        ValueError: the inner dimensions differ.
+        ValueError: the inner dimensions differ, or a matrix is to be both transposed and adjoint.
     """
+    for which, transposed, adjoint in (
+        ("a", transpose_a, adjoint_a),
+        ("b", transpose_b, adjoint_b),
+    ):
+        if transposed and adjoint:
+            raise ValueError(f"Only one of `transpose_{which}` and `adjoint_{which}` can be True.")
+    a, b = _conjugate(a) if adjoint_a else a, _conjugate(b) if adjoint_b else b
     attrs = {
         "transpose_a": bool(transpose_a or adjoint_a),
         "transpose_b": bool(transpose_b or adjoint_b),
     }
     return make("MatMul", {"a": a, "b": b}, attrs, name, same_dtype=True)
+
+
+def _conjugate(matrix: Any) -> Tensor:
+    tensor = convert_to_tensor(matrix)
+    return make("Conj", {"x": tensor}) if tensor.dtype.is_complex else tensor
 
 
 operators["matmul"] = lambda a, b: matmul(a, b, name="matmul")

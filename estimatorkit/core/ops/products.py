@@ -20,7 +20,7 @@ from estimatorkit.core.ops.matrix_parts import (
     SQUARE,
     TALL,
 )
-from estimatorkit.core.registry import Case, constant_value, register, same_as_input
+from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.tensor import Tensor
 
 # -- norms and general products
@@ -192,10 +192,23 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     return make("Cross", {"a": a, "b": b}, name=name, same_dtype=True)
 
 
+def _infer_cross(inputs: Any, attrs: Any) -> list[Spec]:
+    shape = inputs[0].shape.merge_with(inputs[1].shape)
+    if shape.rank == 0 or (shape.dims and shape.dims[-1] not in (3, None)):
+        raise ValueError(
+            explain(
+                f"Dimension must be 3 but is {shape[-1:]}: cross takes vectors of 3 elements",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
+            )
+        )
+    return [Spec(inputs[0].dtype, shape)]
+
+
 register(
     "Cross",
     lambda a, b: jnp.cross(jnp.asarray(a), jnp.asarray(b)),
-    infer=same_as_input(),
+    infer=_infer_cross,
     accepts="fi",
     numpy_kernel=np.cross,
     cases=lambda: [

@@ -64,6 +64,8 @@ def _infer_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spe
     if x.shape.dims is None:
         return [Spec(x.dtype, UNKNOWN), Spec(int32, UNKNOWN)]
     count = constant_value(k)
+    if count is not None and count < 0:
+        raise ValueError(explain(f"Need k >= 0, got {int(count)}", made_at=x.op.source))
     if not x.shape.dims:
         raise ValueError(
             explain("top_k: input must be at least rank 1", received=x, made_at=x.op.source)
@@ -123,6 +125,14 @@ def _in_top_k(predictions: Any, targets: Any, k: int, module: Any = jnp) -> Any:
 
 def _infer_in_top_k(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     predictions, targets = inputs
+    if predictions.shape.rank not in (2, None):
+        raise ValueError(
+            explain(
+                f"in_top_k: Shape must be rank 2 but is rank {predictions.shape.rank}",
+                received=predictions,
+                made_at=predictions.op.source,
+            )
+        )
     batch = predictions.shape[:1]
     if not targets.shape.is_compatible_with(batch):
         raise ValueError(

@@ -40,12 +40,24 @@ def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
 
 register(
     "ReverseV2",
-    lambda x, axes: jnp.flip(jnp.asarray(x), axes),
+    array.with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
     infer=same_as_input(),
-    numpy_kernel=lambda x, axes: np.flip(x, axes),
+    numpy_kernel=array.with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
+    static=lambda attrs: (1,) if attrs["axes"] == "input" else (),
     cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
-    accepts="ficbs",
+    accepts=("ficbs", "x"),
 )
+
+
+def _once(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ValueError(f"'axis'[{axis}] is out of valid range [{-rank}, {rank - 1}]")
+    found = [axis % rank for axis in axes]
+    for axis in found:
+        if found.count(axis) > 1:
+            raise ValueError(f"axis {axis} specified more than once.")
+    return tuple(found)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -53,14 +65,18 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: a tensor.
-        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0.
+        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0. What is computed
+            compiles once for each of its values.
         name: the operation's name.
     """
     x = convert_to_tensor(tensor, name="tensor")
     value = constant_value(axis) if isinstance(axis, Tensor) else axis
     if value is not None and np.asarray(value).dtype == bool:
         axis = np.flatnonzero(np.asarray(value)).tolist()
-    axes = _axes_of(axis, x.shape.rank, "reverse")
+    if isinstance(axis, Tensor) and value is None:
+        return make("ReverseV2", {"tensor": x, "axis": axis}, {"axes": "input"}, name)
+    axes = tuple(np.atleast_1d(array.ints_of(axis, "reverse")).tolist())
+    axes = axes if x.shape.rank is None else _once(axes, x.shape.rank)
     return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
 
 
@@ -222,7 +238,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
     Args:
         start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
-        num: how many, at least 1; known when the graph is compiled.
+        num: how many; known when the graph is compiled.
         name: the name scope.
         axis: where in the result the dimension of length `num` is.
     """
@@ -239,8 +255,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     (ends,) = broadcast()(inputs[:2], {})
     num = constant_value(inputs[2])
-    if num is not None and num < 1:
-        raise ValueError(explain("linspace: Requires num > 0", received=int(num)))
+    if num is not None and num < 0:
+        raise ValueError(explain("linspace: Requires num >= 0", received=int(num)))
     if ends.shape.dims is None:
         return [ends]
     at = array.in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
@@ -350,6 +366,16 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 
 def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     x, dtype = inputs[0], attrs["dtype"]
+    wider = dtype.size // max(x.dtype.size, 1)
+    if wider > 1 and x.shape.dims is not None and (x.shape.dims or (0,))[-1] not in (wider, None):
+        raise ValueError(
+            explain(
+                f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last dimension must be "
+                f"{wider}",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
     if x.shape.dims is None or x.dtype.size == dtype.size:
         return [Spec(dtype, x.shape)]
     if x.dtype.size > dtype.size:

@@ -104,7 +104,12 @@ def _reduction(
 def _axes(axis: Any, tensor: Tensor, what: str) -> tuple[int, ...] | None:
     if axis is None:
         return None
-    axes = tuple(ints_of(axis, what).reshape(-1).tolist())
+    found = ints_of(axis, what)
+    if found.ndim > 1:
+        raise ValueError(
+            explain(f"{what}: Shape must be at most rank 1 but is rank {found.ndim}: the axes")
+        )
+    axes = tuple(found.reshape(-1).tolist())
     rank = tensor.shape.rank
     if rank is not None and any(not -rank <= each < rank for each in axes):
         raise ValueError(

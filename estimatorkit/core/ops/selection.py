@@ -48,20 +48,22 @@ def boolean_mask(
     with get_default_graph().name_scope(name or "boolean_mask"):
         x = convert_to_tensor(tensor, name="tensor")
         chosen = convert_to_tensor(mask, bool_, name="mask")
-        if chosen.shape.rank is None or x.shape.rank is None:
+        if chosen.shape.rank is None:
             raise ValueError(
                 "Number of mask dimensions must be specified, even if some dimensions are None."
             )
         if chosen.shape.rank == 0:
             raise ValueError("mask cannot be scalar.")
         start, count = int(axis or 0), chosen.shape.rank
-        x.shape[start : start + count].assert_is_compatible_with(chosen.shape)
+        known = x.shape
+        if known.rank is not None:
+            known[start : start + count].assert_is_compatible_with(chosen.shape)
         if count > 1:
             dims = array.shape(x)
             flat = joining.concat([dims[:start], [-1], dims[start + count :]], 0)
-            known = x.shape
             x = array.reshape(x, flat)
-            x.set_shape([*known.as_list()[:start], None, *known.as_list()[start + count :]])
+            if known.rank is not None:
+                x.set_shape([*known.as_list()[:start], None, *known.as_list()[start + count :]])
             chosen = array.reshape(chosen, [-1])
         places = array.squeeze(indexing.where(chosen), [1])
         return indexing.gather(x, places, axis=start)
@@ -198,7 +200,7 @@ class ListDiff(NamedTuple):
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
     """The values of x that are not in y, and their places in x."""
     one = _vector(x, "setdiff1d")
-    other = convert_to_tensor(y, one.dtype, name="y")
+    other = _vector(convert_to_tensor(y, one.dtype, name="y"), "setdiff1d")
     op = registry.apply("ListDiff", [one, other], {"dtype": as_dtype(index_dtype)}, name)
     return ListDiff(*op.outputs)
 

@@ -25,6 +25,7 @@ from estimatorkit.core.registry import (
     Case,
     Spec,
     apply,
+    check_same_dtype,
     constant_value_as_shape,
     output,
     register,
@@ -340,5 +341,6 @@ def edit_distance(
         TypeError: a value is not sparse.
     """
     one, two = as_sparse(hypothesis), as_sparse(truth)
+    check_same_dtype("EditDistance", [one.values, two.values], name)
     inputs = [*one._components(), *two._components()]
     return output("EditDistance", inputs, {"normalize": bool(normalize)}, name)

@@ -129,6 +129,8 @@ def sparse_concat(
     """
     at = axis_of(concat_dim if axis is None else axis, "sparse_concat")
     sparse = [as_sparse(each) for each in sp_inputs]
+    if not sparse:
+        raise ValueError(explain("sparse_concat: sp_inputs must not be empty"))
     if len(sparse) == 1:
         return sparse[0]
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims

@@ -463,6 +463,8 @@ def sparse_split(
         raise ValueError("sparse_split: sp_input, num_split and axis are required.")
     sparse = as_sparse(sp_input)
     at, pieces = axis_of(chosen, "sparse_split"), int(num_split)
+    if pieces < 1:
+        raise ValueError(explain("sparse_split: num_split must be at least 1", received=pieces))
     with get_default_graph().name_scope(name or "SparseSplit"):
         made = []
         for piece in range(pieces):

@@ -586,8 +586,8 @@ register(
         ),
         Case(
             (np.log(np.array([1.0, 2.0, 3.0], np.float32)),),
-            {"axis": 0, "exclusive": True, "reverse": True},
-            np.array([np.log(5.0), np.log(3.0), -np.inf], np.float32),
+            {"axis": 0, "exclusive": False, "reverse": True},
+            np.log(np.array([6.0, 5.0, 3.0], np.float32)),
         ),
     ],
 )
