@@ -82,10 +82,10 @@ class GeneratorIterator(BlockIterator):
                 row.append(_sparse_row(leaf, name))
                 continue
             try:
-                if spec.dtype.on_host:
-                    array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
-                else:
+                if isinstance(leaf, (np.ndarray, np.generic)) and not spec.dtype.on_host:
                     array = np.asarray(leaf, spec.dtype.numpy_dtype, order="C")
+                else:  # Python's numbers must fit
+                    array = to_array(leaf, f"from_generator(): {name}", spec.dtype)
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError(
                     None,
