@@ -231,6 +231,23 @@ class BestExporter(_SavedModelExporter):
         self._monitor = None if metric is None else MetricMonitor(metric, mode)
         self._compare_fn = compare_fn
         self._event_file_pattern = event_file_pattern
+        self._exported: dict[str, Mapping[str, Any]] = {}  # the best so far, by folder
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> Any:
+        """Exports if this evaluation is the best so far; see `Exporter.export`."""
+        exported = super().export(
+            estimator, export_path, checkpoint_path, eval_result, is_the_final_export
+        )
+        if exported is not None:
+            self._exported[export_path] = dict(eval_result)
+        return exported
 
     def _is_wanted(
         self,
@@ -250,7 +267,9 @@ class BestExporter(_SavedModelExporter):
         if self._monitor is not None:
             self._monitor.value(result)  # says what there is, also where nothing is compared yet
         if not any(_exports(folder)):
-            return True
+            # An estimator of another kind may write its exports elsewhere.
+            own = self._exported.get(export_path)
+            return own is None or self._is_better(own, result)
         if best is not None:
             return self._is_better(best, result)
         # The evaluation to judge is among those of the event files: none may be better than it.

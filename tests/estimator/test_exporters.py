@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -298,3 +299,14 @@ def test_real_models_are_exported(tmp_path: Path) -> None:
         assert tf.train.load_variable(str(newest / "variables" / "variables"), "global_step") == (
             expected
         )
+
+
+def test_the_best_is_known_where_exports_are_written_elsewhere(tmp_path: Path) -> None:
+    exporter = tf.estimator.BestExporter("best", lambda: None, event_file_pattern=None)
+    estimator = mock.Mock(spec=tf.estimator.Estimator)
+    estimator.export_saved_model.return_value = str(tmp_path / "elsewhere")
+    found = [
+        exporter.export(estimator, str(tmp_path / "best"), "checkpoint", {"loss": loss}, False)
+        for loss in (0.5, 0.6, 0.4)
+    ]
+    assert [each is not None for each in found] == [True, False, True]
