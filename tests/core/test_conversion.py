@@ -127,7 +127,7 @@ def test_the_shape_of_a_constant() -> None:
     assert value_of(constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
     assert value_of(constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
     for value, shape, verify in (([1, 2, 3], [2], False), ([1], [2], True), ([], [2], False)):
-        with pytest.raises(ValueError, match="Too many elements provided|does not fit its shape"):
+        with pytest.raises(ValueError, match=r"Too many elements provided|does not fit its shape"):
             constant(value, shape=shape, verify_shape=verify)
 
 
