@@ -48,7 +48,7 @@ def _getter(collections: Any) -> Callable[..., Any]:
     return get
 
 
-def _collect(outputs: Any, collections: Any) -> Any:
+def add_to_collections(outputs: Any, collections: Any) -> Any:
     names = [collections] if isinstance(collections, str) else collections
     for name in names or ():
         get_default_graph().add_to_collection(name, outputs)
@@ -89,7 +89,7 @@ def _call(
             outputs = normalizer_fn(outputs, **(normalizer_params or {}))
         if activation_fn is not None:
             outputs = activation_fn(outputs)
-        return _collect(outputs, outputs_collections)
+        return add_to_collections(outputs, outputs_collections)
 
 
 # -- layers by a table
@@ -390,8 +390,8 @@ def batch_norm(
         with get_default_graph().control_dependencies(updates):
             outputs = array.identity(outputs)
     for update in updates:
-        _collect(update, updates_collections)
-    return _collect(
+        add_to_collections(update, updates_collections)
+    return add_to_collections(
         outputs if activation_fn is None else activation_fn(outputs), outputs_collections
     )
 
@@ -444,7 +444,7 @@ def layer_norm(
         epsilon = 1e-3 if x.dtype.name == "float16" else 1e-12
         outputs = nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(x.shape)
-        return _collect(
+        return add_to_collections(
             outputs if activation_fn is None else activation_fn(outputs), outputs_collections
         )
 

@@ -46,7 +46,6 @@ _CONTRIB = {
     "session_bundle": "use saved_model",
     "tfprof": "use train.ProfilerHook",
     "cloud": "files are those of this machine",
-    "crf": "write the recursion with scan",
     "cudnn_rnn": "use nn.rnn_cell: XLA compiles the cells",
     "losses": "use losses",
     "metrics": "use metrics",

@@ -79,6 +79,7 @@ _CONTRIB_LEARN = tuple(
 _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_layers",
     "estimatorkit.compat.contrib_layer_functions",
+    "estimatorkit.compat.contrib_encoders",
     "estimatorkit.compat.contrib_optimize_loss",
 )
 _FEATURE_COLUMN = "estimatorkit.layers.feature_column"
@@ -254,15 +255,11 @@ MODULES: dict[str, Table] = {
             ),
         },
     ),
+    "contrib.crf": Table(behind=("estimatorkit.compat.contrib_crf",)),
     "contrib.framework": Table(
-        behind=("estimatorkit.train",),
+        behind=("estimatorkit.compat.contrib_variables", "estimatorkit.train", "estimatorkit"),
         names={
-            **names(
-                f"{_CORE}.variables",
-                *("global_variables", "local_variables", "model_variables"),
-            ),
-            "get_variables": "estimatorkit.compat.contrib:get_variables",
-            "get_variables_to_restore": "estimatorkit.compat.contrib:get_variables_to_restore",
+            **names(f"{_CORE}.variables", "global_variables", "local_variables", "model_variables"),
             "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
             "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
             "nest": f"{_CORE}.nest",
@@ -447,12 +444,16 @@ MODULES: dict[str, Table] = {
     ),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
     "contrib.training": Table(
+        behind=("estimatorkit.compat.contrib_training",),
         names={
             "HParams": "estimatorkit.compat.hparams:HParams",
+            **names(
+                f"{_CORE}.checkpoint_reader", "checkpoints_iterator", "wait_for_new_checkpoint"
+            ),
             "GreedyLoadBalancingStrategy": f"{_DEALING}:GreedyLoadBalancingStrategy",
             "RandomStrategy": f"{_DEALING}:RandomStrategy",
             "byte_size_load_fn": f"{_DEALING}:byte_size_load_fn",
-        }
+        },
     ),
     "contrib.training.python.training.hparam": Table(
         names={"HParams": "estimatorkit.compat.hparams:HParams"}
@@ -477,14 +478,18 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.slim": Table(
-        behind=_CONTRIB_LAYERS,
+        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_variables"),
         names={
             "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
             "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
-            "get_variables": "estimatorkit.compat.contrib:get_variables",
-            "get_variables_to_restore": "estimatorkit.compat.contrib:get_variables_to_restore",
+            **names(
+                "estimatorkit.train.global_steps",
+                *("create_global_step", "get_global_step", "get_or_create_global_step"),
+            ),
         },
     ),
+    "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib_slim_learning",)),
+    "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib_slim_evaluation",)),
     **{
         name: Table(behind=("estimatorkit.compat.tpu",))
         for name in (

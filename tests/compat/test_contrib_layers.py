@@ -199,3 +199,38 @@ def test_optimize_loss_refuses_what_it_does_not_know() -> None:
         layers.optimize_loss(weight, step, -1.0, "Adam")
     with pytest.raises(ValueError, match="Summaries should be one of"):
         layers.optimize_loss(weight, step, 0.1, "Adam", summaries=["loses"])
+
+
+def test_encoders_and_summaries() -> None:
+    layers = tf.contrib.layers
+    ids = tf.constant([[1, 2, 2], [0, 0, 3]])
+    rows = layers.embed_sequence(ids, 4, 2, scope="shared")
+    again = layers.embed_sequence(ids, scope="shared", reuse=True)
+    mean = layers.bow_encoder(ids, 4, 2, scope="shared", reuse=True)
+    assert rows.shape == (2, 3, 2)
+    assert [each.op.name for each in tf.model_variables()] == ["shared/embeddings"]
+    x = tf.constant([[3.0, 4.0], [0.0, -2.0]])
+    line = layers.linear(x, 2, weights_initializer=tf.ones_initializer())
+    active = layers.relu(x, 2, weights_initializer=tf.ones_initializer(), scope="active")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first, second, third = session.run([rows, again, mean])
+        np.testing.assert_array_equal(first, second)
+        np.testing.assert_allclose(third, first.mean(1), rtol=1e-6)
+        np.testing.assert_allclose(session.run(layers.unit_norm(x, 1))[0], [0.6, 0.8], rtol=1e-5)
+        assert session.run(line).tolist() == [[7, 7], [-2, -2]]
+        assert session.run(active).tolist() == [[7, 7], [0, 0]]
+        assert session.run(layers.one_hot_encoding([2, 0], 3)).tolist() == [[0, 0, 1], [1, 0, 0]]
+        np.testing.assert_allclose(session.run(layers.softmax([[0.0, 0.0]])), [[0.5, 0.5]])
+        layers.summarize_activation(active)
+        layers.summarize_tensors([line, tf.reduce_sum(line)])
+        layers.summarize_collection(tf.GraphKeys.MODEL_VARIABLES, "shared")
+        assert layers.summarize_tensor(tf.constant("text")) is None
+        found = session.run(tf.summary.merge_all())
+    tags = {each.tag for each in tf.Summary.FromString(found).value}
+    assert {"active/Relu/zeros", "active/Relu/activation"} <= tags
+    assert any(each.startswith("shared/embeddings") for each in tags)
+    with pytest.raises(ValueError, match="Must specify vocab size"):
+        layers.embed_sequence(ids)
+    with pytest.raises(ValueError, match="dim must be positive"):
+        layers.unit_norm(x, 2)

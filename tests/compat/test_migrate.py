@@ -93,7 +93,7 @@ def test_other_encodings_are_kept() -> None:
 SCRIPT = """\
 import tensorflow as tf
 import tensorflow_hub as hub
-from tensorflow.contrib import crf, rnn
+from tensorflow.contrib import gan, rnn
 from tensorflow import gather as pick
 
 slim = tf.contrib.slim
@@ -109,11 +109,11 @@ def model_fn(features, labels, mode, params):
     )
     keras = net
     keras.anything  # a tensor of this function
-    return tf.contrib.seq2seq.BasicDecoder(rows)
+    return tf.contrib.timeseries.ARModel(rows)
 
 
-def read(crf):
-    return crf.anything  # an argument
+def read(gan):
+    return gan.anything  # an argument
 
 
 tf.enable_eager_execution()
@@ -128,8 +128,8 @@ trained = tf.estimator.train_and_evaluate
 def test_what_is_not_there_is_found_by_line() -> None:
     assert found(SCRIPT, "unsupported") == [
         (2, "tensorflow_hub"),
-        (3, "tf.contrib.crf"),
-        (19, "tf.contrib.seq2seq.BasicDecoder"),
+        (3, "tf.contrib.gan"),
+        (19, "tf.contrib.timeseries.ARModel"),
         (26, "tf.enable_eager_execution"),
         (29, "tf.estimator.BoostedTreesClassifier"),
     ]
@@ -155,7 +155,7 @@ def test_names_say_what_to_use_instead() -> None:
         each.name: each.text for each in examine(SCRIPT.encode()).findings if each.kind != "import"
     }
     assert "HistGradientBoosting" in sentences["tf.estimator.BoostedTreesClassifier"]
-    assert "dynamic_rnn" in sentences["tf.contrib.seq2seq.BasicDecoder"]
+    assert "window" in sentences["tf.contrib.timeseries.ARModel"]
     misspelt = examine(b"import tensorflow as tf\ntf.placehodler\n").findings[-1]
     assert "did you mean 'placeholder'" in misspelt.text
 

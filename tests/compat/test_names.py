@@ -70,7 +70,7 @@ ABSENT = {
     "saved_model.save": "simple_save",
     "keras.applications.VGG16": "keras.layers",
     "keras.preprocessing.image.ImageDataGenerator": "data.Dataset",
-    "contrib.crf.crf_log_likelihood": "scan",
+    "contrib.gan.gan_loss": "minimize",
     "contrib.boosted_trees.proto.learner_pb2.LearnerConfig": "HistGradientBoosting",
     "contrib.cudnn_rnn.CudnnLSTM": "nn.rnn_cell",
     "contrib.eager.Variable": "graphs with sessions",
