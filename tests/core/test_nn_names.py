@@ -172,3 +172,16 @@ def test_the_number_of_classes_of_a_matrix_may_be_a_constant() -> None:
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         np.testing.assert_array_equal(session.run(update), [[1, 0], [1, 1]])
+
+
+def test_integers_are_pooled() -> None:
+    x = np.arange(16, dtype=np.int32).reshape(1, 4, 4, 1)
+    found = _run(tf.nn.max_pool(-x, 3, 2, "SAME"))
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found.ravel(), [0, -2, -8, -10])
+
+
+def test_sparse_labels_of_ctc_need_a_blank() -> None:
+    labels = tf.SparseTensor([[0, 0]], np.array([1], np.int32), [1, 1])
+    with pytest.raises(ValueError, match="`blank_index` must be provided"):
+        tf.nn.ctc_loss_v2(labels, np.zeros((3, 1, 4), np.float32), None, [3])

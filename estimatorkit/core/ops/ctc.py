@@ -258,10 +258,15 @@ def ctc_loss_v2(
         logit_length: `(batch,)`: how many steps count.
         logits_time_major: False for logits `(batch, time, classes)`.
         unique: accepted for TensorFlow's signature.
-        blank_index: the blank's class: 0 for a matrix and the last for a `SparseTensor` by
-            default.
+        blank_index: the blank's class, -1 for the last: 0 for a matrix by default; a
+            `SparseTensor` needs it.
         name: the name scope.
+
+    Raises:
+        ValueError: labels are a `SparseTensor`, and there is no `blank_index`.
     """
+    if isinstance(labels, SparseTensor) and blank_index is None:
+        raise ValueError("Argument `blank_index` must be provided when labels is a SparseTensor.")
     with get_default_graph().name_scope(name or "ctc_loss"):
         scores = convert_to_tensor(logits)
         if not logits_time_major:
@@ -269,7 +274,6 @@ def ctc_loss_v2(
         classes = number_of_classes(scores)
         if isinstance(labels, SparseTensor):
             dense = _dense(labels)
-            blank = classes - 1 if blank_index is None else blank_index
         else:
             from estimatorkit.core.ops.filling import ones_like, range_
             from estimatorkit.core.ops.indexing import where
@@ -279,8 +283,7 @@ def ctc_loss_v2(
             places = range_(array.shape(given)[1])
             inside = elementwise.less(array.expand_dims(places, 0), array.expand_dims(lengths, 1))
             dense = where(inside, given, -ones_like(given))
-            blank = 0 if blank_index is None else blank_index
-        return _make_loss(scores, dense, logit_length, blank % classes, False)
+        return _make_loss(scores, dense, logit_length, (blank_index or 0) % classes, False)
 
 
 def _collapse(labels: Any, lengths: Any, fill: int) -> Any:

@@ -203,7 +203,7 @@ for _type, _kernel, _reduce in (
         _type,
         _kernel,
         infer=_infer,
-        accepts="f",
+        accepts="fi" if _type == "MaxPool" else "f",
         cases=lambda reduce=_reduce: [
             Case((x,), attrs, _numpy_pool(reduce)(x, **attrs))
             for x, attrs in (
