@@ -100,8 +100,8 @@ class HostTable:
             self._entries = entries
 
     def size(self) -> int:
-        """How many keys there are."""
-        return len(self._content())
+        """How many keys there are; 0 before it is filled."""
+        return len(self._entries or ())
 
     def lookup(self, keys: Any, default: Any) -> NDArray[Any]:
         """The values of keys.

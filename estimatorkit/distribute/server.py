@@ -42,7 +42,7 @@ class Server:
     Args:
         server_or_cluster_def: what `ClusterSpec` takes, or a `ServerDef`.
         job_name: the job of this task; by default the only one, or that of the `ServerDef`.
-        task_index: its number; 0 by default.
+        task_index: its number; by default the job's only one.
         protocol, config: accepted without effect.
         start: whether to serve at once.
         wait_secs: how long sessions wait for tasks that are not there yet. Not in TensorFlow.
@@ -69,11 +69,19 @@ class Server:
             server_or_cluster_def = server_or_cluster_def.cluster
         cluster = ClusterSpec(server_or_cluster_def)
         job = job_name or (cluster.jobs[0] if len(cluster.jobs) == 1 else None)
-        index = task_index or 0
-        if job not in cluster.jobs or index not in cluster.task_indices(job):
+        indices = cluster.task_indices(job) if job in cluster.jobs else []
+        index = indices[0] if task_index is None and len(indices) == 1 else task_index
+        if job is None or index not in indices:
+            problem = f"No such task in job {job!r}: {index}"
+            if job is None:
+                problem = "Must specify an explicit `job_name`"
+            elif not indices:
+                problem = f"No such job in cluster: {job!r}"
+            elif index is None:
+                problem = "Must specify an explicit `task_index`"
             raise ValueError(
                 explain(
-                    "Server: this task is not in the cluster",
+                    problem,
                     expected=f"a job and a task of {cluster!r}",
                     received=f"job_name={job_name!r}, task_index={task_index!r}",
                 )

@@ -49,8 +49,11 @@ class Coordinator:
 
         Raises:
             Exception: `ex` itself, where `join()` is over and can no longer report it.
+            TypeError: it is no exception.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
+        if not isinstance(error, BaseException | None):
+            raise TypeError(f"ex must be an exception or what sys.exc_info() gives, got {ex!r}")
         with self._lock:
             if isinstance(error, self._clean):
                 error = None

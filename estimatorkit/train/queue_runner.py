@@ -288,6 +288,7 @@ def start_queue_runners(
 
     Raises:
         ValueError: there is no session.
+        TypeError: `sess` is none.
     """
     session = sess or get_default_session()
     if session is None:
@@ -296,6 +297,8 @@ def start_queue_runners(
             "sess.as_default()` or pass an explicit session to "
             "tf.start_queue_runners(sess=sess)"
         )
+    if not hasattr(session, "graph"):
+        raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(session)}")
     return [
         thread
         for runner in session.graph.get_collection(collection)

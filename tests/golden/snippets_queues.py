@@ -155,11 +155,20 @@ def error_in_coordinator(tf: Any) -> Any:
     return _recovery(tf, tf.errors.UnknownError(None, None, "fatal"), asks=True)
 
 
+def unfilled_table(tf: Any) -> Any:
+    """The size of a table before it is filled, and after."""
+    filling = tf.lookup.KeyValueTensorInitializer(["a"], [1])
+    table = tf.lookup.StaticHashTable(filling, -1)
+    before, _, after = _run(tf, table.size(), table.initializer, table.size())
+    return [int(before), int(after)]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     each.__name__: each
     for each in (
         *(runner_proto, runner_in_meta_graph, sparse_batches, shared_queue),
         *(lost_task_in_coordinator, lost_task_in_coordinator_unasked, error_in_coordinator),
+        unfilled_table,
     )
 }
 
@@ -253,6 +262,11 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "fetch of a set": lambda tf: _run(tf, {tf.constant(1)}),
     "feeds of another kind": lambda tf: tf.Session().run(tf.constant(1), [1]),
     "feed list of another kind": lambda tf: tf.Session().make_callable(tf.constant(1), 37),
+    "stop that is no exception": lambda tf: tf.train.Coordinator().request_stop(3),
+    "runners of no session": lambda tf: tf.train.start_queue_runners(3),
+    "server of an unknown job": lambda tf: tf.train.Server({"w": ["localhost:0"]}, "x"),
+    "server of two jobs": lambda tf: tf.train.Server({"v": ["localhost:0"], "w": ["localhost:0"]}),
+    "server of two tasks": lambda tf: tf.train.Server({"w": ["localhost:0", "localhost:1"]}),
     "session entered twice": lambda tf: _enter_twice(tf.Session()),
     "session ended out of order": lambda tf: _out_of_order(tf),
 }

@@ -25,6 +25,7 @@ WORDS = {
     "accumulator of strings": "Value passed to parameter 'dtype' has DataType string not in list",
     "fetch of a set": "has invalid type set, must be a string or Tensor",
     "feeds of another kind": "must be a dictionary or collections.abc.Mapping type object",
+    "stop that is no exception": "ex must be an exception",
     "session ended out of order": "Nesting violated for default stack of <class 'estimatorkit",
 }
 
