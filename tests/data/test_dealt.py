@@ -248,10 +248,10 @@ def test_a_unit_is_trained_once_the_steps_with_its_elements_are_done(dealing: De
     assert dealing.report() == ["epoch 0: 0 of 5 units"]
     report_trained(session)
     assert dealing.report() == ["epoch 0: 1 of 5 units"]
-    session.elements(2)
+    session.elements(1)  # one is left of the second unit
     report_trained(session)
     assert dealing.report() == ["epoch 0: 1 of 5 units"]
-    assert len(session.elements(99)) == 9
+    assert len(session.elements(99)) == 10
     report_trained(session)
     assert dealing.report() == ["epoch 0: 5 of 5 units"]
     assert has_more(session) is False
