@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,6 +138,29 @@ def from_saved_model(
     return Predictor(session, feeds, fetches)
 
 
+def from_estimator(
+    estimator: Any,
+    serving_input_receiver_fn: Any,
+    output_key: str | None = None,
+    graph: Graph | None = None,
+    config: Any = None,
+) -> Predictor:
+    """Makes a function of an estimator's newest checkpoint, by an export to a temporary folder.
+
+    Args:
+        estimator: an `Estimator`.
+        serving_input_receiver_fn: see `Estimator.export_saved_model`.
+        output_key: which of the export's signatures; 'serving_default' by default.
+        graph, config: see `from_saved_model`.
+
+    Raises:
+        ValueError: there is no checkpoint, or no such signature.
+    """
+    with tempfile.TemporaryDirectory(prefix="estimatorkit-predictor-") as folder:
+        path = os.fsdecode(estimator.export_saved_model(folder, serving_input_receiver_fn))
+        return from_saved_model(path, output_key, graph=graph, config=config)
+
+
 def _signature(model: Any, key: str | None) -> Any:
     key = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY if key is None else key
     if key not in model.signature_def:
@@ -150,4 +174,4 @@ def _signature(model: Any, key: str | None) -> Any:
     return model.signature_def[key]
 
 
-__all__ = ["Predictor", "from_saved_model"]
+__all__ = ["Predictor", "from_estimator", "from_saved_model"]

@@ -169,6 +169,7 @@ MODULES: dict[str, Table] = {
     "version": Table(
         names={"VERSION": f"{ROOT}:VERSION", "GIT_VERSION": f"{ROOT}:GIT_VERSION"},
     ),
+    "examples.tutorials.mnist.mnist": Table(behind=("estimatorkit.compat.mnist_model",)),
     "examples.tutorials.mnist.input_data": Table(behind=("estimatorkit.compat.mnist_input_data",)),
     # -- keras
     **{

@@ -74,3 +74,39 @@ def test_import_statements() -> None:
     assert signature_constants.PREDICT_METHOD_NAME == "tensorflow/serving/predict"
     assert build_signature_def is tf.saved_model.build_signature_def
     assert tag_constants.TRAINING == "train"
+
+
+def test_a_predictor_of_an_estimator(tmp_path: Path) -> None:
+    column = tf.feature_column.numeric_column("x")
+    estimator = tf.estimator.LinearRegressor([column], model_dir=tmp_path / "model")
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.placeholder(tf.float32, [None], "x")}
+    )
+    with pytest.raises(ValueError, match="trained model"):
+        tf.contrib.predictor.from_estimator(estimator, receiver)
+    data = tf.data.Dataset.from_tensor_slices(({"x": [1.0, 2.0]}, [2.0, 4.0]))
+    estimator.train(lambda: data.batch(2).repeat(), steps=2)
+    predict = tf.contrib.predictor.from_estimator(estimator, receiver, "predict")
+    found = predict({"x": [1.0, 2.0]})["predictions"]
+    wanted = [each["predictions"] for each in estimator.predict(lambda: data.batch(2))]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    predict.session.close()
+
+
+def test_the_network_of_the_tutorial() -> None:
+    from estimatorkit.compat.v1.examples.tutorials.mnist import mnist
+
+    images = tf.placeholder(tf.float32, [None, mnist.IMAGE_PIXELS])
+    labels = tf.placeholder(tf.int32, [None])
+    logits = mnist.inference(images, 8, 4)
+    loss = mnist.loss(logits, labels)
+    step, right = mnist.training(loss, 0.1), mnist.evaluation(logits, labels)
+    names = [each.op.name for each in tf.trainable_variables()]
+    assert names[:2] == ["hidden1/weights", "hidden1/biases"]
+    random = np.random.default_rng(0)
+    feeds = {images: random.random((10, 784)), labels: np.arange(mnist.NUM_CLASSES)}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        losses = [session.run([step, loss], feeds)[1] for _ in range(20)]
+        assert losses[-1] < losses[0]
+        assert 0 <= session.run(right, feeds) <= 10
