@@ -338,6 +338,10 @@ MODULES: dict[str, Table] = {
                 "estimatorkit.compat.contrib_export",
                 *("export_all_saved_models", "export_saved_model_for_mode"),
             ),
+            **names(
+                "estimatorkit.estimator.serving_inputs",
+                "build_supervised_input_receiver_fn_from_input_fn",
+            ),
             **{
                 name: f"estimatorkit.estimator:{head}"
                 for name, head in (

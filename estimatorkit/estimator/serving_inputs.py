@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.parsing import (
     FixedLenFeature,
@@ -58,6 +60,10 @@ class ServingInputReceiver(_Receiver):
     ) -> ServingInputReceiver:
         checked = checked_tensors("feature", features, FEATURE, allow_ints=True)
         return super().__new__(cls, checked, *_fed(receiver_tensors, receiver_tensors_alternatives))
+
+
+UnsupervisedInputReceiver = ServingInputReceiver
+"""What a model that learns without labels is fed: the same."""
 
 
 class TensorServingInputReceiver(_Receiver):
@@ -145,7 +151,7 @@ def checked_tensors(
 
 
 def _check_tensor(what: str, name: str, value: Any) -> None:
-    if not isinstance(value, (Tensor, SparseTensor)):
+    if not isinstance(value, (Tensor, SparseTensor)) and not _wraps_tensor(value):
         raise ValueError(
             explain(
                 f"{what}{name} must be a Tensor, SparseTensor, or RaggedTensor.",
@@ -153,6 +159,14 @@ def _check_tensor(what: str, name: str, value: Any) -> None:
                 hint="receivers are made of placeholders: tf.placeholder(dtype, [None, ...])",
             )
         )
+
+
+def _wraps_tensor(value: Any) -> bool:
+    """Whether it holds a tensor, and becomes one (`register_tensor_conversion_function`)."""
+    try:
+        return hasattr(value, "tensor") and isinstance(convert_to_tensor(value), Tensor)
+    except TypeError:
+        return False
 
 
 # -- functions that make receivers
@@ -225,6 +239,29 @@ def build_raw_supervised_input_receiver_fn(
         return SupervisedInputReceiver(one, other, {**fed[0], **fed[1]})
 
     return supervised_input_receiver_fn
+
+
+def build_supervised_input_receiver_fn_from_input_fn(
+    input_fn: Callable[..., Any], **input_fn_args: Any
+) -> Callable[[], SupervisedInputReceiver]:
+    """A function that makes a receiver of what an `input_fn` gives, fed as it is.
+
+    Args:
+        input_fn: gives (features, labels), or a `Dataset` of them; it is called now.
+        **input_fn_args: its arguments.
+
+    Raises:
+        ValueError: it gives something else, or as `build_raw_supervised_input_receiver_fn`.
+    """
+    from estimatorkit.data.dataset import Dataset
+    from estimatorkit.data.iterator_ops import make_one_shot_iterator
+    from estimatorkit.estimator.model_input import features_and_labels
+
+    with Graph().as_default():
+        result = input_fn(**input_fn_args)
+        if isinstance(result, Dataset):
+            result = make_one_shot_iterator(result).get_next()
+        return build_raw_supervised_input_receiver_fn(*features_and_labels(result, "train"))
 
 
 def _by_name(tensors: Any, default_name: str) -> dict[str, Any]:
@@ -308,6 +345,7 @@ def _as_op_name(key: str) -> str:
 
 __all__ = [
     *("ServingInputReceiver", "SupervisedInputReceiver", "TensorServingInputReceiver"),
+    *("UnsupervisedInputReceiver", "build_supervised_input_receiver_fn_from_input_fn"),
     *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
     "build_raw_supervised_input_receiver_fn",
     "serving_input_receiver_fn_from_columns",

@@ -193,3 +193,22 @@ def test_one_mode_is_exported(tmp_path: Path) -> None:
         found = tf.saved_model.loader.load(session, ["eval"], path)
     outputs = {"loss", "predictions", "metrics/abs_err/value", "metrics/abs_err/update_op"}
     assert set(found.signature_def["eval"].outputs) == outputs
+
+
+def test_receivers_of_what_an_input_gives() -> None:
+    build = contrib.estimator.build_supervised_input_receiver_fn_from_input_fn
+
+    def input_fn(key: str = "x") -> Any:
+        return {key: tf.constant([[1], [1]]), "y": tf.constant(["a", "b"])}, tf.constant([[1], [1]])
+
+    with tf.Graph().as_default():
+        receiver = build(input_fn, key="z")()
+        other = build(dataset)()
+    assert set(receiver.features) == {"z", "y"}
+    assert {key: each.dtype.name for key, each in receiver.receiver_tensors.items()} == {
+        **{"z": "int32", "y": "string"},
+        "label": "int32",
+    }
+    assert set(other.receiver_tensors) == {"x", "label"}
+    with pytest.raises(ValueError, match="len 2 tuple"):
+        build(lambda: (1, 2, 3))
