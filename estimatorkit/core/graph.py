@@ -21,7 +21,7 @@ from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.source import user_line
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 
-_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
@@ -105,7 +105,7 @@ class Graph:
             if name.endswith("/"):
                 full_name = name[:-1]
             else:
-                if not _VALID_OP_NAME.match(name):
+                if not VALID_OP_NAME.match(name):
                     raise ValueError(
                         explain(
                             f"'{name}' is not a valid node name",
@@ -225,7 +225,7 @@ class Graph:
         elif name.endswith("/"):
             inner = name[:-1]
         else:
-            valid = _VALID_SCOPE_NAME if outer else _VALID_OP_NAME
+            valid = _VALID_SCOPE_NAME if outer else VALID_OP_NAME
             if not valid.match(name):
                 raise ValueError(
                     explain(
@@ -274,6 +274,11 @@ class Graph:
     def has_control_dependencies(self) -> bool:
         """Whether an operation made now would get control inputs."""
         return bool(self._scopes.control[-1])
+
+    @property
+    def control_dependencies_in_force(self) -> tuple[Operation, ...]:
+        """What an operation made now would come after."""
+        return self._scopes.control[-1]
 
     @contextmanager
     def init_scope(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from estimatorkit.core import attr_values, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph import VALID_OP_NAME, Graph, get_default_graph
 from estimatorkit.core.graphdef_functions import FunctionReader, FunctionWriter
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -112,10 +112,22 @@ def import_graph_def(
     if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
         raise TypeError(
             explain(
-                "graph_def must be a GraphDef proto",
+                "Argument `graph_def` must be a GraphDef proto",
                 received=repr(graph_def)[:200],
                 hint="GraphDef.FromString(data) reads a file's bytes",
             )
+        )
+    if input_map is not None and not isinstance(input_map, Mapping):
+        raise TypeError(
+            f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}"
+        )
+    if return_elements is not None and (
+        not isinstance(return_elements, (list, tuple))
+        or not all(isinstance(each, (str, bytes)) for each in return_elements)
+    ):
+        raise TypeError(
+            "Argument `return_elements` must be a list of strings. "
+            f"Obtained {return_elements!r:.200}"
         )
     graph = get_default_graph()
     scope = _scope_for(graph, "import" if name is None else name)
@@ -135,7 +147,10 @@ def import_graph_def(
     reader = _Reader(graph, nodes, make, names, input_map)
     with graph.name_scope(None):
         reader.read()
-    return None if return_elements is None else [reader.returned(each) for each in return_elements]
+    if return_elements is None:
+        return None
+    wanted = (each.decode() if isinstance(each, bytes) else each for each in return_elements)
+    return [reader.returned(each) for each in wanted]
 
 
 def _names_in(graph: Graph, scope: str, nodes: Iterable[Any]) -> dict[str, str]:
@@ -178,6 +193,7 @@ class _Reader:
         input_map: Mapping[str, Any] | None = None,
     ) -> None:
         self._graph, self._make, self._names = graph, make, names
+        self._before = graph.control_dependencies_in_force
         self._nodes: dict[str, Any] = {}
         for node in nodes:
             if self._nodes.setdefault(node.name, node) is not node:
@@ -189,18 +205,33 @@ class _Reader:
 
     def read(self) -> None:
         """Adds all nodes, each after its inputs."""
+        for name in self._nodes:
+            if not VALID_OP_NAME.match(name):
+                raise ValueError(f"Node '{name}': Node name contains invalid characters")
         for node in _in_order(self._nodes, self._given):
             self._add(node, node.name if self._names is None else self._names[node.name])
         unused = sorted(key for key in set(self._given) - self._used if not self._is_there(key))
         if unused:
-            raise ValueError(f"Attempted to map inputs that were not found in graph_def: {unused}")
+            raise ValueError(
+                f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]"
+            )
+        for key in sorted(key for key in self._used if not key.startswith("^")):
+            given = convert_to_tensor(self._given[key])
+            if self._is_there(key) and self.element(key).dtype is not given.dtype:
+                raise ValueError(
+                    explain(
+                        f"input_map gives {key!r} a tensor of dtype {given.dtype.name}, "
+                        f"incompatible with expected {self.element(key).dtype.name}",
+                        received=given,
+                    )
+                )
 
     def _add(self, node: Any, full_name: str) -> None:
         inputs = [self._input(each) for each in node.input if not each.startswith("^")]
         controls = [self._input(each) for each in node.input if each.startswith("^")]
         with ExitStack() as stack:
             stack.enter_context(self._graph.control_dependencies(None))
-            stack.enter_context(self._graph.control_dependencies(controls))
+            stack.enter_context(self._graph.control_dependencies([*self._before, *controls]))
             if node.device:
                 stack.enter_context(self._graph.device(node.device))
             outputs = self._make(node, inputs, full_name)
@@ -241,9 +272,16 @@ class _Reader:
         """
         node, colon, index = name.partition(":")
         outputs = self._outputs.get(node)
-        if outputs is None or (colon and not (index.isdigit() and int(index) < len(outputs))):
+        if colon and not index.isdigit():
+            raise ValueError(f"Cannot convert {name!r} to a tensor name.")
+        if outputs is None:
             hint = did_you_mean(node, self._nodes)
-            raise ValueError(explain(f"{name!r} not found in graph_def", hint=hint))
+            raise ValueError(explain(f"Requested node {node!r} not found in graph_def", hint=hint))
+        if colon and int(index) >= len(outputs):
+            raise ValueError(
+                f"Invalid return output {index} of node {node!r}, "
+                f"which has {len(outputs)} output(s)"
+            )
         return outputs[int(index)] if colon else self._operations[node]
 
 
@@ -281,12 +319,12 @@ def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
                 if each not in nodes:
                     raise ValueError(
                         explain(
-                            f"graph_def is invalid at node {name!r}: input {each!r} not found",
+                            f"Node {name!r}: Unknown input node {each!r} in graph_def",
                             hint=did_you_mean(each, nodes),
                         )
                     )
                 if state.get(each) is False:
-                    raise ValueError(f"graph_def has a cycle through {each!r} and {name!r}.")
+                    raise ValueError(f"graph_def has nodes in a cycle: {each!r} and {name!r}.")
             state[name] = False
             pending.extend(reversed(waiting))
     return ordered

@@ -326,6 +326,27 @@ def _graph_facts(tf: Any, session: Any) -> Any:
     return [*kept, names, isinstance(op.control_inputs, list), *fits, ref.deref() is x]
 
 
+def _importable(tf: Any, **changes: str) -> Any:
+    """A `GraphDef` of four nodes; `changes` are inputs of node c, or its name."""
+    with tf.Graph().as_default() as graph:
+        a = tf.placeholder(tf.float32, [2], name="a")
+        tf.identity(tf.add(a, tf.constant([1.0, 2.0], name="b"), name="c"), name="d")
+    graph_def = graph.as_graph_def()
+    node = next(each for each in graph_def.node if each.name == "c")
+    node.input[0] = changes.get("input", node.input[0])
+    node.name = changes.get("name", node.name)
+    return graph_def
+
+
+def _imported(tf: Any, session: Any) -> Any:
+    before = tf.no_op(name="before")
+    with tf.control_dependencies([before]):
+        given = {"a:0": tf.constant([5.0, 6.0])}
+        made = tf.import_graph_def(_importable(tf), given, ["c:0", b"d"], name="z")
+    names = [[each.name for each in op.control_inputs] for op in (made[0].op, made[1])]
+    return [session.run(made[0]), made[1].name, names]
+
+
 def _duplicate_names(tf: Any, session: Any) -> Any:
     graph_def = tf.constant(1.0, name="a").graph.as_graph_def()
     graph_def.node.add().CopyFrom(graph_def.node[0])
@@ -340,7 +361,7 @@ GRAPHS: dict[str, Callable[[Any, Any], Any]] = {
         *(_declared_loosely, _recompute_grad, _grad_pass_through),
         *(_custom_gradient_uses_a_variable, _custom_gradient_takes_no_variables, _colocation),
         *(_colocation_with_nothing, _not_fetched, _negative_slices, _graph_facts),
-        _duplicate_names,
+        *(_duplicate_names, _imported),
     )
 }
 
@@ -610,6 +631,20 @@ REFUSALS: dict[str, Program] = {
     "defun_default": lambda tf, _: _defun(tf, tf.float32)(_with_default)(1.0),
     "defun_names": lambda tf, _: _defun(tf, tf.float32, out_names=["a"])(_two_results)(1.0),
     "defun_no_function": lambda tf, _: _defun(tf, tf.float32)(3),
+    "import_no_graph": lambda tf, _: tf.import_graph_def("graph"),
+    "import_no_map": lambda tf, _: tf.import_graph_def(_importable(tf), [tf.constant(1.0)]),
+    "import_no_list": lambda tf, _: tf.import_graph_def(_importable(tf), return_elements=7),
+    "import_element": lambda tf, _: tf.import_graph_def(_importable(tf), return_elements=["z"]),
+    "import_output": lambda tf, _: tf.import_graph_def(_importable(tf), return_elements=["a:7"]),
+    "import_name": lambda tf, _: tf.import_graph_def(_importable(tf), return_elements=["a:b:c"]),
+    "import_unused": lambda tf, _: tf.import_graph_def(_importable(tf), {"z:0": tf.constant(1.0)}),
+    "import_dtype": lambda tf, _: tf.import_graph_def(
+        _importable(tf), {"a:0": tf.constant([1, 2])}
+    ),
+    "import_input": lambda tf, _: tf.import_graph_def(_importable(tf, input="z")),
+    "import_input_output": lambda tf, _: tf.import_graph_def(_importable(tf, input="a:5")),
+    "import_cycle": lambda tf, _: tf.import_graph_def(_importable(tf, input="d")),
+    "import_bad_name": lambda tf, _: tf.import_graph_def(_importable(tf, name="bad name")),
     "map_fn_scalar": lambda tf, _: tf.map_fn(lambda x: x, tf.constant(1)),
     "map_fn_structure": lambda tf, _: tf.map_fn(_two_results, tf.constant([1])),
     "scan_structure": lambda tf, _: tf.scan(
