@@ -204,7 +204,7 @@ def test_importing_twice_makes_another_scope_and_maps_inputs() -> None:
         assert [each.name for each in again[:2]] == ["twice_2:0", "twice_2"]
         assert session.run([again[0], again[2]]) == [4.0, 2.0]
         import_graph_def(graph_def, {"twice:0": 1.0})  # what nothing takes may be mapped, too
-        with pytest.raises(ValueError, match=r"not found in graph_def: \['x:1'\]"):
+        with pytest.raises(ValueError, match=r"not found in graph_def: \[x:1\]"):
             import_graph_def(graph_def, {"x:1": 1.0})
 
 
