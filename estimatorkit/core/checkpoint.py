@@ -370,6 +370,11 @@ def checkpoint_step(path: AnyPath) -> int | None:
     return int(match[1]) if match else None
 
 
+def name_without_step(name: str) -> str:
+    """Returns `model.ckpt` for `model.ckpt-100`."""
+    return _STEP.sub("", name)
+
+
 def _commit(temporary: Path, path: Path) -> None:
     """Renames a finished folder to its place; at each moment PATH or one PATH.old-* is whole."""
     aside = None

@@ -18,6 +18,7 @@ from typing import Any
 from estimatorkit.core import errors
 from estimatorkit.core.checkpoint import (
     SHARD_BYTES,
+    name_without_step,
     remove_checkpoint,
     write_checkpoint,
 )
@@ -87,6 +88,8 @@ class CheckpointManager:
         keep_checkpoint_every_n_hours: besides, keep one for good each so many hours; 10,000 is
             never.
         latest_filename: name of the pointer file; None is `checkpoint`.
+        basename: of the checkpoints of the last process, only those of this name (without their
+            step) are taken over; None for all. Others are another manager's.
         clock: gives the time, seconds since 1970.
     """
 
@@ -97,6 +100,7 @@ class CheckpointManager:
         max_to_keep: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10000.0,
         latest_filename: str | None = None,
+        basename: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if (max_to_keep or 0) < 0 or not keep_checkpoint_every_n_hours > 0:
@@ -114,7 +118,11 @@ class CheckpointManager:
         self._clock = clock
         now = clock()
         state = get_checkpoint_state(directory, latest_filename)
-        self._listed = _listed_in(self._directory, state, now)
+        self._listed = tuple(
+            (name, written)
+            for name, written in _listed_in(self._directory, state, now)
+            if basename is None or name_without_step(name) == basename
+        )
         # A time to come means that the clock was set back since. The hours then start anew.
         preserved = state.last_preserved_timestamp if state else 0.0
         start = preserved if 0.0 < preserved <= now else now

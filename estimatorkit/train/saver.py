@@ -21,6 +21,7 @@ import numpy as np
 from estimatorkit.core.checkpoint import (
     Checkpoint,
     locate_checkpoint,
+    name_without_step,
     read_checkpoint,
     read_contents,
     write_checkpoint,
@@ -180,7 +181,14 @@ class Saver:
             [(path, when) for path, when in found if when is not None]
         )
 
-    def _manager(self, directory: str, latest_filename: str | None) -> CheckpointManager:
+    def _manager(
+        self, directory: str, latest_filename: str | None, name: str | None = None
+    ) -> CheckpointManager:
+        """What keeps the checkpoints of a folder.
+
+        It goes on with those of the last process whose names are like the first that it saves: what
+        other Savers write into the same folder is theirs.
+        """
         key = (directory, latest_filename)
         if key not in self._managers:
             self._managers[key] = CheckpointManager(
@@ -188,6 +196,7 @@ class Saver:
                 max_to_keep=self._max_to_keep or 0,
                 keep_checkpoint_every_n_hours=self._every_n_hours,
                 latest_filename=latest_filename,
+                basename=None if name is None else name_without_step(name),
             )
         return self._managers[key]
 
@@ -243,7 +252,7 @@ class Saver:
             state = session_state(sess)
             tensors = tensors_to_save(sess, items, True)
             if write_state:
-                written = self._manager(directory, latest_filename).save(name, tensors, state)
+                written = self._manager(directory, latest_filename, name).save(name, tensors, state)
             else:
                 written = os.fspath(write_checkpoint(directory, name, tensors, state))
             if write_meta_graph:

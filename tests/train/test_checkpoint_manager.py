@@ -112,6 +112,21 @@ def test_a_saver_that_keeps_all_lists_none(keep: int | None, tmp_path: Path, ses
     assert all(tf.train.checkpoint_exists(tmp_path / f"m-{step}") for step in range(3))
 
 
+def test_savers_of_one_folder_leave_each_other_s_checkpoints(tmp_path: Path, session: Any) -> None:
+    session.run(tf.get_variable("v", initializer=1.0).initializer)
+    newest, best = tf.train.Saver(max_to_keep=2), tf.train.Saver(max_to_keep=1)
+    for step in range(4):
+        newest.save(session, tmp_path / "model.ckpt", global_step=step)
+        if step % 2 == 0:
+            best.save(session, tmp_path / "best.ckpt", global_step=step)
+    found = sorted(each.name for each in tmp_path.iterdir() if each.is_dir())
+    assert found == ["best.ckpt-2", "model.ckpt-2", "model.ckpt-3"]
+    again = tf.train.Saver(max_to_keep=1)  # goes on with those of its name
+    again.save(session, tmp_path / "model.ckpt", global_step=4)
+    found = sorted(each.name for each in tmp_path.iterdir() if each.is_dir())
+    assert found == ["best.ckpt-2", "model.ckpt-4"]
+
+
 def test_what_a_saver_refuses(tmp_path: Path) -> None:
     v = tf.get_variable("v", initializer=1.0)
     with pytest.raises(ValueError, match="same saveable will be restored with two names: b"):
