@@ -88,6 +88,9 @@ _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
 _LINEAR = names("estimatorkit.layers.rnn_linear", _linear="linear_of", _Linear="Linear")
+_MORE_CELLS = tuple(
+    f"estimatorkit.layers.{each}" for each in ("rnn_cell_variants", "rnn_cell_block", "rnn_fused")
+)
 _SEQ2SEQ = "estimatorkit.layers.seq2seq"
 _SEQ2SEQ_FILES = (
     *("attention_wrapper", "attention", "monotonic_attention", "beam_search", "beam_search_step"),
@@ -440,7 +443,28 @@ MODULES: dict[str, Table] = {
         )
         for name in ("", ".python.ops.seq2seq")
     },
-    "contrib.rnn": Table(behind=(_CELLS, _RNN), names={"LSTMBlockCell": f"{_CELLS}:LSTMCell"}),
+    "contrib.rnn": Table(
+        behind=(_CELLS, _RNN, *_MORE_CELLS),
+        instead=dict.fromkeys(
+            (
+                *("TimeFreqLSTMCell", "GridLSTMCell", "BidirectionalGridLSTMCell", "GLSTMCell"),
+                *("IntersectionRNNCell", "PhasedLSTMCell", "ConvLSTMCell", "Conv1DLSTMCell"),
+                *("Conv2DLSTMCell", "Conv3DLSTMCell", "SRUCell", "IndRNNCell", "IndyGRUCell"),
+                *("IndyLSTMCell", "CompiledWrapper", "NTMCell", "LayerNormLSTMCell"),
+            ),
+            "write its step as a subclass of nn.rnn_cell.RNNCell",
+        ),
+    ),
+    **{
+        f"contrib.rnn.python.ops.{name}": Table(behind=behind, names=_LINEAR)
+        for name, behind in (
+            ("fused_rnn_cell", (_MORE_CELLS[-1],)),
+            ("gru_ops", (_MORE_CELLS[1],)),
+            ("lstm_ops", _MORE_CELLS[1:]),
+            ("rnn", (_MORE_CELLS[-1],)),
+            ("rnn_cell", _MORE_CELLS[:1]),
+        )
+    },
     "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(

@@ -19,9 +19,10 @@ from estimatorkit.core.higher_order import scan_op
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.tensor_array import TensorArray
-from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.layers.rnn_cell import SAME_EACH_STEP, RNNCell, assert_like_cell, zeros_of
+from estimatorkit.core.variable_scope import get_variable_scope, variable_scope
+from estimatorkit.layers.rnn_cell import RNNCell, assert_like_cell, zeros_of
 from estimatorkit.layers.rnn_cell_base import zero_state_of
+from estimatorkit.layers.rnn_cell_variants import SAME_EACH_STEP
 
 
 def dynamic_rnn(
@@ -62,14 +63,18 @@ def dynamic_rnn(
         batch, steps = _size(first, 1), _size(first, 0)
         state = _initial_state(cell, initial_state, dtype, batch)
         lengths = _lengths(sequence_length, first)
-        last, outputs = _loop(cell, columns, state, steps, lengths)
+        last, outputs = loop_over_time(cell, columns, state, steps, lengths)
         return nest.map_structure(lambda value: _time_major(value, time_major), outputs), last
 
 
-def _loop(
-    cell: RNNCell, columns: Any, state: Any, steps: Any, lengths: Tensor | None
+def loop_over_time(
+    cell: Any, columns: Any, state: Any, steps: Any, lengths: Tensor | None
 ) -> tuple[Any, Any]:
-    """The last state, and the outputs `(time, batch, ...)`."""
+    """Runs a cell over inputs `(time, batch, ...)`, in one loop.
+
+    Returns:
+        The last state, and the outputs `(time, batch, ...)`.
+    """
 
     def one(carry: Any, element: Any) -> tuple[Any, Any]:
         number, values = element
@@ -80,7 +85,7 @@ def _loop(
 
 
 def _step(
-    cell: RNNCell, values: Any, state: Any, number: Any, lengths: Tensor | None
+    cell: Any, values: Any, state: Any, number: Any, lengths: Tensor | None
 ) -> tuple[Any, Any]:
     """The output and the state after a step; zeros and the state before it where it is over."""
     output, new = cell(values, state)
@@ -207,11 +212,13 @@ def static_rnn(
             lengths = elementwise.cast(convert_to_tensor(sequence_length), int32)
         if is_same_each_step(cell) and are_alike(steps):
             columns = nest.map_structure(lambda *values: joining.stack(values), *steps)
-            last, outputs = _loop(cell, columns, state, len(steps), lengths)
+            last, outputs = loop_over_time(cell, columns, state, len(steps), lengths)
             rows = [joining.unstack(each, len(steps)) for each in nest.flatten(outputs)]
             return [nest.pack_sequence_as(outputs, each) for each in zip(*rows, strict=True)], last
         results = []
         for number, values in enumerate(steps):
+            if number:
+                get_variable_scope().reuse_variables()
             output, state = _step(cell, values, state, constant(number, int32), lengths)
             results.append(output)
         return results, state

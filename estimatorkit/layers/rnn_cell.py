@@ -125,7 +125,14 @@ class GRUCell(BasicRNNCell):
         inputs, units = convert_to_tensor(inputs), self._units
         open_gates = Constant(1.0) if self._bias_initializer is None else self._bias_initializer
         gates = elementwise.sigmoid(
-            linear(self, [inputs, state], 2 * units, self._kernel_initializer, open_gates, "gates")
+            linear(
+                self,
+                [inputs, state],
+                2 * units,
+                self._kernel_initializer,
+                open_gates,
+                ("gates/kernel", "gates/bias"),
+            )
         )
         reset, update = joining.split(gates, 2, 1)
         candidate = self._activation(
@@ -135,7 +142,7 @@ class GRUCell(BasicRNNCell):
                 units,
                 self._kernel_initializer,
                 self._bias_initializer,
-                "candidate",
+                ("candidate/kernel", "candidate/bias"),
             )
         )
         new = update * state + (1 - update) * candidate
@@ -160,6 +167,9 @@ class LSTMCell(RNNCell):
         activation: tanh by default.
         reuse, name, dtype: see `RNNCell`.
     """
+
+    _peepholes = "fio"
+    """The gates in the order in which the variables of peepholes are created."""
 
     def __init__(
         self,
@@ -214,17 +224,17 @@ class LSTMCell(RNNCell):
         f = f + self._forget_bias
         if self._use_peepholes:
             dtype = inputs.dtype
-            of_forget, of_input, of_output = (
-                self.add_variable(f"w_{gate}_diag", [units], dtype, self._initializer)
-                for gate in "fio"
-            )
-            f, i = f + of_forget * memory, i + of_input * memory
+            peepholes = {
+                gate: self.add_variable(f"w_{gate}_diag", [units], dtype, self._initializer)
+                for gate in self._peepholes
+            }
+            f, i = f + peepholes["f"] * memory, i + peepholes["i"] * memory
         sigmoid = elementwise.sigmoid
         new = sigmoid(f) * memory + sigmoid(i) * self._activation(j)
         if self._cell_clip is not None:
-            new = elementwise.clip_by_value(new, -self._cell_clip, self._cell_clip)
+            new = self._clipped(new, self._cell_clip)
         if self._use_peepholes:
-            o = o + of_output * new
+            o = o + peepholes["o"] * new
         result = sigmoid(o) * self._activation(new)
         if self._num_proj is not None:
             shape = [units, self._num_proj]
@@ -235,6 +245,10 @@ class LSTMCell(RNNCell):
         if self._state_is_tuple:
             return result, LSTMStateTuple(new, result)
         return result, joining.concat([new, result], 1)
+
+    @staticmethod
+    def _clipped(memory: Tensor, bound: float) -> Tensor:
+        return elementwise.clip_by_value(memory, -bound, bound)
 
 
 class BasicLSTMCell(LSTMCell):

@@ -298,16 +298,15 @@ def linear(
     units: int,
     kernel_initializer: Any = None,
     bias_initializer: Any = None,
-    scope: str | None = None,
+    names: tuple[str, str] = ("kernel", "bias"),
 ) -> Tensor:
-    """values x kernel + bias, with the variables `kernel` and `bias` (under `scope`)."""
-    prefix = f"{scope}/" if scope else ""
+    """values x kernel + bias, with variables of these names."""
     rows = sum(input_size(value, cell) for value in values)
     dtype = values[0].dtype
     joined = values[0] if len(values) == 1 else joining.concat(list(values), 1)
-    kernel = cell.add_variable(f"{prefix}kernel", [rows, units], dtype, kernel_initializer)
+    kernel = cell.add_variable(names[0], [rows, units], dtype, kernel_initializer)
     bias = cell.add_variable(
-        f"{prefix}bias",
+        names[1],
         [units],
         dtype,
         Constant(0.0) if bias_initializer is None else bias_initializer,

@@ -39,7 +39,7 @@ _LAYERS = "tensorflow.python.keras.legacy_tf_layers"
 IMPORTS = [
     (r"from tensorflow\.contrib\.(\w+)\.python\.ops import", r"from contrib_1_15.\1 import"),
     (r"from tensorflow\.contrib\.framework\.python\.framework", "from tensorflow.python.framework"),
-    (r"from tensorflow\.contrib\.layers\.python\.layers import layers", "layers = None"),
+    (r"from tensorflow\.contrib\.layers\.python\.layers import", "from contrib_1_15 import"),
     (r"from tensorflow\.contrib\.compiler import jit", "jit = None"),
     (r"from tensorflow\.python\.layers import", f"from {_LAYERS} import"),
     (r"from tensorflow\.python\.ops import rnn_cell_impl", f"from {_LEGACY} import rnn_cell_impl"),
@@ -81,6 +81,14 @@ def gather_tree(step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_t
     return result
 
 
+def layer_norm(values: Any, reuse: bool, scope: str) -> Any:
+    """`contrib.layers.layer_norm` of matrices, whose variables are there."""
+    with v1.variable_scope(scope, reuse=reuse):
+        gamma, beta = (v1.get_variable(name, [values.shape[-1]]) for name in ("gamma", "beta"))
+    mean, variance = v1.nn.moments(values, [-1], keep_dims=True)
+    return v1.nn.batch_normalization(values, mean, variance, beta, gamma, 1e-12)
+
+
 def module(name: str, **names: Any) -> ModuleType:
     """A module of these names, which can be imported."""
     made = ModuleType(name)
@@ -96,6 +104,7 @@ def contrib(folder: Path, target: Path) -> SimpleNamespace:
     names = {each: getattr(v1.nn, each) for each in dir(v1.nn) if "rnn" in each}
     private = {each: getattr(rnn_ops, each) for each in dir(rnn_ops) if each.startswith("_")}
     package = module("contrib_1_15", v1=v1, __path__=[str(target)])
+    package.layers = module("contrib_1_15.layers", layer_norm=layer_norm)
     package.rnn_ops = module("contrib_1_15.rnn_ops", **{**private, **names})
     module("contrib_1_15.seq2seq", __path__=[str(target / "seq2seq")])
     module("contrib_1_15.seq2seq.beam_search_ops", gather_tree=gather_tree)

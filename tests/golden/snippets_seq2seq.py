@@ -574,7 +574,110 @@ DECODERS: dict[str, Snippet] = {
     "sequence_loss": _losses,
 }
 
-SEQ2SEQ = {**LEGACY, **DECODERS}
+# -- contrib.rnn
+
+
+def _cell(kind: str, *arguments: Any, **options: Any) -> Snippet:
+    """A cell of `contrib.rnn` over three steps."""
+
+    def snippet(tf: Any) -> Any:
+        made = getattr(tf.contrib.rnn, kind)(*arguments, **options)
+        return tf.nn.dynamic_rnn(made, inputs(tf), [3, 2, 1], dtype=tf.float32)
+
+    return snippet
+
+
+def _around(kind: str, *arguments: Any, **options: Any) -> Snippet:
+    """A cell of `contrib.rnn` around another one, called twice."""
+
+    stacked = options.pop("stacked", False)
+
+    def snippet(tf: Any) -> Any:
+        inner = lstms(tf) if stacked else gru(tf)
+        made = getattr(tf.contrib.rnn, kind)(inner, *arguments, **options)
+        values, state = inputs(tf), made.zero_state(3, tf.float32)
+        first, state = made(values[:, 0], state)
+        return [first, made(values[:, 1], state)]
+
+    return snippet
+
+
+def _fused(tf: Any, wrap: Callable[[Any, Any], Any], as_list: bool = False, **options: Any) -> Any:
+    values = inputs(tf, time_major=True)
+    given = tf.unstack(values) if as_list else values
+    return wrap(tf, tf.contrib.rnn)(given, dtype=tf.float32, **options)
+
+
+def _fused_start(tf: Any) -> Any:
+    cell = tf.contrib.rnn.LSTMBlockFusedCell(4, cell_clip=0.4, use_peephole=True)
+    start = tuple(tf.constant(numbers(at, 3, 4)) for at in (60, 61))
+    values = inputs(tf, time_major=True)
+    return [cell(values, start, scope="mine"), cell(values, start, sequence_length=[3, 1, 2])]
+
+
+def _stacked(name: str, **options: Any) -> Snippet:
+    def snippet(tf: Any) -> Any:
+        forward, backward = [gru(tf), gru(tf, 3)], [gru(tf), gru(tf, 3)]
+        values = steps(tf) if name == "stack_bidirectional_rnn" else inputs(tf)
+        return getattr(tf.contrib.rnn, name)(forward, backward, values, dtype=tf.float32, **options)
+
+    return snippet
+
+
+CELLS: dict[str, Snippet] = {
+    "cell_layer_norm": _cell("LayerNormBasicLSTMCell", 4),
+    "cell_layer_norm_gain": _cell("LayerNormBasicLSTMCell", 4, 0.5, norm_gain=0.7, norm_shift=0.2),
+    "cell_without_layer_norm": _cell("LayerNormBasicLSTMCell", 4, layer_norm=False),
+    "cell_coupled": _cell("CoupledInputForgetGateLSTMCell", 4),
+    "cell_coupled_all": _cell(
+        "CoupledInputForgetGateLSTMCell",
+        5,
+        use_peepholes=True,
+        num_proj=3,
+        proj_clip=0.2,
+        num_unit_shards=2,
+        num_proj_shards=2,
+        state_is_tuple=False,
+    ),
+    "cell_coupled_norm": _cell("CoupledInputForgetGateLSTMCell", 4, layer_norm=True),
+    "cell_nas": _cell("NASCell", 4),
+    "cell_nas_projected": _cell("NASCell", 4, num_proj=3, use_bias=True),
+    "cell_ugrnn": _cell("UGRNNCell", 4),
+    "cell_lstm_block": _cell("LSTMBlockCell", 4, 0.5),
+    "cell_lstm_block_all": _cell("LSTMBlockCell", 4, cell_clip=0.3, use_peephole=True),
+    "cell_gru_block": _cell("GRUBlockCell", 4),
+    "cell_gru_block_v2": _cell("GRUBlockCellV2", 4),
+    "cell_highway": lambda tf: tf.nn.static_rnn(
+        tf.contrib.rnn.HighwayWrapper(gru(tf)), steps(tf), dtype=tf.float32
+    ),
+    "cell_highway_apart": lambda tf: tf.nn.dynamic_rnn(
+        tf.contrib.rnn.HighwayWrapper(gru(tf), False, 0.5), inputs(tf), dtype=tf.float32
+    ),
+    "cell_attention": _around("AttentionCellWrapper", 3),
+    "cell_attention_sizes": _around("AttentionCellWrapper", 2, 5, 6, 3, stacked=True),
+    "cell_attention_joined": _around("AttentionCellWrapper", 2, state_is_tuple=False),
+    "cell_embedding": lambda tf: tf.nn.static_rnn(
+        tf.contrib.rnn.EmbeddingWrapper(gru(tf), SYMBOLS, 3), ids(tf), dtype=tf.float32
+    ),
+    "cell_input_projection": _around("InputProjectionWrapper", 3),
+    "fused_lstm": lambda tf: _fused(tf, lambda _, rnn: rnn.LSTMBlockFusedCell(4)),
+    "fused_lstm_start": _fused_start,
+    "fused_reversed": lambda tf: _fused(
+        tf,
+        lambda _, rnn: rnn.TimeReversedFusedRNN(rnn.LSTMBlockFusedCell(4)),
+        sequence_length=[3, 2, 1],
+    ),
+    "fused_adaptor": lambda tf: _fused(
+        tf, lambda tf, rnn: rnn.FusedRNNCellAdaptor(gru(tf)), scope="mine"
+    ),
+    "fused_adaptor_dynamic": lambda tf: _fused(
+        tf, lambda tf, rnn: rnn.FusedRNNCellAdaptor(gru(tf), use_dynamic_rnn=True), True
+    ),
+    "stacked": _stacked("stack_bidirectional_rnn"),
+    "stacked_dynamic": _stacked("stack_bidirectional_dynamic_rnn", sequence_length=[3, 2, 1]),
+}
+
+SEQ2SEQ = {**LEGACY, **DECODERS, **CELLS}
 VALUES_ONLY = {name for name in DECODERS if name.startswith(("beam", "tree", "greedy_nothing"))}
 
 # -- errors
@@ -705,6 +808,15 @@ SEQ2SEQ_ERRORS: dict[str, Snippet] = {
     "legacy_buckets": _old(
         lambda tf, lib: lib.model_with_buckets(ids(tf), [], [], [], [(4, 4)], None)
     ),
+    "stacked_nothing": lambda tf: tf.contrib.rnn.stack_bidirectional_rnn([], [], []),
+    "stacked_no_list": lambda tf: tf.contrib.rnn.stack_bidirectional_rnn((gru(tf),), [1], []),
+    "stacked_depth": lambda tf: tf.contrib.rnn.stack_bidirectional_rnn([gru(tf)], [1, 2], []),
+    "stacked_states": lambda tf: tf.contrib.rnn.stack_bidirectional_rnn([1], [1], [], [1, 2]),
+    "attention_length": lambda tf: tf.contrib.rnn.AttentionCellWrapper(gru(tf), 0),
+    "attention_tuple": lambda tf: tf.contrib.rnn.AttentionCellWrapper(
+        lstms(tf), 2, state_is_tuple=False
+    ),
+    "gru_block_units": lambda tf: tf.contrib.rnn.GRUBlockCell(),
     "embedding_sizes": lambda tf: tf.contrib.rnn.EmbeddingWrapper(gru(tf), 0, 2),
     "projection_size": lambda tf: tf.contrib.rnn.OutputProjectionWrapper(gru(tf), 0),
 }
