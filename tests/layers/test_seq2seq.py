@@ -35,6 +35,8 @@ OTHER_WORDS = {
 def test_models(name: str) -> None:
     found, facts = run(tf, SEQ2SEQ[name], name not in VALUES_ONLY), GOLDEN["seq2seq"][name]
     assert found["variables"] == facts["variables"]
+    for ours, theirs in zip(found["shapes"], facts["shapes"], strict=True):
+        assert theirs is None or all(b in (None, a) for a, b in zip(ours, theirs, strict=True))
     # A loop gives zeros where TensorFlow sees that nothing flows through it.
     assert set(found["none"]) <= set(facts["none"])
     reaching = [at for at in range(1000) if at not in found["none"]]

@@ -235,6 +235,19 @@ def test_long_legacy_decoders_are_one_loop(feeds: bool) -> None:
         assert kinds.count("MatMul") < 10
 
 
+def test_the_number_of_steps_is_not_known_beforehand() -> None:
+    lib = tf.contrib.seq2seq
+    with tf.Graph().as_default():
+        cell = tf.nn.rnn_cell.BasicRNNCell(4)
+        helper = lib.TrainingHelper(tf.zeros([2, 3, 4]), [3, 2])
+        decoder = lib.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+        outputs, state, lengths = lib.dynamic_decode(decoder)
+        assert outputs.rnn_output.shape.as_list() == [2, None, 4]
+        assert outputs.sample_id.shape.as_list() == [2, None]
+        assert state.shape.as_list() == [2, 4]
+        assert lengths.shape.as_list() == [2]
+
+
 def test_scheduled_sampling_reads_inputs_or_outputs() -> None:
     lib = tf.contrib.seq2seq
     values = np.random.RandomState(0).randn(2, 3, 4).astype(np.float32)

@@ -230,6 +230,7 @@ class BeamSearchDecoder(Decoder):
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
             found, following = beam_search_step(
+                time,
                 outputs,
                 self._split_all(after),
                 state,

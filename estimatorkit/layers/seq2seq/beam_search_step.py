@@ -51,6 +51,7 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 
 def beam_search_step(
+    time: Any,
     logits: Any,
     next_cell_state: Any,
     beam_state: BeamSearchDecoderState,
@@ -63,6 +64,7 @@ def beam_search_step(
     """Chooses the best continuations of the beams.
 
     Args:
+        time: the number of the step; accepted for TensorFlow's signature.
         logits: `(batch, beams, symbols)`.
         next_cell_state: the cell's state behind the step, `(batch, beams, ...)`.
         beam_state: the state before the step.

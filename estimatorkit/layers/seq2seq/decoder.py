@@ -283,6 +283,9 @@ class _Loop:
         last, outputs = scan_op(
             lambda carried, _: self._step(_Carried(*carried)), tuple(start), filling.range_(steps)
         )
+        for each in nest.flatten(outputs):
+            # As in TensorFlow, where the number of steps is never known when the graph is built.
+            each._shape = TensorShape([None]).concatenate(each.shape[1:])
         end = _Carried(*last)
         end = end._replace(state=self._of_growing(end.state, _as_growing))
         return self._finished(outputs, end, None, time_major)
