@@ -22,6 +22,7 @@ _PLACES: dict[str, str] = {
     "math": "estimatorkit.math",
     "random": "estimatorkit.random",
     "audio": "estimatorkit.audio",
+    "compat": "estimatorkit.compat",
     "data": "estimatorkit.data",
     "datasets": "estimatorkit.data.datasets",
     "debugging": "estimatorkit.debugging",

@@ -8,7 +8,6 @@ from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
-from estimatorkit.data.inputs import numpy_input_fn, pandas_input_fn
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec
 from estimatorkit.lazy import attach, listing, names
@@ -25,6 +24,7 @@ _lazy_getattr = attach(
             *("Iterator", "make_initializable_iterator", "make_one_shot_iterator"),
         ),
         "experimental": "estimatorkit.data.experimental",
+        **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),
         **names("estimatorkit.data.options", "Options", "ThreadingOptions"),
         **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
         **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),

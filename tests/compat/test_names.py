@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -341,3 +343,13 @@ def test_operands_have_tensorflow_s_names_and_order() -> None:
     assert values[3].dtype == np.int64
     with pytest.raises(TypeError, match="'x'"):
         tf.atan2(1.0)
+
+
+def test_compat_is_found_from_the_top_level() -> None:
+    program = (
+        "import estimatorkit as tf\n"
+        "assert tf.compat.v1.placeholder and tf.compat.as_bytes('a') == b'a'\n"
+        "from estimatorkit.compat import as_text\n"
+        "import estimatorkit.compat.v1 as v1; assert v1.compat.v1 is v1 is tf.compat.v1\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
