@@ -557,6 +557,19 @@ MODULES: dict[str, Table] = {
             ("utils", "signatures"),
         )
     },
+    **{
+        f"python.estimator.{module}": Table(
+            names={
+                f"{family}{kind}V2": f"estimatorkit.estimator:{family}{kind}"
+                for kind in ("Classifier", "Regressor", "Estimator")
+            }
+        )
+        for module, family in (
+            *(("canned.baseline", "Baseline"), ("canned.dnn", "DNN"), ("canned.linear", "Linear")),
+            ("canned.dnn_linear_combined", "DNNLinearCombined"),
+        )
+    },
+    "python.estimator.estimator": Table(names={"EstimatorV2": "estimatorkit.estimator:Estimator"}),
     "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
     "python.feature_column.feature_column": Table(
         names={f"_{name}": place for name, place in _COLUMNS.items()}

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+import estimatorkit.estimator
 from estimatorkit.compat import private_modules
 from estimatorkit.core.critical_section import CriticalSection
 from estimatorkit.core.ops.queue_kinds import FIFOQueue
@@ -260,6 +261,7 @@ from {0}.python.feature_column.feature_column import _EmbeddingColumn
 from {0}.python.ops import gen_math_ops, init_ops, metrics_impl, rnn_cell_impl
 from {0}.python.ops.losses import losses_impl
 from {0}.python.estimator import estimator, model_fn
+from {0}.python.estimator.canned import dnn, metric_keys, prediction_keys
 from {0}.python.layers.core import Dense as DenseV1
 import {0}.python.platform.tf_logging as logging
 from {0}.contrib.layers.python.layers import initializers
@@ -273,6 +275,12 @@ def test_private_import_statements() -> None:
     assert names["adam"].AdamOptimizer is tf.train.AdamOptimizer
     assert names["Dense"] is tf.keras.layers.Dense
     assert names["DenseV1"] is tf.layers.Dense
+    assert names["estimator"].EstimatorV2 is tf.estimator.Estimator
+    assert names["dnn"].DNNClassifier is tf.estimator.DNNClassifier
+    assert names["dnn"].DNNClassifierV2 is estimatorkit.estimator.DNNClassifier
+    assert names["metric_keys"].MetricKeys.LOSS_MEAN == "average_loss"
+    assert names["prediction_keys"].PredictionKeys.LOGITS == "logits"
+    assert names["model_fn"].LOSS_METRIC_KEY == "loss"
     assert names["metrics_impl"].mean is tf.metrics.mean
     assert names["losses_impl"].log_loss is tf.losses.log_loss
     assert names["rnn_cell_impl"].LSTMCell is tf.nn.rnn_cell.LSTMCell
