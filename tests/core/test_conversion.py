@@ -163,3 +163,12 @@ def test_what_counts_as_a_tensor() -> None:
     rows = IndexedSlices(constant([[1.0]]), constant([0]))
     assert all(is_tensor(each) for each in (constant(1.0), Variable(1.0), rows))
     assert not any(is_tensor(each) for each in (1.0, np.zeros(2), [constant(1.0)], None))
+
+
+def test_a_single_length_is_a_shape_of_zeros_and_ones() -> None:
+    with Graph().as_default(), Session() as session:
+        length = array.placeholder(int32, [])
+        made = [filling.zeros(3), filling.ones(2), filling.zeros(length)]
+        assert [each.shape for each in session.run(made, {length: 4})] == [(3,), (2,), (4,)]
+        with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
+            filling.fill(3, 1.0)

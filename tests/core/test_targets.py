@@ -123,9 +123,9 @@ def test_what_is_not_there() -> None:
     with pytest.raises(tf.errors.NotFoundError, match="cannot be reached") as caught:
         tf.Session("nowhere://localhost:2222")
     assert "train.Server" in str(caught.value)
-    with pytest.raises(ValueError, match="not in the cluster"):
+    with pytest.raises(ValueError, match=r"No such (job|task)"):
         tf.train.Server({"ps": ["localhost:1"]}, "worker", 0)
-    with pytest.raises(ValueError, match="not in the cluster"):
+    with pytest.raises(ValueError, match=r"No such (job|task)"):
         tf.train.Server({"ps": ["localhost:1"]}, "ps", 1)
 
 

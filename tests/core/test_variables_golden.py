@@ -35,7 +35,7 @@ OTHER_WORDS = {
     "part_of_another_shape": "All variables' full shapes must match shape: ",
     "constant_initializer_of_a_tensor": "Invalid type for initial value=",
     "constant_initializer_of_a_variable": "Invalid type for initial value=",
-    "constant_initializer_of_too_many": "a constant's value does not fit its shape",
+    "constant_initializer_of_too_many": "Too many elements provided",
     "unknown_distribution": "Argument `distribution` should be one of (",
     "orthogonal_vector": "The tensor to initialize",
     "identity_of_rank_three": "must be a matrix",

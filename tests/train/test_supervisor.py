@@ -168,7 +168,7 @@ def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None
     assert latest_checkpoint(tmp_path) == str(tmp_path / "model.ckpt-3")
     with tf.Graph().as_default():
         tf.Variable(0.0, name="global_step")
-        with pytest.raises(TypeError, match="does not have an integer type"):
+        with pytest.raises(TypeError, match="does not have integer type"):
             tf.train.get_global_step()
 
 

@@ -17,7 +17,7 @@ from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_t
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import ints_of
+from estimatorkit.core.ops.array import ints_of, reshape
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -75,10 +75,11 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 def _constant_fill(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
     with get_default_graph().name_scope(name) as scope:
         one = b"" if dtype.on_host else dtype.numpy_dtype.type(value)
+        dims = as_index_tensor(shape, "shape_as_tensor")
         return make(
             "Fill",
             {
-                "dims": as_index_tensor(shape, "shape_as_tensor"),
+                "dims": reshape(dims, [-1]) if dims.shape.rank == 0 else dims,  # zeros(3)
                 "value": convert_to_tensor(one, dtype, name="Const"),
             },
             name=scope,
