@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load_variable
+from tests.slides.data import data_dir
 
 pytestmark = pytest.mark.multiprocess
 
@@ -140,10 +141,10 @@ def accuracy(printed: str) -> float:
     return float(json.loads(line.partition("METRICS ")[2])["accuracy"])
 
 
-def test_mnist_reaches_the_accuracy_of_one_process(tmp_path: Path) -> None:
-    data = os.environ.get("ESTIMATORKIT_DATA_DIR")
-    if not data or not (Path(data) / "mnist").is_dir():
-        pytest.skip("no MNIST: set ESTIMATORKIT_DATA_DIR")
+def test_mnist_reaches_the_accuracy_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("mnist").parent))
     alone, together = tmp_path / "alone", tmp_path / "together"
     alone.mkdir()
     together.mkdir()
@@ -186,10 +187,8 @@ def test_a_table_larger_than_workers_hold(tmp_path: Path) -> None:
     assert sum(each.stat().st_size for each in checkpoints) > 4 * (table << 20)
 
 
-def test_word2vec_on_two_parameter_servers(tmp_path: Path) -> None:
-    data = os.environ.get("ESTIMATORKIT_DATA_DIR")
-    if not data or not (Path(data) / "text").is_dir():
-        pytest.skip("no text8: set ESTIMATORKIT_DATA_DIR")
+def test_word2vec_on_two_parameter_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESTIMATORKIT_DATA_DIR", str(data_dir("text").parent))
     example = Path(__file__).parents[2] / "examples" / "word2vec_cluster.py"
     words = [
         *(sys.executable, "-m", "estimatorkit", "launch", "--ps", "2", "--workers", "2", "--"),
