@@ -112,7 +112,7 @@ def crf_multitag_sequence_score(
 def crf_decode(
     potentials: Any, transition_params: Any, sequence_length: Any
 ) -> tuple[Tensor, Tensor]:
-    """The likeliest sequences of tags (Viterbi's algorithm).
+    """Decodes the highest-scoring tag sequences with the Viterbi algorithm.
 
     Args:
         potentials, transition_params: see the module.

@@ -190,7 +190,7 @@ def summarize_activation(op: Any) -> Any:
 def summarize_tensors(
     tensors: Any, summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
-    """The summaries of tensors."""
+    """Summarizes each tensor."""
     return [summarizer(each) for each in tensors]
 
 

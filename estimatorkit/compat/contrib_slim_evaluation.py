@@ -107,10 +107,9 @@ def evaluation_loop(
     Returns:
         The last values of `final_op`.
     """
-    found = None
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
-    for count, path in enumerate(paths, 1):
-        found = evaluate_once(
+    return contrib_training.evaluate_each(
+        lambda path: evaluate_once(
             master,
             path,
             logdir,
@@ -126,10 +125,10 @@ def evaluation_loop(
             variables_to_restore,
             session_config,
             hooks,
-        )
-        if count == max_number_of_evaluations:
-            break
-    return found
+        ),
+        paths,
+        max_number_of_evaluations,
+    )
 
 
 __all__ = ["checkpoints_iterator", "evaluate_once", "evaluation_loop", "wait_for_new_checkpoint"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core.checkpoint_reader import checkpoints_iterator
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
@@ -99,7 +100,7 @@ def create_train_op(
 
 
 def add_gradients_summaries(grads_and_vars: Pairs) -> list[Any]:
-    """A histogram and the norm of each gradient, as summaries."""
+    """Adds a histogram and a norm summary for each gradient."""
     found = []
     for gradient, variable in grads_and_vars:
         if gradient is None:
@@ -363,12 +364,9 @@ def evaluate_repeatedly(
     Returns:
         The last values of `final_ops`.
     """
-    from estimatorkit.core.checkpoint_reader import checkpoints_iterator
-
-    found = None
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
-    for count, path in enumerate(paths, 1):
-        found = evaluate_once(
+    return evaluate_each(
+        lambda path: evaluate_once(
             path,
             master,
             scaffold,
@@ -378,7 +376,19 @@ def evaluate_repeatedly(
             final_ops_feed_dict,
             hooks,
             config,
-        )
+        ),
+        paths,
+        max_number_of_evaluations,
+    )
+
+
+def evaluate_each(
+    evaluate: Callable[[str], Any], paths: Iterable[str], max_number_of_evaluations: int | None
+) -> Any:
+    """Evaluates checkpoints as they come, at most so many; returns the last result."""
+    found = None
+    for count, path in enumerate(paths, 1):
+        found = evaluate(path)
         if count == max_number_of_evaluations:
             break
     return found

@@ -103,7 +103,7 @@ def local_variable(initial_value: Any, validate_shape: bool = True, name: str | 
 
 
 def add_model_variable(var: Any) -> None:
-    """Puts a variable into the collection MODEL_VARIABLES."""
+    """Adds a variable to the collection MODEL_VARIABLES."""
     if var not in get_collection(GraphKeys.MODEL_VARIABLES):
         get_default_graph().add_to_collection(GraphKeys.MODEL_VARIABLES, var)
 

@@ -40,7 +40,7 @@ class MetricKeys:
 
 
 class PredictionKeys:
-    """Keys of predictions."""
+    """Prediction keys."""
 
     CLASSES = "classes"
     CLASS_IDS = "class_ids"

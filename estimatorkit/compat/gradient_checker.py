@@ -140,7 +140,7 @@ def _parts(array: NDArray[Any]) -> NDArray[Any]:
 def _theoretical(
     session: Session, x: Any, at: Any, y: Tensor, y_shape: tuple[int, ...], feeds: dict[Any, Any]
 ) -> NDArray[Any]:
-    """Row by row of `y`: what flows back from one."""
+    """The Jacobian by backpropagation, one element of `y` at a time."""
     with y.graph.as_default():
         seed = placeholder(y.dtype, y_shape)
         (found,) = gradients(y, x, grad_ys=seed, unconnected_gradients="zero")

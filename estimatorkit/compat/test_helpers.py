@@ -85,6 +85,6 @@ class CapturedWrites:
         self._path, self._stream = path, stream
 
     def contents(self) -> str:
-        """What has been written so far."""
+        """Returns what has been written so far."""
         self._stream.flush()
         return self._path.read_text("utf-8", "replace")

@@ -359,7 +359,7 @@ class TestCase(absltest.TestCase):
     # -- threads and streams
 
     def checkedThread(self, target: Any, args: Any = (), kwargs: Any = None) -> CheckedThread:
-        """A thread; the test fails in its `join` where it raises."""
+        """Returns a thread whose exception fails the test in `join`."""
         thread = CheckedThread(self, target, args, kwargs or {})
         self.addCleanup(thread.check_termination)
         return thread

@@ -197,7 +197,7 @@ class State:
             return [self._value_or_counter(name) for name in names]
 
     def read(self, names: Sequence[str]) -> list[Any]:
-        """The values of these names at one moment, as arrays that no run changes.
+        """A consistent snapshot of the named values, which no later run changes.
 
         Raises:
             FailedPreconditionError: a variable has none.
