@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import resources
+from functools import cache
+from pathlib import Path
 
 from estimatorkit.compat.modules import ROOT, Table
 
@@ -126,7 +127,7 @@ def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
         public: those of the other modules. One that is there keeps its own names, and finds more by
             its area; below `contrib` a module finds what its `contrib.<package>` has.
     """
-    text = resources.files(__package__).joinpath("private_modules.json").read_text("utf-8")
+    text = Path(__file__).with_suffix(".json").read_text("utf-8")
     found = {}
     for package, modules in json.loads(text).items():
         for name in (f"{package}.{module}" for module in modules.split()):
@@ -148,5 +149,15 @@ def _nearest(tables: Mapping[str, Table], name: str) -> Table | None:
 
 def _areas(name: str) -> list[str]:
     plain = name.replace(".gen_", ".")  # generated wrappers: gen_math_ops
-    prefixes = sorted(filter(plain.startswith, _AREAS), key=len, reverse=True)
-    return [module for prefix in prefixes for module in _AREAS[prefix]]
+    near = _near(name.rpartition(".")[0])
+    return [module for prefix in near if plain.startswith(prefix) for module in _AREAS[prefix]]
+
+
+@cache
+def _near(package: str) -> list[str]:
+    """The prefixes that a module of a package may have, the longest first."""
+    return [
+        prefix
+        for prefix in sorted(_AREAS, key=len, reverse=True)
+        if prefix.startswith(package) or package.startswith(prefix)
+    ]
