@@ -9,17 +9,19 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from absl import flags
 from absl.testing import absltest
 from google.protobuf import text_format
 from google.protobuf.message import Message
 from numpy.typing import NDArray
 
+from estimatorkit.compat.app import parse_known_flags
 from estimatorkit.compat.benchmark import Benchmark, benchmark_config
 from estimatorkit.compat.gradient_checker import compute_gradient, compute_gradient_error
 from estimatorkit.compat.test_helpers import CapturedWrites, CheckedThread, StubOutForTesting
@@ -35,11 +37,25 @@ from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.distribute.server import create_local_cluster
 
-main = unittest.main
 mock = unittest.mock
 
 # Those of TensorFlow's tests.
 _SEED = 87654321
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the program's test cases with the command line's flags parsed; ends the process.
+
+    Args:
+        argv: the command line; that of the process by default. With one-letter options, which are
+            unittest's, no flag is parsed.
+    """
+    given = list(sys.argv if argv is None else argv)
+    if any(re.fullmatch("-[a-z]", each) for each in given[1:]):  # -v is one of absl's, too
+        flags.FLAGS.mark_as_parsed()
+    else:
+        given = parse_known_flags(given)
+    unittest.main(argv=given)
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:

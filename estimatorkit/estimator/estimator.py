@@ -41,7 +41,12 @@ from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.estimator.training import Training
 from estimatorkit.estimator.training_cluster import TrainingCluster
-from estimatorkit.estimator.warm_starting import WarmStartSettings, as_warm_start
+from estimatorkit.estimator.warm_starting import (
+    WarmStartSettings,
+    apply_first_values,
+    as_warm_start,
+    not_trained,
+)
 from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.hooks import SessionRunHook, check_hooks
@@ -176,29 +181,22 @@ class Estimator:
         get_or_create_global_step(graph)
 
     def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
+        found = self._checkpoint_or_none(path)
+        if found is None:
+            raise not_trained(self.model_dir)
+        return found
+
+    def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
+        """The checkpoint to evaluate or predict with; without one, the model has to bring values
+        (`apply_first_values`).
+        """
         if path is not None:
             if not checkpoint_exists(path):
                 raise ValueError(
                     f"The passed save_path is not a valid checkpoint: {os.fspath(path)}"
                 )
             return os.fspath(path)
-        found = self._newest_checkpoint()
-        if found is None:
-            raise ValueError(
-                explain(
-                    f"Could not find trained model in model_dir: {self.model_dir}",
-                    expected="a checkpoint",
-                    received="none that is whole",
-                    hint="call train() first, or give the model_dir that it was called with",
-                )
-            )
-        return found
-
-    def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
-        """The checkpoint to evaluate or predict with; None where a warm start takes its place."""
-        if path is None and self._warm_start is not None and self.latest_checkpoint() is None:
-            return None
-        return self._checkpoint_or_error(path)
+        return self._newest_checkpoint()
 
     # -- training
 
@@ -553,8 +551,8 @@ class Estimator:
 
         def finished(spec: EstimatorSpec) -> Any:
             extra = finish(spec)
-            if warm and self._warm_start is not None:
-                self._warm_start.apply()
+            if warm:
+                apply_first_values(self._warm_start, spec.scaffold, self.model_dir)
             return extra
 
         return BuiltModel(given, mode, model_fn, finished, self._setting(mode), initialized=warm)

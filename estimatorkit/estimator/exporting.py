@@ -40,6 +40,7 @@ from estimatorkit.estimator.rest_json import column_request, reply, row_request
 from estimatorkit.estimator.serving_graph import ServingGraph, make_serving_graph
 from estimatorkit.estimator.serving_signatures import export_outputs, make_signatures
 from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.estimator.warm_starting import not_trained
 from estimatorkit.layers.call_record import set_learning_phase
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.saved_model_builder import SavedModelBuilder
@@ -137,6 +138,8 @@ def experimental_export_all_saved_models(
     if any(not callable(each) for each in input_receiver_fn_map.values()):
         raise ValueError("serving_input_receiver_fn must be defined: a function without arguments.")
     checkpoint = estimator._checkpoint_or_none(checkpoint_path)
+    if checkpoint is None and estimator._warm_start is None:
+        raise not_trained(estimator.model_dir)
     assets = _checked_assets(assets_extra or {})
     base = Path(local_path(export_dir_base))
     with os_errors("export the model", base), ExitStack() as opened:

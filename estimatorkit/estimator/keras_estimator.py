@@ -152,10 +152,10 @@ class KerasEstimator(Estimator):
         model_fn = _model_fn(model, metric_names or {}, export_outputs or {})
         super().__init__(model_fn, model_dir, config)
 
-    def _checkpoint_or_error(self, path: str | os.PathLike[str] | None = None) -> str:
+    def _checkpoint_or_none(self, path: str | os.PathLike[str] | None) -> str | None:
         """Before training: a checkpoint of the weights that the model came with."""
         if path is not None or self.latest_checkpoint() is not None or not self._first_values:
-            return super()._checkpoint_or_error(path)
+            return super()._checkpoint_or_none(path)
         if self._first_checkpoint is None:
             self._first_checkpoint = _FirstCheckpoint(self._first_values)
         return self._first_checkpoint.path

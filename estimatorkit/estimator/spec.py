@@ -119,7 +119,7 @@ class EstimatorSpec(_Spec):
 
 
 def _given(problem: str, value: Any) -> str:
-    return f"{problem}, given: {repr(value)[:200]}"
+    return f"{problem}, given: {str(value)[:200]}"
 
 
 def _in_default_graph(value: Any, what: str, name: str | None = None) -> None:

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.train.initializing import warm_start
+from estimatorkit.core.variables import global_variables
+from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.initializing import starts_from_checkpoint, warm_start
+from estimatorkit.train.scaffold import Scaffold
 
 
 class WarmStartSettings(NamedTuple):
@@ -72,4 +76,44 @@ def as_warm_start(value: Any) -> WarmStartSettings | None:
     return settings._replace(ckpt_to_initialize_from=text)
 
 
-__all__ = ["WarmStartSettings", "as_warm_start"]
+def apply_first_values(
+    settings: WarmStartSettings | None, scaffold: Scaffold, model_dir: str
+) -> None:
+    """Lets the model of the default graph, which has no checkpoint, start with values to be used.
+
+    They are those of `settings`; without, those that the model brings: by `init_from_checkpoint`,
+    or by its scaffold's `init_op` or `init_fn`. A model without variables needs none.
+
+    Args:
+        settings: the estimator's `warm_start_from`, or None.
+        scaffold: the model's.
+        model_dir: the estimator's, for the message.
+
+    Raises:
+        ValueError: all variables would start with their initializers' values.
+    """
+    if settings is not None:
+        settings.apply()
+        return
+    step = get_global_step()
+    needs_none = all(variable is step for variable in global_variables())
+    if needs_none or scaffold.init_op is not None or scaffold.init_fn is not None:
+        return
+    if not starts_from_checkpoint(get_default_graph()):
+        raise not_trained(model_dir)
+
+
+def not_trained(model_dir: str) -> ValueError:
+    """The error that a model has neither a checkpoint nor other values to be used."""
+    return ValueError(
+        explain(
+            f"Could not find trained model in model_dir: {model_dir}",
+            expected="a checkpoint, or initial values of one (warm_start_from, "
+            "train.init_from_checkpoint in the model_fn, a scaffold's init_fn)",
+            received="neither",
+            hint="call train() first, or give the model_dir that it was called with",
+        )
+    )
+
+
+__all__ = ["WarmStartSettings", "apply_first_values", "as_warm_start", "not_trained"]

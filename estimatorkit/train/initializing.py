@@ -232,6 +232,11 @@ def warm_start(
             source.initialize(previous.get(name, name), variable)
 
 
+def starts_from_checkpoint(graph: Graph) -> bool:
+    """Whether `init_from_checkpoint` or `warm_start` has been called in a graph."""
+    return any(op.type == "RestoreV2" for op in graph.get_operations())
+
+
 def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
     if wanted is None:
         return {}

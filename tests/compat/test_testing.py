@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from absl import flags as absl_flags
 
 import estimatorkit.compat.v1 as tf
 
@@ -278,3 +279,18 @@ def test_decorators_of_test_util_leave_tests_as_they_are() -> None:
         result = unittest.TestResult()
         Case(name).run(result)
         assert result.wasSuccessful(), result.errors
+
+
+def test_main_parses_the_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(unittest, "main", lambda argv: seen.append(list(argv)))
+    values = absl_flags.FLAGS
+    tf.flags.DEFINE_integer("size_of_a_test", 1, "")
+    try:
+        tf.test.main(["test.py", "--size_of_a_test=3", "Case.test"])
+        assert (seen.pop(), values.size_of_a_test) == (["test.py", "Case.test"], 3)
+        values.unparse_flags()
+        tf.test.main(["test.py", "-v"])
+        assert (seen, values.size_of_a_test) == ([["test.py", "-v"]], 1)
+    finally:
+        del values.size_of_a_test

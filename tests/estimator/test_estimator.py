@@ -311,10 +311,9 @@ class TestPredict:
         pairs = [(a["scaled"], b["scaled"]) for a, b in zip(one, two, strict=True)]
         assert pairs == [(3, 3), (6, 6), (9, 9)]
 
-    def test_a_mistake_shows_at_the_call(self, tmp_path: Path) -> None:
-        """Not where the first prediction is taken, as in TensorFlow."""
+    def test_an_untrained_model(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="Could not find trained model"):
-            counting.estimator(tmp_path).predict(no_input)
+            next(counting.estimator(tmp_path).predict(features_of(1)))
 
 
 def two_predictions(model_dir: Path, *, alone: bool = False) -> Estimator:

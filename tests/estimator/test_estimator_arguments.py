@@ -200,6 +200,35 @@ def test_without_a_warm_start_there_is_a_checkpoint(tmp_path: Path) -> None:
         estimator.evaluate(rows)
 
 
+@pytest.mark.parametrize("brought_by", ["init_from_checkpoint", "init_fn", "no variables"])
+def test_a_model_that_brings_its_values_needs_no_training(brought_by: str, tmp_path: Path) -> None:
+    first = Estimator(constant_model(42.0), tmp_path / "first", RunConfig(**QUIET))
+    first.train(rows, steps=3)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        if brought_by == "no variables":
+            value = tf.constant(43.0)
+            return EstimatorSpec(mode, {"x": features["x"] * 0 + value}, loss=value)
+        spec = constant_model(36.0)(features, labels, mode)
+        if brought_by == "init_from_checkpoint":
+            tf.train.init_from_checkpoint(first.model_dir, {"/": "/"})
+            return spec  # type: ignore[no-any-return]
+        (variable,) = tf.trainable_variables()
+        value = tf.placeholder(tf.float32, [])
+        assign = variable.assign(value)
+
+        def init_fn(scaffold: Any, session: Any) -> None:
+            session.run(assign, {value: 42.0})
+
+        return spec._replace(scaffold=tf.train.Scaffold(init_fn=init_fn))  # type: ignore[no-any-return]
+
+    estimator = Estimator(model_fn, tmp_path / "second")
+    assert next(estimator.predict(rows))["x"] == 43.0
+    assert estimator.evaluate(rows, steps=1)["loss"] is not None
+    with pytest.raises(ValueError, match="Could not find trained model"):
+        estimator.export_saved_model(tmp_path / "exported", rows)
+
+
 def test_a_model_of_other_shapes_is_refused_in_tensorflows_words(tmp_path: Path) -> None:
     Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET)).train(rows, steps=1)
 
