@@ -54,8 +54,12 @@ _PLACES = {
     ),
     **names(
         f"{_OPS}.image_boxes",
-        *("draw_bounding_boxes", "non_max_suppression", "non_max_suppression_padded"),
-        "sample_distorted_bounding_box",
+        *("draw_bounding_boxes", "sample_distorted_bounding_box"),
+    ),
+    **names(
+        f"{_OPS}.image_suppression",
+        *("combined_non_max_suppression", "non_max_suppression", "non_max_suppression_overlaps"),
+        *("non_max_suppression_padded", "non_max_suppression_with_scores"),
     ),
     **names(
         f"{_OPS}.image_measures",

@@ -27,9 +27,12 @@ _PLACES = {
     **names(
         f"{_OPS}.transposed_convolution",
         *("atrous_conv2d_transpose", "conv1d_transpose", "conv2d_backprop_filter"),
+        *("depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input"),
         *("conv2d_backprop_input", "conv2d_transpose", "conv3d_backprop_filter_v2"),
         *("conv3d_transpose", "conv_transpose"),
         conv3d_backprop_filter="conv3d_backprop_filter_v2",
+        depthwise_conv2d_native_backprop_filter="depthwise_conv2d_backprop_filter",
+        depthwise_conv2d_native_backprop_input="depthwise_conv2d_backprop_input",
     ),
     **names(
         f"{_OPS}.pooling",

@@ -22,9 +22,19 @@ _PLACES = {
         categorical="categorical",
         gamma="random_gamma",
         poisson="random_poisson",
-        stateless_normal="stateless_normal",
-        stateless_truncated_normal="stateless_truncated_normal",
-        stateless_uniform="stateless_uniform",
+    ),
+    **names(
+        f"{_OPS}.stateless_random",
+        *(
+            "stateless_binomial",
+            "stateless_categorical",
+            "stateless_gamma",
+            "stateless_multinomial",
+        ),
+        *("stateless_normal", "stateless_parameterized_truncated_normal", "stateless_poisson"),
+        *("stateless_truncated_normal", "stateless_uniform"),
+        fold_in="stateless_fold_in",
+        split="stateless_split",
     ),
     **names(
         f"{_OPS}.candidates",

@@ -11,6 +11,7 @@ from estimatorkit.core.dtypes import complex64, complex128, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.ops import random
 from estimatorkit.core.ops.array import identity, shape
 from estimatorkit.core.ops.elementwise import cast, equal, maximum
 from estimatorkit.core.ops.filling import ones
@@ -210,3 +211,16 @@ def make_template(
     if create_scope_now_:
         template.take_scope()
     return template
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The graph's and the operation's seed of a random operation made now.
+
+    Args:
+        op_seed: the operation's own.
+
+    Returns:
+        Both None where neither the graph nor the operation has one.
+    """
+    seeds = random.get_seed(op_seed)
+    return (0, 2**31 - 1) if seeds == (0, 0) else seeds or (None, None)

@@ -54,11 +54,11 @@ TOP = Table(
         **names(
             "estimatorkit.compat.small_functions",
             *("AggregationMethod", "add_to_collections", "broadcast_dynamic_shape"),
-            *("broadcast_static_shape", "identity_n", "make_template", "to_complex128"),
+            *("broadcast_static_shape", "get_seed", "identity_n", "make_template"),
+            "to_complex128",
             *("to_complex64", "to_double"),
         ),
         **names("estimatorkit.signal", *("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")),
-        "get_seed": f"{_CORE}.ops.random:get_seed",
         "no_gradient": f"{_CORE}.gradients:no_gradient",
         "reverse_v2": "estimatorkit:reverse",
         "where_v2": f"{_CORE}.ops.indexing:where",
@@ -98,6 +98,14 @@ _SEQ2SEQ_FILES = (
 )
 _GATHER_TREE = names(f"{_CORE}.ops.decoded_steps", "gather_tree")
 _DEALING = "estimatorkit.distribute.device_setter"
+
+_STATELESS = f"{_CORE}.ops.stateless_random"
+_SEEDS = names(
+    _STATELESS,
+    *("stateless_fold_in", "stateless_shuffle", "stateless_split"),
+    fold_in="stateless_fold_in",
+    split="stateless_split",
+)
 
 _COLUMNS = {
     name: f"{_FEATURE_COLUMN}.{place}"
@@ -573,6 +581,19 @@ MODULES: dict[str, Table] = {
     "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
     "python.feature_column.feature_column": Table(
         names={f"_{name}": place for name, place in _COLUMNS.items()}
+    ),
+    "random.experimental": Table(names=_SEEDS),
+    "python.framework.random_seed": Table(
+        names=names("estimatorkit.compat.small_functions", "get_seed")
+    ),
+    "python.ops.random_ops": Table(names=names(_STATELESS, "parameterized_truncated_normal")),
+    "python.ops.stateless_random_ops": Table(
+        names=_SEEDS
+        | {
+            f"stateless_{prefix}{draw}": f"{_STATELESS}:stateless_{draw}"
+            for draw in ("binomial", "gamma", "normal", "poisson", "uniform")
+            for prefix in ("", "random_")
+        }
     ),
     "python.ops.nn_ops": Table(
         names={f"{name}_v2": f"estimatorkit.nn:{name}" for name in ("softmax", "log_softmax")}

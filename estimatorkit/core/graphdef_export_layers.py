@@ -63,7 +63,7 @@ def _bias_add(w: Writer) -> None:
 def _convolution(w: Writer) -> None:
     first, dtype = w.attrs["channels_first"], w.dtype()
     dimensions = len(w.attrs["strides"])
-    if dimensions == 3 and w.attrs["groups"] == 1:
+    if dimensions == 3 and w.attrs["groups"] <= 1:
         attrs = _spread_window(w, first, "strides", "dilations")
         w.node("Conv3D", w.inputs, T=dtype, data_format="NCDHW" if first else "NDHWC", **attrs)
         return
@@ -73,7 +73,7 @@ def _convolution(w: Writer) -> None:
     attrs = {"T": dtype, **_window(w, first, "strides", "dilations")}
     kernel = w.op.inputs[1].shape.as_list() if w.op.inputs[1].shape.rank else [None]
     channels = w.attrs["groups"]
-    if channels == 1 or None in kernel or kernel[2] != 1:  # groups follow from the shapes
+    if channels <= 1 or None in kernel or kernel[2] != 1:  # groups follow from the shapes
         w.node("Conv2D", w.inputs, **attrs)
         return
     dims = w.const([*kernel[:2], channels, kernel[3] // channels], "filter/shape", int32)

@@ -90,3 +90,41 @@ def test_pads_are_those_of_jax(
     reach = [window_reach(*each) for each in zip(window, dilations, strict=True)]
     found = window_pads(lengths, window, strides, padding, dilations)
     assert found == lax.padtype_to_pads(lengths, reach, strides, padding)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            lambda tf: tf.nn.conv2d_transpose(
+                tf.ones([1, 5, 5, 2]), tf.ones([3, 3, 2, 2]), [1, 9, 12, 2], 2
+            ),
+            "out_backprop doesn't match computed: actual = 5, computed = 6 spatial_dim: 2",
+        ),
+        (
+            lambda tf: tf.nn.conv2d_backprop_filter(
+                tf.ones([1, 5, 5, 2]), [3, 3, 2, 2], tf.ones([1, 3, 5, 2]), 1, "SAME"
+            ),
+            "out_backprop doesn't match computed: actual = 3, computed = 5 spatial_dim: 1",
+        ),
+        (
+            lambda tf: tf.nn.conv2d_backprop_filter(
+                tf.ones([2, 5, 5, 2]), [3, 3, 2, 2], tf.ones([1, 5, 5, 2]), 1, "SAME"
+            ),
+            "same batch size. Input batch: 2",
+        ),
+        (
+            lambda tf: tf.nn.conv2d_transpose(
+                tf.placeholder_with_default(np.ones([1, 5, 5, 2], np.float32), None),
+                *(tf.ones([3, 3, 2, 3]), [1, 5, 5, 2], 1),
+            ),
+            "same out_depth",
+        ),
+    ],
+)
+def test_gradients_of_other_shapes_are_refused(made: Any, words: str) -> None:
+    import estimatorkit.compat.v1 as tf
+
+    refused = pytest.raises(tf.errors.InvalidArgumentError, match=words)
+    with tf.Graph().as_default(), tf.Session() as session, refused:
+        session.run(made(tf))

@@ -314,3 +314,78 @@ IMAGE_ERRORS: dict[str, Callable[[Any, Mapping[str, bytes]], Any]] = {
     "bool_image": lambda tf, files: tf.image.convert_image_dtype([True], tf.float32),
     "crop_window": lambda tf, files: tf.image.decode_and_crop_jpeg(files["jpeg"], [3, 0, 9, 2]),
 }
+
+
+# -- boxes that overlap
+
+
+def _boxes() -> tuple[Any, Any]:
+    rng = np.random.RandomState(7)
+    corners = np.concatenate([rng.rand(12, 2) * 0.6, rng.rand(12, 2) * 0.6 + 0.3], 1)
+    return corners.astype(np.float32), rng.rand(12).astype(np.float32)
+
+
+_BOXES, _SCORES = _boxes()
+_BATCH = np.stack([_BOXES, _BOXES[::-1]])[:, :, None] * 2 - 0.5
+_CLASSES = np.random.RandomState(8).rand(2, 12, 3).astype(np.float32)
+
+
+def _soft(sigma: float, threshold: float) -> Callable[[Any], Any]:
+    return lambda tf: list(
+        tf.image.non_max_suppression_with_scores(_BOXES, _SCORES, 8, 0.3, threshold, sigma)
+    )
+
+
+def _combined(*arguments: Any, **others: Any) -> Callable[[Any], Any]:
+    return lambda tf: list(
+        tf.image.combined_non_max_suppression(_BATCH, _CLASSES, *arguments, **others)
+    )
+
+
+IMAGES |= {
+    "suppression_soft": _soft(0.5, 0.1),
+    "suppression_soft_wide": _soft(10.0, 0.0),
+    "suppression_with_scores": _soft(0.0, 0.2),
+    "suppression_overlaps": lambda tf: tf.image.non_max_suppression_overlaps(
+        np.abs(np.sin(np.add.outer(np.arange(12), np.arange(12)))).astype(np.float32),
+        *(_SCORES, 8, 0.6, 0.1),
+    ),
+    "suppression_of_batches": lambda tf: list(
+        tf.image.non_max_suppression_padded(
+            _BATCH[:, :, 0], np.stack([_SCORES, _SCORES]), 9, 0.3, 0.2, True
+        )
+    ),
+    "suppression_combined": _combined(3, 5, 0.4, 0.1),
+    "suppression_combined_padded": _combined(2, 10, 0.4, 0.5, pad_per_class=True, clip_boxes=False),
+    "suppression_combined_total": _combined(3, 20, 0.2, 0.8),
+    "suppression_of_halves": lambda tf: tf.image.non_max_suppression(
+        tf.constant(_BOXES, tf.float16),
+        tf.constant(_SCORES, tf.float16),
+        *(8, tf.constant(0.5, tf.float16), tf.constant(0.0, tf.float16)),
+    ),
+}
+IMAGE_ERRORS |= {
+    "suppression_of_three": lambda tf, files: tf.image.non_max_suppression(
+        _BOXES[:, :3], _SCORES, 8
+    ),
+    "suppression_scores": lambda tf, files: tf.image.non_max_suppression(_BOXES, _SCORES[:3], 8),
+    "suppression_sizes": lambda tf, files: tf.image.non_max_suppression(_BOXES, _SCORES, [8]),
+    "suppression_threshold": lambda tf, files: tf.image.non_max_suppression(
+        _BOXES, _SCORES, 8, 1.2
+    ),
+    "suppression_not_square": lambda tf, files: tf.image.non_max_suppression_overlaps(
+        np.ones([12, 11], np.float32), _SCORES, 8
+    ),
+    "combined_classes": lambda tf, files: tf.image.combined_non_max_suppression(
+        _BATCH.repeat(2, 2), _CLASSES, 2, 4
+    )[0],
+    "combined_nothing": lambda tf, files: tf.image.combined_non_max_suppression(
+        _BATCH, _CLASSES, 2, 0
+    )[0],
+    "draw_boxes_rank": lambda tf, files: tf.image.draw_bounding_boxes(
+        np.zeros([1, 8, 8, 3], np.float32), _BOXES
+    ),
+    "draw_two_channels": lambda tf, files: tf.image.draw_bounding_boxes(
+        np.zeros([1, 8, 8, 2], np.float32), _BOXES[None]
+    ),
+}

@@ -786,3 +786,68 @@ NN_ERRORS: dict[str, Snippet] = {
         tf.constant([[0]], tf.int64), 1, 2, True, 10
     ),
 }
+
+
+# -- convolutions of other dtypes, ranks and groups
+
+
+def _integers(tf: Any) -> Any:
+    x = np.arange(2 * 5 * 5 * 2, dtype=np.int32).reshape(2, 5, 5, 2)
+    w = np.arange(3 * 3 * 2 * 2, dtype=np.int32).reshape(3, 3, 2, 2) - 8
+    return [
+        tf.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"),
+        tf.nn.conv2d(x, w, [1, 2, 2, 1], [[0, 0], [1, 2], [0, 1], [0, 0]]),
+        tf.nn.conv1d(x[0], w[0], 1, "SAME"),
+    ]
+
+
+def _batches(tf: Any) -> Any:
+    x = tf.placeholder_with_default(numbers(1, 2, 3, 4, 4, 2), [None, 3, None, 4, None])
+    w = of(tf, 2, 2, 2, 2, 3)
+    return [
+        tf.nn.conv2d(x, w, [1, 2, 1, 1], "SAME"),
+        tf.nn.conv1d(x, w[0], 1, "VALID"),
+    ]
+
+
+def _groups_of_the_run(tf: Any) -> Any:
+    x = tf.placeholder_with_default(numbers(1, 2, 4, 4, 6), [None, None, None, None])
+    w = of(tf, 2, 2, 2, 3, 4)
+    return [
+        tf.nn.conv2d(x, w, [1, 2, 1, 1], "SAME"),
+        *tf.gradients(tf.nn.conv2d(x, w, 1, "SAME"), w),
+    ]
+
+
+def _depthwise_backwards(tf: Any) -> Any:
+    x, dy = of(tf, 1, 2, 5, 5, 3), of(tf, 2, 2, 3, 3, 6)
+    sizes = tf.placeholder_with_default([2, 3, 3, 2], [4])
+    kernel, moves = of(tf, 3, 2, 3, 3, 2), ([1, 2, 2, 1], "SAME")
+    return [
+        tf.nn.depthwise_conv2d_backprop_input([2, 5, 5, 3], kernel, dy, *moves),
+        tf.nn.depthwise_conv2d_native_backprop_input(tf.shape(x), kernel, dy, *moves),
+        tf.nn.depthwise_conv2d_backprop_filter(x, [2, 3, 3, 2], dy, *moves),
+        tf.nn.depthwise_conv2d_native_backprop_filter(x, sizes, dy, *moves),
+    ]
+
+
+NN |= {
+    "convolutions_of_integers": _integers,
+    "convolutions_of_batches": _batches,
+    "convolutions_in_groups_of_the_run": _groups_of_the_run,
+    "depthwise_backwards": _depthwise_backwards,
+}
+NN_ERRORS |= {
+    "convolution_negative_padding": lambda tf: tf.nn.conv2d(
+        tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, [[0, 0], [0, -1], [0, 0], [0, 0]]
+    ),
+    "convolution_empty_filter": lambda tf: tf.nn.conv2d(
+        tf.ones([1, 4, 4, 1]), tf.ones([0, 2, 1, 1]), 1, "SAME"
+    ),
+    "transposed_batch": lambda tf: tf.nn.conv2d_transpose(
+        tf.ones([1, 5, 5, 2]), tf.ones([3, 3, 2, 2]), [2, 9, 9, 2], 2, "SAME"
+    ),
+    "transposed_rank": lambda tf: tf.nn.conv2d_transpose(
+        tf.ones([1, 5, 5, 2]), tf.ones([3, 3, 2, 2]), [9, 9, 2], 2, "SAME"
+    ),
+}

@@ -57,6 +57,7 @@ def _convolve(
     x, filters = jnp.asarray(x), jnp.asarray(filters)
     space = x.shape[2:] if channels_first else x.shape[1:-1]
     check_window(space, filters.shape, strides, padding, dilations)
+    groups = groups or _groups(x.shape[1 if channels_first else -1], filters.shape)
 
     def plain(x: Any, filters: Any) -> Any:
         return _plain(x, filters, strides, padding, dilations, channels_first, groups)
@@ -135,7 +136,7 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
         return [Spec(x.dtype, TensorShape([None] * rank))]
     channels = x.shape.dims[1 if first else -1]
     window = filters.shape.dims or (None,) * rank
-    taken = None if window[-2] is None else window[-2] * attrs["groups"]
+    taken = window[-2] * attrs["groups"] if window[-2] and attrs["groups"] else None
     if channels is not None and taken is not None and channels != taken:
         raise ValueError(
             explain(
@@ -222,7 +223,7 @@ register(
     "Convolution",
     _convolve,
     infer=_infer,
-    accepts="f",
+    accepts="f int32",
     outside_loops=True,
     cases=lambda: [
         Case(inputs, attrs, _reference(*inputs, **attrs))
@@ -235,6 +236,7 @@ register(
                 _attrs(strides=(2, 2), channels_first=True),
             ),
             ((_IMAGE, _FILTER[:, :, :1, :2]), _attrs(groups=2)),
+            ((_IMAGE.astype(np.int32), _FILTER.astype(np.int32)), _attrs()),
         )
     ],
 )
@@ -249,6 +251,43 @@ def _groups(channels: int, filters: Sequence[int]) -> int:
     return channels // taken
 
 
+def _check_backward(
+    name: str,
+    x: Sequence[int],
+    filters: Sequence[int],
+    dy: Sequence[int],
+    strides: Sequence[int],
+    padding: Any,
+    dilations: Sequence[int],
+    first: bool,
+) -> None:
+    """Refuses a gradient `dy` that a convolution of these shapes does not have."""
+    place = 2 if first else 1
+    problem = None
+    if x[0] != dy[0]:
+        problem = (
+            "input and out_backprop must have the same batch size. "
+            f"Input batch: {x[0]}, outbackprop batch: {dy[0]}, batch_dim: 0"
+        )
+    elif filters[-1] != dy[1 if first else -1]:
+        problem = "filter and out_backprop must have the same out_depth"
+    else:
+        for at, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
+            own = padding if isinstance(padding, str) else padding[at]
+            length, size, actual = x[place + at], filters[at], dy[place + at]
+            computed = output_length(length, size, stride, own, dilation)
+            if computed != actual:
+                problem = (
+                    f"Size of out_backprop doesn't match computed: actual = {actual}, computed = "
+                    f"{computed} spatial_dim: {place + at} input: {length} filter: {size} output: "
+                    f"{actual} stride: {stride} dilation: {dilation}"
+                )
+                break
+    if problem:
+        received = f"input {tuple(x)}, filter {tuple(filters)}, out_backprop {tuple(dy)}"
+        raise InvalidArgumentError(None, None, explain(f"{name}: {problem}", received=received))
+
+
 def _shaped(shape: Any, dtype: Any) -> Any:
     dims = tuple(int(dim) for dim in shape)
     return jax.ShapeDtypeStruct(dims, dtype)  # type: ignore[no-untyped-call]
@@ -260,6 +299,8 @@ def _transposed(
     """The gradient of a convolution with respect to its input of a given shape."""
     dy, filters = jnp.asarray(dy), jnp.asarray(filters)
     like = _shaped(shape, dy.dtype)
+    moves = (strides, padding, dilations, first)
+    _check_backward("ConvBackpropInput", like.shape, filters.shape, dy.shape, *moves)
     groups = _groups(like.shape[1 if first else -1], filters.shape)
 
     def plain(dy: Any, filters: Any) -> Any:
@@ -276,13 +317,24 @@ def _transposed(
     return _by_platform(window, on_cpu, plain, dy, filters)
 
 
-def _of_given_shape(position: int) -> Any:
-    """The inference of a gradient whose shape is an input."""
+def _of_given_shape(position: int, batch_of: int | None = None) -> Any:
+    """The inference of a gradient whose shape is an input, the batch that of another one."""
 
     def infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
-        shape = constant_value_as_shape(inputs[position])
+        given = inputs[position]
+        shape, rank = constant_value_as_shape(given), len(attrs["strides"]) + 2
         if shape.rank is None:
-            shape = TensorShape([None] * (len(attrs["strides"]) + 2))
+            shape = TensorShape([None] * rank)
+        other = inputs[batch_of].shape if batch_of is not None else shape
+        problem = None
+        if shape.rank != rank:
+            problem = f"A convolution's gradient requires sizes to contain {rank} values"
+        elif other.rank and None not in (shape[0], other[0]) and shape[0] != other[0]:
+            problem = f"Dimensions must be equal, but are {shape[0]} and {other[0]}: the batch"
+        if problem:
+            raise ValueError(
+                explain(problem, received=f"{shape} for {other}", made_at=given.op.source)
+            )
         return [Spec(inputs[0].dtype, shape)]
 
     return infer
@@ -326,7 +378,7 @@ def _transposed_cases() -> list[Case]:
 register(
     "ConvolutionBackpropInput",
     _transposed,
-    infer=_of_given_shape(2),
+    infer=_of_given_shape(2, batch_of=0),
     accepts="f",
     static=(2,),
     outside_loops=True,
@@ -340,6 +392,8 @@ def _filter_gradient(
     """The gradient of a convolution with respect to its filter of a given shape."""
     x = jnp.asarray(x)
     like = _shaped(shape, x.dtype)
+    moves = (strides, padding, dilations, first)
+    _check_backward("ConvBackpropFilter", x.shape, like.shape, dy.shape, *moves)
     groups = _groups(x.shape[1 if first else -1], like.shape)
 
     def plain(x: Any, dy: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array
+from estimatorkit.core.ops import array, joining
 from estimatorkit.core.ops.sliding_windows import as_window_attrs, is_channels_first
 from estimatorkit.core.tensor import Tensor
 
@@ -30,21 +30,27 @@ def _conv(
     first = is_channels_first(data_format)
     x = convert_to_tensor(x, name="input")
     filters = convert_to_tensor(filters, x.dtype, name="filter")
-    attrs = {
-        **as_window_attrs(strides, padding, dilations, rank, first),
-        "channels_first": first,
-        "groups": _groups(x, filters, rank, first) if groups is None else groups,
-    }
-    return make("Convolution", {"input": x, "filter": filters}, attrs, name or default)
+    attrs = {**as_window_attrs(strides, padding, dilations, rank, first), "channels_first": first}
+    further = (x.shape.rank or 0) - (rank + 2)
+    if further <= 0 or rank == 3 or groups is not None:
+        attrs["groups"] = _groups(x, filters, rank, first) if groups is None else groups
+        return make("Convolution", {"input": x, "filter": filters}, attrs, name or default)
+    with get_default_graph().name_scope(name or default) as scope:
+        sizes = array.shape(x)
+        flat = array.reshape(x, joining.concat([[-1], sizes[further + 1 :]], 0))
+        attrs["groups"] = _groups(flat, filters, rank, first) if groups is None else groups
+        made = make("Convolution", {"input": flat, "filter": filters}, attrs)
+        shape = joining.concat([sizes[: further + 1], array.shape(made)[1:]], 0)
+        return array.reshape(made, shape, scope)
 
 
 def _groups(x: Tensor, filters: Tensor, rank: int, first: bool) -> int:
-    """How many groups of channels the filter takes; 1 where their number is not known yet."""
+    """How many groups of channels the filter takes; 0 where the run's shapes tell it."""
     if x.shape.rank != rank + 2 or filters.shape.rank != rank + 2:
-        return 1
+        return 0
     channels, taken, outputs = x.shape[1 if first else -1], filters.shape[-2], filters.shape[-1]
     if not channels or not taken:
-        return 1
+        return 0
     problem = None
     if channels % taken:
         problem = (
@@ -78,7 +84,8 @@ def conv2d(
     """A convolution over height and width.
 
     Args:
-        input: `(batch, height, width, channels)`, or `(batch, channels, height, width)`.
+        input: `(batch, height, width, channels)`, or `(batch, channels, height, width)`; there may
+            be several dimensions of batches.
         filter: `(height, width, channels, outputs)`; `filters` is its newer name. With
             channels / n channels, the input's are n groups, and each makes its share of outputs.
         strides: a number, two, or four with 1 for batch and channels.

@@ -1,7 +1,7 @@
-"""Boxes in images: drawn, chosen by chance, and freed of those that overlap.
+"""Boxes in images: drawn, and chosen by chance.
 
 A box is y1, x1, y2, x2 (or y_min, x_min, y_max, x_max), as fractions of height and width unless a
-function says otherwise. What is chosen has a number or a place that depends on values: host ops.
+function says otherwise. What is chosen has a place that depends on values: a host op.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.image_shapes import checked_image
 from estimatorkit.core.ops.random import get_seed, random_words
-from estimatorkit.core.registry import Case, Spec, apply, constant_value, output, register
+from estimatorkit.core.ops.shape_matching import check_dims
+from estimatorkit.core.registry import Case, Spec, apply, output, register
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 
@@ -72,10 +73,26 @@ def _draw(images: Any, boxes: Any, colors: Any) -> Any:
 
 _CANVAS = np.zeros([1, 4, 4, 1], np.float32)
 
+
+def _infer_draw(inputs: Sequence[Tensor], attrs: Any) -> list[Spec]:
+    images, boxes = inputs[:2]
+    check_dims(boxes, (None, None, 4), "boxes")
+    channels = images.shape[-1] if images.shape.rank else None
+    if channels not in (None, 1, 3, 4):
+        raise ValueError(
+            explain(
+                "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)",
+                received=images,
+                made_at=images.op.source,
+            )
+        )
+    return [Spec(images.dtype, images.shape)]
+
+
 register(
     "DrawBoundingBoxesV2",
     _draw,
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
+    infer=_infer_draw,
     gradient=None,
     accepts="f",
     cases=lambda: [
@@ -289,115 +306,3 @@ def sample_distorted_bounding_box(
         }
         begin, size, box = apply("SampleDistortedBoundingBoxV2", inputs, attrs, scope).outputs
         return begin, size, box
-
-
-# -- those that do not overlap
-
-
-def _overlap(box: Array, others: Array) -> Array:
-    """The share of intersection in union of a box with each of others (corners in any order)."""
-    low = np.minimum(others[:, :2], others[:, 2:])
-    high = np.maximum(others[:, :2], others[:, 2:])
-    own_low, own_high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
-    shared = np.prod(np.maximum(np.minimum(high, own_high) - np.maximum(low, own_low), 0), 1)
-    union = np.prod(high - low, 1) + np.prod(own_high - own_low) - shared
-    return np.where(union > 0, shared / np.where(union > 0, union, 1), 0.0)
-
-
-def _suppress(
-    boxes: Array, scores: Array, most: Array, overlap: Array, score: Array, padded: bool
-) -> Any:
-    if len(boxes) != len(scores):
-        raise ValueError(f"scores has incompatible shape: {len(scores)} for {len(boxes)} boxes")
-    if not 0 <= overlap <= 1:
-        raise ValueError(f"iou_threshold must be in [0, 1], got {float(overlap)}")
-    order = np.argsort(-scores, kind="stable")
-    chosen: list[int] = []
-    for index in order[scores[order] > score]:
-        if len(chosen) >= int(most):
-            break
-        if not chosen or (_overlap(boxes[index], boxes[chosen]) <= overlap).all():
-            chosen.append(int(index))
-    found = np.array(chosen, np.int32)
-    valid = np.int32(len(found))
-    return (np.pad(found, (0, int(most) - len(found))) if padded else found), np.asarray(valid)
-
-
-register(
-    "NonMaxSuppressionV4",
-    _suppress,
-    where="host",
-    infer=lambda inputs, attrs: [
-        Spec(int32, TensorShape([_known(inputs[2]) if attrs["padded"] else None])),
-        Spec(int32, TensorShape([])),
-    ],
-    gradient=None,
-    cases=lambda: [
-        Case(
-            (
-                np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 5, 1, 6]], np.float32),
-                np.array([0.5, 0.9, 0.1], np.float32),
-                np.int32(3),
-                np.float32(0.5),
-                np.float32(-np.inf),
-            ),
-            {"padded": True},
-            (np.array([1, 2, 0], np.int32), np.int32(2)),
-        )
-    ],
-)
-
-
-def _known(tensor: Tensor) -> int | None:
-    value = constant_value(tensor)
-    return None if value is None else int(value)
-
-
-def non_max_suppression_padded(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
-    pad_to_max_output_size: bool = False,
-    name: str | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The numbers of the best boxes that do not overlap, and how many there are.
-
-    Args:
-        boxes: float32 `(boxes, 4)`: two opposite corners y1, x1, y2, x2 in any unit.
-        scores: float32 `(boxes,)`.
-        max_output_size: how many to choose at most.
-        iou_threshold: the share of intersection in union from which boxes overlap.
-        score_threshold: boxes with a lower score are left out.
-        pad_to_max_output_size: whether to fill up with 0.
-        name: the operation's name.
-
-    Returns:
-        int32 `(chosen,)`, by falling score, and an int32 scalar.
-    """
-    with get_default_graph().name_scope(name or "non_max_suppression") as scope:
-        inputs = [
-            convert_to_tensor(boxes, float32, name="boxes"),
-            convert_to_tensor(scores, float32, name="scores"),
-            convert_to_tensor(max_output_size, int32, name="max_output_size"),
-            convert_to_tensor(iou_threshold, float32, name="iou_threshold"),
-            convert_to_tensor(score_threshold, float32, name="score_threshold"),
-        ]
-        attrs = {"padded": bool(pad_to_max_output_size)}
-        chosen, count = apply("NonMaxSuppressionV4", inputs, attrs, scope).outputs
-        return chosen, count
-
-
-def non_max_suppression(
-    boxes: Any,
-    scores: Any,
-    max_output_size: Any,
-    iou_threshold: Any = 0.5,
-    score_threshold: Any = float("-inf"),
-    name: str | None = None,
-) -> Tensor:
-    """The numbers of the best boxes that do not overlap; see `non_max_suppression_padded`."""
-    return non_max_suppression_padded(
-        boxes, scores, max_output_size, iou_threshold, score_threshold, name=name
-    )[0]

@@ -1,8 +1,8 @@
-"""Random draws beyond the uniform and the normal: gamma, Poisson, crops, and stateless ones."""
+"""Random draws beyond the uniform and the normal: gamma, Poisson, truncated normal, crops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, indexing, joining, random
+from estimatorkit.core.ops import array, indexing, joining, random, reduce
 from estimatorkit.core.ops.random import get_seed
 from estimatorkit.core.random_bits import threefry_key
 from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, register
@@ -31,13 +31,42 @@ def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     return [Spec(attrs.get("dtype", inputs[1].dtype), shape.concatenate(inputs[1].shape))]
 
 
+_ALPHAS = np.array([0.5, 3.0], np.float32)
+register(
+    "RandomGammaGrad",
+    lambda alpha, sample: jax.lax.random_gamma_grad(
+        *jax.numpy.broadcast_arrays(jax.numpy.asarray(alpha), jax.numpy.asarray(sample))
+    ),
+    infer=lambda inputs, attrs: [Spec(inputs[1].dtype, inputs[1].shape)],
+    gradient=None,
+    accepts="d",
+    cases=lambda: [
+        Case(
+            (_ALPHAS, np.array([0.5, 2.0], np.float32)),
+            {},
+            np.array([1.3373528, 0.8565715], np.float32),
+        )
+    ],
+)
+
+
+def _gamma_gradient(op: Any, dy: Any) -> list[Any]:
+    """The implicit derivative of a draw (Figurnov, Mohamed & Mnih 2018), as in TensorFlow."""
+    alpha, sample = op.inputs[1], op.outputs[0]
+    slope = registry.output("RandomGammaGrad", [alpha, sample])
+    draws = reduce.reduce_sum(
+        array.reshape(dy * slope, joining.concat([[-1], array.shape(alpha)], 0)), 0
+    )
+    return [None, draws]
+
+
 register(
     "RandomGamma",
     lambda shape, alpha, *, key: jax.random.gamma(
         threefry_key(key), alpha, (*_dims(shape), *np.shape(alpha)), alpha.dtype
     ),
     infer=_infer,
-    gradient=None,
+    gradient=_gamma_gradient,
     static=(0,),
     random=True,
     pure=False,
@@ -67,7 +96,7 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws from gamma distributions, without a derivative with respect to alpha.
+    """Draws from gamma distributions, with a derivative with respect to their parameters.
 
     Args:
         shape: the shape of the draws for each alpha.
@@ -156,93 +185,3 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             starts.append(random.random_uniform([], 0, room, dtype=room.dtype, seed=own))
         begin = joining.stack(starts)
         return indexing.slice_(x, begin, wanted)
-
-
-def _stateless(op_type: str, draw: Callable[..., Any]) -> None:
-    def kernel(shape: Any, seed: Any, dtype: Any) -> Any:
-        words = jax.numpy.asarray(seed).astype(np.uint32)
-        key = jax.random.wrap_key_data(words, impl="threefry2x32")
-        return draw(key, _dims(shape), dtype.numpy_dtype)
-
-    register(
-        op_type,
-        kernel,
-        infer=lambda inputs, attrs: [Spec(attrs["dtype"], constant_value_as_shape(inputs[0]))],
-        gradient=None,
-        static=(0,),
-        accepts=("x", "x"),
-        cases=lambda: [
-            Case(
-                (_SHAPE, np.array([1, 2], np.int32)),
-                {"dtype": float32},
-                np.asarray(kernel(_SHAPE, np.array([1, 2], np.int32), float32)),
-            )
-        ],
-    )
-
-
-_stateless("StatelessRandomUniform", jax.random.uniform)
-_stateless("StatelessRandomNormal", jax.random.normal)
-_stateless(
-    "StatelessTruncatedNormal",
-    lambda key, shape, dtype: jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype),
-)
-
-
-def _of_seed(op_type: str, shape: Any, seed: Any, dtype: Any, name: str | None) -> Tensor:
-    words = convert_to_tensor(seed, name="seed")
-    if not words.shape.is_compatible_with([2]):
-        raise ValueError(explain("seed must have shape [2]", received=words))
-    inputs = [as_index_tensor(shape, "shape"), words]
-    return registry.output(op_type, inputs, {"dtype": as_dtype(dtype)}, name)
-
-
-def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = 1,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Tensor:
-    """Uniform draws that follow from the seed alone.
-
-    Args:
-        shape: the shape.
-        seed: two ints.
-        minval, maxval: the range.
-        dtype: a floating dtype.
-        name: the name scope.
-    """
-    with get_default_graph().name_scope(name or "stateless_random_uniform"):
-        drawn = _of_seed("StatelessRandomUniform", shape, seed, dtype, None)
-        low = convert_to_tensor(minval, drawn.dtype)
-        return drawn * (convert_to_tensor(maxval, drawn.dtype) - low) + low
-
-
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Tensor:
-    """Normal draws that follow from the seed alone; see `stateless_uniform`."""
-    with get_default_graph().name_scope(name or "stateless_random_normal"):
-        drawn = _of_seed("StatelessRandomNormal", shape, seed, dtype, None)
-        return elementwise.add(drawn * stddev, mean)
-
-
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
-    name: str | None = None,
-) -> Tensor:
-    """Normal draws within two standard deviations, from the seed alone; see `stateless_uniform`."""
-    with get_default_graph().name_scope(name or "stateless_truncated_normal"):
-        drawn = _of_seed("StatelessTruncatedNormal", shape, seed, dtype, None)
-        return elementwise.add(drawn * stddev, mean)

@@ -260,3 +260,33 @@ def ensure_leading(
 
 
 __all__ = ["broadcastable", "ensure_leading", "match_rank"]
+
+
+# -- dimensions
+
+
+def check_dims(tensor: Tensor, dims: Sequence[int | None], what: str) -> None:
+    """Refuses a tensor whose static shape is not of these dimensions.
+
+    Args:
+        tensor: the tensor.
+        dims: the dimensions, None for any.
+        what: what the tensor is, for the error.
+
+    Raises:
+        ValueError: its rank or a dimension is another.
+    """
+    given = tensor.shape.dims
+    if given is None:
+        return
+    problem = None
+    if len(given) != len(dims):
+        problem = f"Shape must be rank {len(dims)} but is rank {len(given)}"
+    else:
+        pairs = [each for each in zip(dims, given, strict=True) if None not in each]
+        wrong = [(wanted, got) for wanted, got in pairs if wanted != got]
+        if wrong:
+            problem = "Dimension must be {} but is {}".format(*wrong[0])
+    if problem:
+        problem = f"{problem}: {what}"
+        raise ValueError(explain(problem, received=tensor, made_at=tensor.op.source))

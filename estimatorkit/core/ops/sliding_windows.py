@@ -83,7 +83,10 @@ def too_large(length: int, window: int, stride: int, padding: Any, dilation: int
 def check_window(
     lengths: Sequence[int], window: Sequence[int], strides: Any, padding: Any, dilations: Any
 ) -> None:
-    """Refuses a window that is much larger than an input whose shape only the run tells."""
+    """Refuses windows without elements or much larger than an input known only in the run."""
+    if 0 in window[: len(lengths)]:
+        words = "filter must not have zero elements (i.e. all dimensions must be non-zero)"
+        raise InvalidArgumentError(None, None, explain(words, received=tuple(window)))
     for at, length in enumerate(lengths):
         own = padding if isinstance(padding, str) else padding[at]
         problem = too_large(length, window[at], strides[at], own, dilations[at])
@@ -182,6 +185,9 @@ def as_padding(padding: Any, rank: int, first: bool) -> Any:
             if batch != (0, 0) or channels != (0, 0):
                 problem = "Nonzero explicit padding in the batch or depth dimensions is not"
                 raise ValueError(explain(f"{problem} supported", received=padding))
+        if min(map(min, pairs)) < 0:
+            problem = "All elements of explicit_paddings must be nonnegative"
+            raise ValueError(explain(problem, received=padding))
         if len(pairs) == rank:
             return tuple(pairs)
     raise ValueError(

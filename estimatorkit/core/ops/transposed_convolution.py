@@ -11,6 +11,7 @@ from typing import Any
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import array, joining
 from estimatorkit.core.ops.sliding_windows import as_window_attrs, is_channels_first
 from estimatorkit.core.tensor import Tensor
 
@@ -67,6 +68,10 @@ def conv2d_transpose(
         output_shape: the shape of the output; ints or a tensor.
         strides, padding, data_format, dilations: of the convolution that it transposes.
         name: the name scope.
+
+    Raises:
+        ValueError: shapes or arguments do not fit.
+        InvalidArgumentError: (when run) a convolution of `output_shape` does not give `value`'s.
     """
     return _conv_transpose(
         input if value is None else value,
@@ -239,6 +244,69 @@ def conv2d_backprop_filter(
     return _backprop_filter(input, filter_sizes, out_backprop, 2, *rest)
 
 
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its input.
+
+    Args:
+        input_sizes: the input's shape; ints or a tensor.
+        filter: `(height, width, channels, multiplier)`.
+        out_backprop: the gradient of the convolution's output.
+        strides, padding, data_format, dilations, name: see `depthwise_conv2d`.
+
+    Raises:
+        ValueError: shapes or arguments do not fit.
+        InvalidArgumentError: (when run) `out_backprop` has not the shape of the output.
+    """
+    with get_default_graph().name_scope(name or "DepthwiseConv2dNativeBackpropInput") as scope:
+        kernel = convert_to_tensor(filter, name="filter")
+        kernel.shape.with_rank(4)
+        flat = array.reshape(kernel, _one_group_each(array.shape(kernel)))
+        rest = (input_sizes, 2, strides, padding, data_format, dilations, scope)
+        return _conv_transpose(out_backprop, flat, *rest)
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its filter.
+
+    Args:
+        input: the convolution's input.
+        filter_sizes: `(height, width, channels, multiplier)`; ints or a tensor.
+        out_backprop, strides, padding, data_format, dilations, name: see
+            `depthwise_conv2d_backprop_input`.
+
+    Raises:
+        ValueError, InvalidArgumentError: see `depthwise_conv2d_backprop_input`.
+    """
+    with get_default_graph().name_scope(name or "DepthwiseConv2dNativeBackpropFilter") as scope:
+        sizes = as_index_tensor(filter_sizes, "filter_sizes")
+        rest = (out_backprop, 2, strides, padding, data_format, dilations, None)
+        flat = _backprop_filter(input, _one_group_each(sizes), *rest)
+        return array.reshape(flat, sizes, scope)
+
+
+def _one_group_each(sizes: Tensor) -> Tensor:
+    """The shape of a depthwise filter as one of a convolution in as many groups as channels."""
+    return joining.concat([sizes[:2], [1], [sizes[2] * sizes[3]]], 0)
+
+
 def conv3d_backprop_filter_v2(
     input: Any,
     filter_sizes: Any,
@@ -263,7 +331,7 @@ def _backprop_filter(
     padding: Any,
     data_format: str,
     dilations: Any,
-    name: str,
+    name: str | None,
 ) -> Tensor:
     first = is_channels_first(data_format)
     x = convert_to_tensor(input, name="input")
