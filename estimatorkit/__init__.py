@@ -209,11 +209,12 @@ _PLACES: dict[str, str] = {
         "tensor_scatter_nd_min",
         "tensor_scatter_nd_sub",
         "tensor_scatter_nd_update",
+        "unravel_index",
     ),
     **names(
         f"{_CORE}.ops.space_blocks",
         *("batch_to_space", "batch_to_space_nd", "depth_to_space", "space_to_batch"),
-        *("space_to_batch_nd", "space_to_depth"),
+        *("required_space_to_batch_paddings", "space_to_batch_nd", "space_to_depth"),
     ),
     **names(
         f"{_CORE}.ops.selection",

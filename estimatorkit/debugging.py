@@ -21,6 +21,7 @@ _PLACES = {
         *("Assert", "check_numerics"),
         assert_all_finite="verify_tensor_all_finite",
     ),
+    **names("estimatorkit.core.ops.shape_checks", "assert_shapes"),
     **names("estimatorkit.core.ops.elementwise", "is_finite", "is_inf", "is_nan"),
 }
 

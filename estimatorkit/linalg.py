@@ -24,6 +24,9 @@ _PLACES = {
         eigh="self_adjoint_eig",
         eigvalsh="self_adjoint_eigvals",
     ),
+    **names(f"{_OPS}.lu", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve"),
+    **names(f"{_OPS}.matrix_functions", "logm", "matrix_rank", "pinv", "sqrtm"),
+    **names(f"{_OPS}.tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"),
     **names(
         f"{_OPS}.diagonals",
         *("eye", "trace"),

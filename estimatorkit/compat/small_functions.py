@@ -6,17 +6,13 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import complex64, complex128, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import random
-from estimatorkit.core.ops.array import identity, shape
-from estimatorkit.core.ops.elementwise import cast, equal, maximum
-from estimatorkit.core.ops.filling import ones
-from estimatorkit.core.ops.indexing import where
-from estimatorkit.core.ops.joining import concat
+from estimatorkit.core.ops.array import identity
+from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.registry import broadcast_shapes
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
@@ -75,17 +71,6 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
         )
 
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
-
-
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """The shape that two computed shapes, int vectors, broadcast to."""
-    x = convert_to_tensor(shape_x, name="shape_x")
-    y = convert_to_tensor(shape_y, x.dtype, name="shape_y")
-    with get_default_graph().name_scope("BroadcastArgs"):
-        length = maximum(shape(x)[0], shape(y)[0])
-        x = concat([ones([length - shape(x)[0]], x.dtype), x], 0)
-        y = concat([ones([length - shape(y)[0]], y.dtype), y], 0)
-        return where(equal(x, 1), y, x)
 
 
 class Template:

@@ -15,6 +15,7 @@ from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.session_handle import SessionStore, TensorHandle
 from estimatorkit.core.step_checks import checks_of_run
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 from estimatorkit.core.timeline import Trace
@@ -96,6 +97,8 @@ class PreparedRun:
         self.feeds = Feeds(graph, feed_keys)
         asked = self.fetches.tensors
         self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
+        self._handles = [at for at, each in enumerate(asked) if each.op.type == "GetSessionHandle"]
+        self._state = state
         watched = dict.fromkeys(tensor for check in self._checks for tensor in check.tensors)
         self._watched = list(watched)
         self.runner = state.runner(
@@ -110,6 +113,8 @@ class PreparedRun:
             seen = dict(zip(self._watched, results[-len(self._watched) :], strict=True))
             for check in self._checks:
                 check.check([np.asarray(seen[tensor])[None] for tensor in check.tensors])
+        for at in self._handles:
+            results[at] = TensorHandle(SessionStore.of(self._state), results[at].decode())
         return self.fetches.pack(results)
 
 
@@ -179,6 +184,8 @@ class _FeedConverter:
         return array
 
     def _array(self, value: Any) -> Any:
+        if isinstance(value, TensorHandle):
+            value = value.eval()
         if self._is_string:
             return as_array(value, string)
         if isinstance(value, (Tensor, Operation)):

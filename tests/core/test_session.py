@@ -1,6 +1,7 @@
 """Sessions: feeds, fetches, what runs and what does not, values and their types, errors.
 
-Of the ops, `Placeholder` and `NoOp` are tested here.
+Of the ops, `Placeholder` and `NoOp` are tested here; so are `GetSessionHandle`, `GetSessionTensor`
+and `DeleteSessionTensor`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ from estimatorkit.core.dtypes import (
 )
 from estimatorkit.core.executor import CompiledSegment
 from estimatorkit.core.graph import Graph, control_dependencies
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
+from estimatorkit.core.ops import (
+    array,
+    elementwise,
+    filling,
+    indexing,
+    joining,
+    linalg,
+    reduce,
+    session_tensors,
+)
 from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.session import InteractiveSession, Session
@@ -684,3 +694,33 @@ def test_a_session_gives_its_graph_s_proto() -> None:
         constant(1, name="one")
         assert session.graph_def == graph.as_graph_def()
         assert [node.name for node in session.graph_def.node] == ["one"]
+
+
+def test_tensors_are_kept_between_runs() -> None:
+    with Graph().as_default():
+        x = placeholder(int32, [])
+        kept = session_tensors.get_session_handle(elementwise.add(x, 1))
+        given = constant(2)
+        with Session() as session:
+            handle, value = session.run([kept, x], {x: 4})
+            holder, again = session_tensors.get_session_tensor(handle.handle, int32)
+            assert (handle.eval(), value) == (5, 4)
+            assert session.run(again * 3, {holder: handle.handle}) == 15
+            assert session.run(given * 3, {given: handle}) == 15
+            following = session_tensors.get_session_handle(again + 1)
+            for _ in range(3):
+                handle = session.run(following, {holder: handle.handle})
+            assert handle.eval() == 8
+            handle.delete()
+            with pytest.raises(TypeError, match="may have already been deleted"):
+                handle.eval()
+            with pytest.raises(errors.InvalidArgumentError, match="not in the session store"):
+                session.run(again, {holder: handle.handle})
+            raw = session.run(kept, {x: 1}).get_raw_handle()
+            assert session.run(again, {holder: raw}) == 2
+            of_raw, deletion = session_tensors.delete_session_tensor(raw)
+            session.run(deletion, {of_raw: raw})
+            with pytest.raises(errors.InvalidArgumentError, match="not in the session store"):
+                session.run(again, {holder: raw})
+        with pytest.raises(TypeError, match="must be of type Tensor"):
+            session_tensors.get_session_handle(3)

@@ -142,6 +142,65 @@ def _complex(tf: Any) -> Any:
     ]
 
 
+_STACK = np.array([[[0, 2, 1], [4, 5, 6], [7, 8, 1]], [[2, 1, 0], [1, 3, 1], [0, 1, 4]]], float)
+_RIGHT = np.array([[1, 2], [3, 4], [5, 7]], float)
+
+
+def _lu(tf: Any) -> Any:
+    packed, rows = tf.linalg.lu(tf.constant(_STACK))
+    right = np.stack([_RIGHT, -_RIGHT])
+    return [
+        *(packed, rows, tf.linalg.lu(_STACK[0], output_idx_type=tf.int64)[1]),
+        tf.linalg.lu_reconstruct(packed, rows),
+        tf.linalg.lu_solve(packed, rows, right),
+        tf.linalg.lu_matrix_inverse(packed, rows),
+    ]
+
+
+def _tridiagonal(tf: Any) -> Any:
+    above, main, below = ([2.0, 1.0, 9.0], [0.0, 5.0, 3.0], [9.0, -1.0, 0.5])
+    compact, right = tf.constant([above, main, below]), tf.constant(_RIGHT, tf.float32)
+    parts = [tf.constant(each) for each in (above[:2], main, below[1:])]
+    matrix = tf.constant([[0.0, 2.0, 9.0], [-1.0, 5.0, 1.0], [9.0, 0.5, 3.0]])
+    solved = tf.linalg.tridiagonal_solve(compact, right)
+    product = tf.linalg.tridiagonal_matmul(compact, right)
+    return [
+        *(solved, product),
+        tf.linalg.tridiagonal_solve(compact, tf.constant([1.0, 2.0, 3.0])),
+        tf.linalg.tridiagonal_solve(compact, tf.transpose(right), transpose_rhs=True),
+        tf.linalg.tridiagonal_solve(parts, right, diagonals_format="sequence"),
+        tf.linalg.tridiagonal_solve(matrix, right, diagonals_format="matrix"),
+        tf.linalg.tridiagonal_matmul(matrix, right, diagonals_format="matrix"),
+        *tf.gradients(tf.reduce_sum(solved**2) + tf.reduce_sum(product**3), [compact, right]),
+    ]
+
+
+def _matrix_functions(tf: Any) -> Any:
+    square, tall = tf.constant(_STACK[1]), tf.constant(_RIGHT)
+    root, inverse = tf.linalg.sqrtm(square), tf.linalg.pinv(tall)
+    return [
+        *(root, inverse, tf.real(tf.linalg.logm(_STACK[1].astype(np.complex128)))),
+        tf.linalg.pinv(_STACK[1], rcond=0.5),
+        tf.linalg.matrix_rank(np.stack([_STACK[1], np.ones((3, 3))])),
+        *(tf.linalg.matrix_rank(tall, tol=1.0), tf.matrix_square_root(square)),
+        *(tf.gradients(root**3, square), tf.gradients(inverse**3, tall)),
+    ]
+
+
+def _places(tf: Any) -> Any:
+    spaces = unknown(tf, np.array([5, 3], np.int32))
+    return [
+        *(tf.unravel_index([2, 5], [2, 3]), tf.unravel_index(22, [2, 3, 4])),
+        tf.unravel_index(unknown(tf, np.array([2, 5], np.int32)), [2, 3]),
+        *tf.required_space_to_batch_paddings([5, 3], [2, 2]),
+        *tf.required_space_to_batch_paddings(spaces, [2, 4], [[1, 0], [2, 0]]),
+        *(tf.roll(_ROWS, [1, 1], [1, 1]), tf.roll(_ROWS, 2, -1)),
+        tf.searchsorted([[1, 2, 3]], [1, 2]),
+        tf.searchsorted([[1, 2, 3], [2, 2, 4]], [[1], [2]], side="right"),
+        tf.broadcast_dynamic_shape(unknown(tf, np.array([2, 1, 3], np.int32)), [4, 1]),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "axes as lists": _list_axes,
     "computed axes": _computed_axes,
@@ -154,6 +213,10 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "special functions": _special,
     "scatter": _scatter,
     "complex numbers": _complex,
+    "lu": _lu,
+    "tridiagonal matrices": _tridiagonal,
+    "matrix functions": _matrix_functions,
+    "places": _places,
 }
 
 _X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
@@ -225,6 +288,41 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     ),
     "sparse_split": lambda tf: tf.sparse_split(
         sp_input=tf.SparseTensor([[0]], [1], [3]), num_split=0, axis=0
+    ),
+    "roll axis": lambda tf: tf.roll([1, 2], 1, 3),
+    "roll shifts": lambda tf: tf.roll([1, 2], [1, 2], [0]),
+    "roll a scalar": lambda tf: tf.roll(1, 1, 0),
+    "histogram range": lambda tf: tf.histogram_fixed_width([1.0], [5.0, 0.0]),
+    "histogram bins": lambda tf: tf.histogram_fixed_width([1.0], [0.0, 5.0], nbins=-5),
+    "broadcast_dynamic_shape": lambda tf: tf.broadcast_dynamic_shape([2, 3], [3, 3]),
+    "broadcast computed": lambda tf: tf.broadcast_dynamic_shape(
+        unknown(tf, np.array([2, 3], np.int32)), [3, 3]
+    ),
+    "unravel_index": lambda tf: tf.unravel_index([2, 6], [2, 3]),
+    "sparse_concat axis": lambda tf: tf.sparse_concat(
+        5, [tf.SparseTensor([[0, 0]], [1], [1, 1])] * 2
+    ),
+    "sparse_concat ranks": lambda tf: tf.sparse_concat(
+        0, [tf.SparseTensor([[0, 0]], [1], [1, 1]), tf.SparseTensor([[0]], [1], [1])]
+    ),
+    "space_to_batch": lambda tf: tf.required_space_to_batch_paddings([5, 3], [2, 2, 1]),
+    "lu of a vector": lambda tf: tf.linalg.lu([1.0, 2.0]),
+    "lu_solve": lambda tf: tf.linalg.lu_solve(np.eye(3), [0, 1, 2], np.ones([2, 1])),
+    "logm of floats": lambda tf: tf.linalg.logm([[1.0, 0.0], [0.0, 1.0]]),
+    "pinv of integers": lambda tf: tf.linalg.pinv([[1, 2]]),
+    "tridiagonal_solve": lambda tf: tf.linalg.tridiagonal_solve(
+        tf.ones([3, 2]), tf.ones([3, 1]), diagonals_format="compact"
+    ),
+    "tridiagonal format": lambda tf: tf.linalg.tridiagonal_matmul(_X, _X, diagonals_format="x"),
+    "assert_shapes": lambda tf: tf.debugging.assert_shapes(
+        [(tf.zeros([2, 3]), ("N", "Q")), (tf.zeros([3, 4]), ("N", "D"))]
+    ),
+    "assert_shapes computed": lambda tf: tf.debugging.assert_shapes(
+        {unknown(tf): ("N", "Q"), unknown(tf, _ROWS[0]): ("N",)}
+    ),
+    "assert_shapes rank": lambda tf: tf.debugging.assert_shapes([(unknown(tf), ("N", 3, "Q"))]),
+    "assert_shapes sparse": lambda tf: tf.debugging.assert_shapes(
+        [(tf.SparseTensor([[0, 0]], [1], [2, 3]), (..., 4))]
     ),
     "dtype of an input": lambda tf: tf.regex_replace(tf.constant([1.0]), "a", "b"),
 }

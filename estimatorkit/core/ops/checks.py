@@ -233,7 +233,8 @@ def _rank_check(
         ValueError: it is known, and is not; or a rank is no scalar.
     """
     with get_default_graph().name_scope(name or scope):
-        x = convert_to_tensor(x, name="x")
+        x = x if isinstance(x, SparseTensor) else convert_to_tensor(x, name="x")
+        shown_name = f"of shape {x.shape}" if isinstance(x, SparseTensor) else x.name
         wanted = [convert_to_tensor(rank, int32, "rank") for rank in ranks]
         known = [constant_value(rank) for rank in wanted]
         checks: list[Operation] = []
@@ -248,13 +249,13 @@ def _rank_check(
             if not fits(x.shape.rank, numbers):
                 shown = tuple(numbers) if words.endswith("in") else numbers[0]
                 raise ValueError(
-                    f"{_prefix(message)}Tensor {x.name} must have {words} {shown}.  Received rank "
-                    f"{x.shape.rank}, shape {x.shape}"
+                    f"{_prefix(message)}Tensor {shown_name} must have {words} {shown}.  Received "
+                    f"rank {x.shape.rank}, shape {x.shape}"
                 )
             done: Operation = array.no_op("static_checks_determined_all_ok")
             return done
         if data is None:
-            start = [_prefix(message), f"Tensor {x.name} must have {words}"]
+            start = [_prefix(message), f"Tensor {shown_name} must have {words}"]
             data = [*start, *wanted, "Received shape: ", array.shape(x)]
         condition = holds(array.rank(x), wanted)
         if checks:

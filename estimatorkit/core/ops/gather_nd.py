@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.ops import indexing
 from estimatorkit.core.registry import (
     Case,
     Spec,
+    constant_value,
     constant_value_as_shape,
     register,
 )
@@ -268,3 +269,59 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     if not rank:
         raise ValueError("batch_gather: the indices must have at least one dimension.")
     return indexing.gather(params, places, name=name, batch_dims=rank - 1)
+
+
+def _unravel(indices: Any, dims: Any, module: Any = jnp) -> Any:
+    indices, dims = module.asarray(indices), module.asarray(dims)
+    strides = module.cumprod(module.append(dims[1:], module.ones_like(dims[:1]))[::-1])[::-1]
+    whole = (-1, *[1] * indices.ndim)
+    return indices // strides.reshape(whole) % dims.reshape(whole)
+
+
+def _infer_unravel(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    indices, dims = inputs
+    if dims.shape.rank not in (1, None):
+        raise ValueError(explain("Shape must be rank 1: dims is a vector", received=dims))
+    count = [None] if dims.shape.dims is None else list(dims.shape.dims)
+    return [Spec(indices.dtype, TensorShape(count).concatenate(indices.shape))]
+
+
+register(
+    "UnravelIndex",
+    _unravel,
+    infer=_infer_unravel,
+    gradient=None,
+    numpy_kernel=lambda indices, dims: _unravel(indices, dims, np),
+    accepts=("x", "x"),
+    cases=lambda: [
+        Case(
+            (np.array([5, 0], np.int32), np.array([2, 3], np.int32)), {}, np.array([[1, 0], [2, 0]])
+        )
+    ],
+)
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Indices into a flat tensor as indices into each of its dimensions.
+
+    Args:
+        indices: int32 or int64, a scalar or `(n,)`.
+        dims: the sizes of the dimensions, of the same dtype.
+        name: the operation's name.
+
+    Returns:
+        `(len(dims), ...)`, the shape of `indices` being `...`. Indices out of range that are not
+        known when the graph is built count modulo the size.
+
+    Raises:
+        InvalidArgumentError: an index is known to be out of range.
+    """
+    flat, sizes = convert_to_tensor(indices, name="indices"), convert_to_tensor(dims, name="dims")
+    places, known = constant_value(flat), constant_value(sizes)
+    if places is not None and known is not None:
+        outside = (places < 0) | (places >= np.prod(known))
+        if outside.any():
+            words = f"index is out of bound as with dims {known.tolist()}: {places.tolist()}"
+            raise InvalidArgumentError(None, flat.op, words)
+    inputs = {"indices": flat, "dims": sizes}
+    return make("UnravelIndex", inputs, name=name, same_dtype=True)

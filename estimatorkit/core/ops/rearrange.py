@@ -11,7 +11,7 @@ import numpy as np
 
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.ops.gather_nd import scatter_nd
@@ -133,6 +133,10 @@ def reverse_sequence(
 
 
 def _roll(x: Any, shift: Any, axes: tuple[int, ...], module: Any = jnp) -> Any:
+    if np.size(shift) != len(axes):
+        raise ValueError(
+            f"shift and axis must have the same size, got {np.size(shift)} and {len(axes)}"
+        )
     return module.roll(module.asarray(x), tuple(module.atleast_1d(shift)), axes)
 
 
@@ -152,12 +156,33 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     Args:
         input: a tensor.
         shift: ints, how far, one for each axis.
-        axis: ints.
+        axis: ints; an axis that is named twice is moved by the sum of its shifts.
         name: the operation's name.
+
+    Raises:
+        ValueError: the input is a scalar; shifts and axes are not equally many.
+        InvalidArgumentError: an axis is out of range.
     """
-    x = convert_to_tensor(input, name="input")
-    axes = _axes_of(axis, x.shape.rank, "roll")
-    return make("Roll", {"input": x, "shift": shift}, {"axes": axes}, name)
+    x, moved = convert_to_tensor(input, name="input"), convert_to_tensor(shift, name="shift")
+    rank, axes = x.shape.rank, tuple(np.atleast_1d(array.ints_of(axis, "roll")).tolist())
+    if rank == 0:
+        raise ValueError("roll: Shape must be at least rank 1 but is rank 0.")
+    known = moved.shape.num_elements()
+    if known is not None and known != len(axes):
+        raise ValueError(
+            explain(
+                "Dimension 0 in both shapes must be equal: roll takes one shift for each axis",
+                expected=f"{len(axes)} shifts, for axes {axes}",
+                received=moved,
+                made_at=moved.op.source,
+            )
+        )
+    for each in axes:
+        if rank is not None and not -rank <= each < rank:
+            words = f"axis {each} is out of range [{-rank}, {rank})"
+            raise InvalidArgumentError(None, x.op, f"roll: {words} of {x.name} {x.shape}")
+    axes = axes if rank is None else tuple(each % rank for each in axes)
+    return make("Roll", {"input": x, "shift": moved}, {"axes": axes}, name)
 
 
 # -- repeating

@@ -6,7 +6,8 @@ Where the values decide how long the result is, an op runs on the host; gradient
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import numpy as np
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
 from estimatorkit.core.ops.gather_nd import scatter_nd
@@ -271,15 +272,40 @@ def argsort(
 
 def _searched(ordered: Any, values: Any, side: str, dtype: Any, module: Any = jnp) -> Any:
     ordered, values = module.asarray(ordered), module.asarray(values)
-    compare = ordered[..., None, :] < values[..., :, None]
-    if side == "right":
-        compare = ordered[..., None, :] <= values[..., :, None]
-    return module.sum(compare, -1).astype(dtype.numpy_dtype)
+    sequences = module.reshape(ordered, (math.prod(ordered.shape[:-1]), 1, ordered.shape[-1]))
+    rows = module.reshape(values, (math.prod(values.shape[:-1]), values.shape[-1], 1))
+    if len(sequences) != len(rows):
+        raise ValueError(
+            "Leading dim_size of both tensors must match: there are "
+            f"{len(sequences)} sequences and {len(rows)} rows of values"
+        )
+    compare = sequences <= rows if side == "right" else sequences < rows
+    return module.sum(compare, -1).astype(dtype.numpy_dtype).reshape(values.shape)
+
+
+def _infer_searched(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    ordered, values = inputs
+    for tensor in inputs:
+        if tensor.shape.rank == 0:
+            raise ValueError(
+                explain("searchsorted: Shape must be at least rank 1", received=tensor)
+            )
+    rows = [None if t.shape.rank is None else t.shape[:-1].num_elements() for t in inputs]
+    if None not in rows and rows[0] != rows[1]:
+        raise ValueError(
+            explain(
+                f"Leading dim_size of both tensors must match: there are {rows[0]} sequences and "
+                f"{rows[1]} rows of values",
+                received=f"{ordered.name} {ordered.shape}, {values.name} {values.shape}",
+            )
+        )
+    return [Spec(attrs["dtype"], values.shape)]
 
 
 register(
     "SearchSorted",
     _searched,
+    infer=_infer_searched,
     numpy_kernel=lambda ordered, values, side, dtype: _searched(ordered, values, side, dtype, np),
     gradient=None,
     accepts="fi",
@@ -304,7 +330,7 @@ def searchsorted(
 
     Args:
         sorted_sequence: `(..., n)`, in rising order.
-        values: `(..., m)` of the same dtype.
+        values: `(..., m)` of the same dtype, with as many rows as there are sequences.
         side: 'left' for the first such place, 'right' for the last.
         out_type: the dtype of the result.
         name: the operation's name.
@@ -513,6 +539,10 @@ def histogram_fixed_width(
         nbins: the number of parts.
         dtype: int32 or int64.
         name: the name scope.
+
+    Raises:
+        ValueError: `nbins` is known not to be positive.
+        InvalidArgumentError: the range is known to be empty.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
         places = histogram_fixed_width_bins(values, value_range, nbins)
@@ -528,8 +558,17 @@ def histogram_fixed_width_bins(
         x = convert_to_tensor(values, name="values")
         registry.check_allowed(x, "dx", "histogram_fixed_width_bins", "values")
         low_high = convert_to_tensor(value_range, x.dtype, name="value_range")
+        ends = registry.constant_value(low_high)
+        if ends is not None and np.size(ends) == 2 and not ends[0] < ends[1]:
+            raise InvalidArgumentError(
+                *(None, low_high.op),
+                f"value_range should satisfy value_range[0] < value_range[1], but got {ends}",
+            )
+        bins = convert_to_tensor(nbins, int32, name="nbins")
+        if (known := registry.constant_value(bins)) is not None and known <= 0:
+            raise ValueError(f"Requires nbins > 0: {known}")
         low, high = low_high[0], low_high[1]
-        count = elementwise.cast(convert_to_tensor(nbins, int32), x.dtype)
+        count = elementwise.cast(bins, x.dtype)
         scaled = elementwise.truediv(x - low, high - low) * elementwise.cast(
             count, elementwise.truediv(x - low, high - low).dtype
         )

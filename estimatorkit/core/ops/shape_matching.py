@@ -27,6 +27,58 @@ _COLUMN = np.arange(3, dtype=np.float32)[:, None]
 Adjust = Literal["squeeze", "expand", "either", "column"]
 
 
+# -- computed shapes
+
+
+def _broadcast_args(x: Any, y: Any) -> Any:
+    length = max(len(x), len(y))
+    one, other = (np.concatenate([np.ones(length - len(z), x.dtype), z]) for z in (x, y))
+    if ((one != other) & (one != 1) & (other != 1)).any():
+        raise InvalidArgumentError(
+            *(None, None),
+            f"Incompatible shapes for broadcasting: {list(map(int, x))} and {list(map(int, y))}",
+        )
+    return np.where(one == 1, other, one)
+
+
+def _infer_broadcast_args(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor in inputs:
+        if tensor.shape.rank not in (1, None):
+            raise ValueError(
+                explain("Shape must be rank 1: a shape is a vector of integers", received=tensor)
+            )
+    lengths = [None if each.shape.dims is None else each.shape.dims[0] for each in inputs]
+    known = None if None in lengths else max(each or 0 for each in lengths)
+    return [Spec(inputs[0].dtype, TensorShape([known]))]
+
+
+register(
+    "BroadcastArgs",
+    _broadcast_args,
+    infer=_infer_broadcast_args,
+    gradient=None,
+    numpy_kernel=_broadcast_args,
+    static=(0, 1),
+    accepts=("i", "i"),
+    cases=lambda: [
+        Case((np.array([2, 1], np.int32), np.array([4, 1, 3], np.int32)), {}, np.array([4, 2, 3]))
+    ],
+)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape that two computed shapes broadcast to.
+
+    Args:
+        shape_x, shape_y: vectors of int32 or int64, of one dtype.
+
+    Raises:
+        ValueError: one is known not to be a vector.
+        InvalidArgumentError: when run: the shapes do not broadcast to one.
+    """
+    return make("BroadcastArgs", {"s0": shape_x, "s1": shape_y}, same_dtype=True)
+
+
 # -- ranks that differ by one
 
 
@@ -259,7 +311,7 @@ def ensure_leading(
     return make("EnsureLeading", {"values": values, "reference": reference}, attrs)
 
 
-__all__ = ["broadcastable", "ensure_leading", "match_rank"]
+__all__ = ["broadcast_dynamic_shape", "broadcastable", "check_dims", "ensure_leading", "match_rank"]
 
 
 # -- dimensions

@@ -7,13 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from estimatorkit.core.conversion import make
+from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.registry import (
-    Case,
-    register,
-)
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import elementwise, joining
+from estimatorkit.core.registry import Case, register
 from estimatorkit.core.tensor import Tensor
 
 # -- blocks of space
@@ -109,6 +108,42 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
     """The inverse of `space_to_batch_nd`; `crops` cuts what `paddings` had added."""
     inputs = {"input": input, "block_shape": block_shape, "crops": crops}
     return make("BatchToSpaceND", inputs, name=name, dtypes={"crops": int32})
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The paddings with which blocks divide a space, and the crops that take them away again.
+
+    Args:
+        input_shape: int32 `(n,)`: the sizes of the dimensions of space.
+        block_shape: int32 `(n,)`, n being known.
+        base_paddings: int32 `(n, 2)`: the least paddings before and after, 0 by default.
+        name: the name scope.
+
+    Returns:
+        Paddings for `space_to_batch_nd`, crops for `batch_to_space_nd`: int32 `(n, 2)`.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
+        size = convert_to_tensor(input_shape, int32, name="input_shape")
+        block = convert_to_tensor(block_shape, int32, name="block_shape")
+        block.shape.assert_has_rank(1)
+        block.shape.assert_is_fully_defined()
+        count = int(block.shape.num_elements() or 0)
+        size.shape.assert_is_compatible_with([count])
+        least = np.zeros((count, 2), np.int32) if base_paddings is None else base_paddings
+        base = convert_to_tensor(least, int32, name="base_paddings")
+        base.shape.assert_is_compatible_with([count, 2])
+        before, after = base[:, 0], base[:, 1]
+        more = elementwise.floormod(-(size + before + after), block)
+        paddings = joining.stack([before, after + more], axis=1, name="paddings")
+        crops = joining.stack([elementwise.multiply(more, 0), more], axis=1, name="crops")
+        for each in (paddings, crops):
+            each.set_shape([count, 2])
+        return paddings, crops
 
 
 def space_to_batch(

@@ -49,6 +49,8 @@ def _concat(*inputs: Array, axis: int, expand: bool) -> Any:
     rank = len(shapes[0])
     if any(len(shape) != rank for shape in shapes):
         raise ValueError(f"Ranks of all inputs must match, got {[len(each) for each in shapes]}")
+    if not -rank <= axis < rank:
+        raise ValueError(f"Concat dimension must be in range [{-rank}, {rank}), got {axis}")
     whole = np.max(shapes, axis=0)
     at = axis % rank
     others = np.arange(rank) != at
@@ -125,7 +127,9 @@ def sparse_concat(
         expand_nonconcat_dim: whether the other dimensions may differ; the largest is taken.
 
     Raises:
-        InvalidArgumentError: (when run) other dimensions differ.
+        ValueError: ranks or other dimensions are known to differ.
+        IndexError: the axis is known to be out of range.
+        InvalidArgumentError: (when run) the same.
     """
     at = axis_of(concat_dim if axis is None else axis, "sparse_concat")
     sparse = [as_sparse(each) for each in sp_inputs]
@@ -146,9 +150,18 @@ def sparse_concat(
 
 def _concatenated(shapes: Sequence[TensorShape], axis: int, expand: bool) -> TensorShape:
     ranks = {shape.rank for shape in shapes} - {None}
-    if len(ranks) != 1:
+    if not ranks:
         return UNKNOWN
+    if len(ranks) > 1:
+        raise ValueError(
+            explain(
+                "Dimensions must be equal: sparse_concat takes tensors of one rank",
+                received=", ".join(map(str, shapes)),
+            )
+        )
     rank = next(iter(ranks)) or 0
+    if not -rank <= axis < rank:
+        raise IndexError(f"sparse_concat: axis {axis} is out of range for tensors of rank {rank}.")
     known = [shape.merge_with([None] * rank).as_list() for shape in shapes]
     dims: list[int | None] = []
     for position in range(rank):
