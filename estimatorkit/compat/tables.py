@@ -480,11 +480,13 @@ MODULES: dict[str, Table] = {
         )
     },
     "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
+    "python.ops.rnn_cell_impl": Table(names=_LINEAR),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(
         behind=("estimatorkit.summary",),
         instead={"create_file_writer": "use summary.FileWriter"},
     ),
+    "contrib.signal": Table(behind=("estimatorkit.signal",)),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
     "contrib.training": Table(
         behind=("estimatorkit.compat.contrib_training",),
@@ -543,6 +545,22 @@ MODULES: dict[str, Table] = {
     "tpu": Table(names=names("estimatorkit.compat.tpu", "CrossShardOptimizer")),
     # -- private modules: `private_modules` finds most names
     "python": Table(behind=_EVERYTHING),
+    "profiler": Table(behind=("estimatorkit.compat.profiler",)),
+    **{
+        f"{name}.model_analyzer": Table(behind=("estimatorkit.compat.profiler",))
+        for name in ("contrib.tfprof", "python.profiler")
+    },
+    "python.profiler.option_builder": Table(behind=("estimatorkit.compat.profiler",)),
+    **{
+        name: Table(
+            behind=("estimatorkit.compat.layer_utils",),
+            names=names(f"{_CORE}.control_flow", "smart_cond", constant_value="constant_bool"),
+        )
+        for name in ("python.layers.utils", "python.keras.utils.conv_utils")
+    },
+    "python.framework.smart_cond": Table(
+        names=names(f"{_CORE}.control_flow", "smart_cond", smart_constant_value="constant_bool")
+    ),
     "python.debug": Table(
         instead={
             "LocalCLIDebugWrapperSession": "add_check_numerics_ops and Print show values as they "
@@ -551,6 +569,12 @@ MODULES: dict[str, Table] = {
     ),
     "python.tools.freeze_graph": Table(
         names={"freeze_graph": "estimatorkit.compat.tools:freeze_graph"}
+    ),
+    "python.tools.strip_unused_lib": Table(
+        names=names("estimatorkit.compat.tools", "strip_unused")
+    ),
+    "python.tools.optimize_for_inference_lib": Table(
+        names=names("estimatorkit.compat.tools", "optimize_for_inference")
     ),
     "python.tools.inspect_checkpoint": Table(
         names={
@@ -609,8 +633,12 @@ MODULES: dict[str, Table] = {
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))
         for folder, kinds in (
-            ("framework", "attr_value graph node_def summary types"),
-            ("protobuf", "config meta_graph rewriter_config"),
+            (
+                "framework",
+                "attr_value cost_graph function graph node_def op_def step_stats summary",
+            ),
+            ("framework", "tensor tensor_shape types variable versions"),
+            ("protobuf", "cluster config meta_graph rewriter_config saver"),
             ("util", "event"),
         )
         for name in kinds.split()

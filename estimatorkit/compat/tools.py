@@ -1,13 +1,19 @@
-"""`tf.python.tools`: checkpoints printed, and graphs with the values of a checkpoint."""
+"""`tf.python.tools`: checkpoints printed, graphs frozen and cut down to what inference needs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.graph_util import convert_variables_to_constants, freeze
+from estimatorkit.core.graph_util import (
+    convert_variables_to_constants,
+    extract_sub_graph,
+    freeze,
+    remove_training_nodes,
+)
 
 
 def _listed(text: str) -> list[str]:
@@ -109,6 +115,74 @@ def _read_graph(path: str | os.PathLike[str], binary: bool) -> Any:
     if binary:
         return GraphDef.FromString(content)
     return text_format.Parse(content.decode("utf-8"), GraphDef())
+
+
+def strip_unused(
+    input_graph_def: Any,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: int | Sequence[int] | Mapping[str, int],
+) -> Any:
+    """What lies between some nodes of a graph; its inputs become placeholders.
+
+    Args:
+        input_graph_def: a `GraphDef`.
+        input_node_names: the nodes that become placeholders.
+        output_node_names: the nodes to be computed.
+        placeholder_type_enum: the placeholders' dtype (a dtype's `as_datatype_enum`), or one for
+            each input, in a list or by name.
+
+    Returns:
+        A new `GraphDef`.
+
+    Raises:
+        KeyError: an input is not in the graph.
+    """
+    if isinstance(placeholder_type_enum, int):
+        types = dict.fromkeys(input_node_names, placeholder_type_enum)
+    elif isinstance(placeholder_type_enum, Mapping):
+        types = dict(placeholder_type_enum)
+    else:
+        types = dict(zip(input_node_names, placeholder_type_enum, strict=True))
+    missing = set(input_node_names) - {node.name for node in input_graph_def.node}
+    if missing:
+        raise KeyError(f"The following input nodes were not found: {sorted(missing)}")
+    cut = type(input_graph_def)()
+    cut.CopyFrom(input_graph_def)
+    for node in cut.node:
+        if node.name in types:
+            placeholder = type(node)(name=node.name, op="Placeholder")
+            placeholder.attr["dtype"].type = types[node.name]
+            if "shape" in node.attr:
+                placeholder.attr["shape"].CopyFrom(node.attr["shape"])
+            else:
+                placeholder.attr["shape"].shape.unknown_rank = True
+            node.CopyFrom(placeholder)
+    return extract_sub_graph(cut, list(output_node_names))
+
+
+def optimize_for_inference(
+    input_graph_def: Any,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: int | Sequence[int] | Mapping[str, int],
+    toco_compatible: bool = False,
+) -> Any:
+    """`strip_unused`, without nodes that only training needs.
+
+    Batch norms are not folded into convolutions: XLA fuses them when the graph is compiled.
+
+    Args:
+        input_graph_def: a `GraphDef`.
+        input_node_names: as in `strip_unused`.
+        output_node_names: as in `strip_unused`.
+        placeholder_type_enum: as in `strip_unused`.
+        toco_compatible: accepted for TensorFlow's signature.
+    """
+    stripped = strip_unused(
+        input_graph_def, input_node_names, output_node_names, placeholder_type_enum
+    )
+    return remove_training_nodes(stripped, output_node_names)
 
 
 def print_tensors_in_checkpoint_file(
