@@ -29,9 +29,11 @@ _PLACES = {
         format="string_format",
         join="string_join",
     ),
+    **names("estimatorkit.core.ops.string_groups", "ngrams", "unsorted_segment_join"),
     **names(
         "estimatorkit.core.ops.unicode",
-        *("unicode_decode", "unicode_encode", "unicode_split", "unicode_transcode"),
+        *("unicode_decode", "unicode_decode_with_offsets", "unicode_encode", "unicode_split"),
+        *("unicode_split_with_offsets", "unicode_transcode"),
     ),
 }
 

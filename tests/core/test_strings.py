@@ -41,6 +41,8 @@ WORDS = {
     "format with too few": "The template expects 2 tensors, but the inputs only has 1.",
     "parse_tensor of nothing": "Could not parse `serialized` as TensorProto",
     "parse_tensor of others": "Type mismatch between parsed tensor (float",
+    "segments of other shapes": "",
+    "substr at a float": "has DataType float32 not in list of allowed values: int32, int64",
     "csv of a long delimiter": "field_delim should be only 1 char",
 }
 
@@ -125,7 +127,7 @@ def test_what_is_refused_when_the_graph_is_built() -> None:
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="there is no RaggedTensor"):
             tf.strings.split(["a b"], result_type="RaggedTensor")
-        with pytest.raises(ValueError, match="precision not supported for datatype int32"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="precision not supported"):
             tf.as_string(1, precision=2)
         with pytest.raises(TypeError, match="input 'input' cannot be used"):
             tf.string_strip([1])
@@ -160,3 +162,12 @@ def test_tensor_protos_give_arrays_back(array: Any) -> None:
     np.testing.assert_array_equal(tf.make_ndarray(tf.make_tensor_proto(array)), array)
     filled = tf.make_ndarray(tf.make_tensor_proto([1, 2], tf.int64, [2, 2]))
     np.testing.assert_array_equal(filled, [[1, 2], [2, 2]])
+
+
+def test_ngrams_of_the_words_of_texts() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        words = tf.strings.split(["a b c", "d", "e f"], result_type="SparseTensor")
+        grams = session.run(tf.strings.ngrams(words, 2, separator="_"))
+    assert grams.indices.tolist() == [[0, 0], [0, 1], [2, 0]]
+    assert grams.values.tolist() == [b"a_b", b"b_c", b"e_f"]
+    assert grams.dense_shape.tolist() == [3, 2]

@@ -174,3 +174,93 @@ ERRORS: dict[str, Callable[[Any], Any]] = {
     "parse_tensor of nothing": lambda tf: tf.parse_tensor("x", tf.int32),
     "parse_tensor of others": lambda tf: tf.parse_tensor(tf.serialize_tensor([1.0]), tf.int32),
 }
+
+
+# -- characters and their places, n-grams, segments
+
+
+def _flat(pieces: Any) -> Any:
+    """The pieces of strings, one after the other."""
+    return getattr(pieces, "flat_values", getattr(pieces, "values", pieces))
+
+
+_BROKEN = [
+    *(b"\xfe", b"hello", b"==\xff==", b"a\x01b", b"\xed\xa0\xbd", b"\xf4\x90\x80\x80", b""),
+    "\ufffd今👍".encode(),
+]
+
+
+def _offsets(**how: Any) -> Callable[[Any], Any]:
+    def expression(tf: Any) -> Any:
+        both = tf.strings.unicode_decode_with_offsets(_BROKEN, "UTF-8", **how)
+        plain = tf.strings.unicode_decode(_BROKEN, "UTF-8", **how)
+        return [_flat(each) for each in (*both, plain)]
+
+    return expression
+
+
+def _grams(data: Any, width: Any, **how: Any) -> Callable[[Any], Any]:
+    return lambda tf: tf.strings.ngrams(data, width, **how)
+
+
+def _segments(values: Any, ids: Any, count: int) -> Callable[[Any], Any]:
+    return lambda tf: tf.strings.unsorted_segment_join(values, ids, count, separator=":")
+
+
+_TABLE = [["Y", "q", "c"], ["Y", "6", "6"], ["p", "G", "a"]]
+EXPRESSIONS |= {
+    "offsets": _offsets(),
+    "offsets ignoring": _offsets(errors="ignore", replace_control_characters=True),
+    "offsets of other characters": _offsets(replacement_char=65, replace_control_characters=True),
+    "offsets in UTF-16": lambda tf: [
+        _flat(each)
+        for each in tf.strings.unicode_split_with_offsets(
+            ["今👍a".encode("utf-16-be")], "UTF-16-BE"
+        )
+    ],
+    "offsets of a scalar": lambda tf: list(
+        tf.strings.unicode_split_with_offsets("今a".encode(), "UTF-8")
+    ),
+    "transcode without control characters": lambda tf: tf.strings.unicode_transcode(
+        _BROKEN, "UTF-8", "UTF-16-BE", replace_control_characters=True
+    ),
+    "ngrams": _grams(["a", "b", "c", "d"], [1, 3]),
+    "ngrams of a matrix": _grams([["a", "b", "c"], ["d", "e", "f"]], 2, separator="|"),
+    "ngrams padded": _grams(["a", "b", "c"], 3, pad_values=("L", "R")),
+    "ngrams padded once": _grams(["a", "b", "c"], 3, pad_values="P", padding_width=1),
+    "ngrams too long": _grams(["a", "b"], 3),
+    "ngrams kept": _grams(["a", "b"], 3, preserve_short_sequences=True),
+    "ngrams kept padded": _grams(
+        ["a"], 5, pad_values="P", padding_width=1, preserve_short_sequences=True
+    ),
+    "segments": _segments(_TABLE, [1, 0, 1], 3),
+    "segments of all": _segments([["a", "b"], ["c", "d"]], [[0, 1], [1, 0]], 3),
+    "segments of nothing": lambda tf: tf.strings.unsorted_segment_join(
+        tf.zeros([0], tf.string), tf.zeros([0], tf.int32), 2
+    ),
+    "join of nothing": lambda tf: tf.strings.join([]),
+    "reduce_join of no strings": lambda tf: tf.reduce_join(tf.zeros([0, 1], tf.string), 1),
+}
+ERRORS |= {
+    "unknown encoding": lambda tf: _flat(tf.strings.unicode_decode(["a"], "x-y")),
+    "replacement out of range": lambda tf: tf.strings.unicode_transcode(
+        "a", "UTF-8", "UTF-8", replacement_char=0x110000
+    ),
+    "ngrams of nothing": _grams(["a"], 0),
+    "ngrams padded by numbers": _grams(["a"], 2, pad_values=3),
+    "ngrams of a scalar": _grams("a", 2),
+    "segments out of range": _segments(_TABLE, [1, 0, 1], 1),
+    "segments below 0": _segments(_TABLE, [-1, 0, -1], 1),
+    "segments of other shapes": _segments(_TABLE, [1, 0, 1, 1], 2),
+    "as_string of both": lambda tf: tf.as_string([1.0], scientific=True, shortest=True),
+    "as_string of an integer": lambda tf: tf.as_string([1], scientific=True),
+    "base64 with too many signs": lambda tf: tf.decode_base64("aGVsbG8=="),
+    "hash with a key of one": lambda tf: tf.string_to_hash_bucket_strong(["a"], 10, [1]),
+    "substr at a float": lambda tf: tf.substr("abc", 1.5, 2),
+    "reduce_join along another axis": lambda tf: tf.reduce_join(
+        tf.placeholder_with_default(["a"], None), 1
+    ),
+    "reduce_join along one axis twice": lambda tf: tf.reduce_join(
+        tf.placeholder_with_default([["a"]], None), [-1, 1]
+    ),
+}

@@ -144,12 +144,12 @@ def as_string(
         name: the operation's name.
 
     Raises:
-        ValueError: these do not go together, or not with the dtype.
+        InvalidArgumentError: these do not go together, or not with the dtype.
     """
     tensor = convert_to_tensor(input, name="input")
     problem = None
     if len(fill) > 1 or fill not in "0 -+":
-        problem = f"Fill argument not supported: {fill!r}"
+        problem = f"Fill string must be one or fewer characters, of '0', ' ', '-' and '+': {fill!r}"
     elif scientific and shortest:
         problem = "Cannot select both scientific and shortest notation"
     elif tensor.dtype.kind not in "fc" and (scientific or shortest):
@@ -157,9 +157,8 @@ def as_string(
     elif tensor.dtype.kind not in "fc" and precision >= 0:
         problem = f"precision not supported for datatype {tensor.dtype.name}"
     if problem:
-        raise ValueError(
-            explain(f"as_string: {problem}", received=tensor, made_at=tensor.op.source)
-        )
+        problem = explain(f"as_string: {problem}", received=tensor, made_at=tensor.op.source)
+        raise InvalidArgumentError(None, None, problem)
     attrs = {
         "precision": int(precision),
         "scientific": bool(scientific),
@@ -234,13 +233,12 @@ def string_to_hash_bucket_strong(
         name: the operation's name.
 
     Raises:
-        ValueError: the key is none.
+        InvalidArgumentError: the key is none.
     """
     words = tuple(int(word) % (1 << 64) for word in key)
     if len(words) != 2:
-        raise ValueError(
-            explain("Key must have 2 elements", expected="two numbers", received=list(key))
-        )
+        problem = explain("Key must have 2 elements", received=list(key))
+        raise InvalidArgumentError(None, None, problem)
     attrs = {"num_buckets": _num_buckets(num_buckets), "key": words}
     return make_string_op("StringToHashBucketStrong", input, attrs, name)
 

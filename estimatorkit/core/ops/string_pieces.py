@@ -6,6 +6,7 @@ There is no RaggedTensor: where TensorFlow gives one, the pieces of a tensor of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, string
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.strings import one_of, register_string_op, string_array
 from estimatorkit.core.registry import Case, Spec, apply, constant_value, fixed, output, register
@@ -285,18 +286,32 @@ def string_join(inputs: Any, separator: str | bytes = "", name: str | None = Non
     """
     given = {f"inputs_{position}": value for position, value in enumerate(inputs)}
     if not given:
-        raise ValueError(explain("string_join needs a tensor", received="an empty list"))
+        return convert_to_tensor("", string, name)
     attrs = {"separator": _attribute(separator)}
     return make("StringJoin", given, attrs, name, dtypes=dict.fromkeys(given, string))
 
 
+def _joined_axes(axes: Sequence[int], rank: int) -> list[int]:
+    found = []
+    for each in axes:
+        if not -rank <= each < rank:
+            problem = f"Invalid reduction dimension {each} for input with {rank} dimension(s)"
+            raise OutOfRangeError(None, None, problem)
+        if each % rank in found:
+            problem = f"Duplicate reduction dimension {each % rank}"
+            raise InvalidArgumentError(None, None, problem)
+        found.append(each % rank)
+    return found
+
+
 def _reduce_join(value: Any, axis: Any, keep_dims: bool, separator: str | bytes) -> NDArray[Any]:
     array = string_array(value)
-    axes = [each % array.ndim for each in np.reshape(axis, -1).tolist()]
+    axes = _joined_axes(np.reshape(axis, -1).tolist(), array.ndim)
     kept = [each for each in range(array.ndim) if each not in axes]
     # The first of `axes` is joined first: it varies fastest.
     ordered = array.transpose([*kept, *reversed(axes)])
-    rows = ordered.reshape(*(array.shape[each] for each in kept), -1) if axes else array[..., None]
+    count = math.prod(array.shape[each] for each in axes)
+    rows = ordered.reshape(*(array.shape[each] for each in kept), count)
     glue = _bytes(separator)
     joined = np.empty(rows.shape[:-1], object)
     flat = rows.reshape(joined.size, -1) if rows.size else np.empty((joined.size, 0), object)
@@ -314,10 +329,11 @@ def _infer_reduce_join(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> li
     if axis is None:
         return [Spec(string, TensorShape([None] * len(dims)))]
     wanted = np.reshape(axis, -1).tolist()
-    if any(not -len(dims) <= each < len(dims) for each in wanted):
+    wrong = [each for each in wanted if not -len(dims) <= each < len(dims)]
+    if wrong:
         raise ValueError(
             explain(
-                f"Invalid reduction dimension {wanted} for input with {len(dims)} dimension(s)",
+                f"Invalid reduction dimension {wrong[0]} for input with {len(dims)} dimension(s)",
                 received=inputs[0],
                 made_at=inputs[0].op.source,
             )

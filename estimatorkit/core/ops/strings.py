@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.conversion import make
+from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import (
     DType,
     bool_,
@@ -67,15 +67,16 @@ def register_string_op(
     *,
     elementwise: bool = False,
     on_block: Callable[..., Any] | None = None,
+    accepts: str | tuple[str, ...] = "s",
 ) -> None:
-    """A row of a host operation whose first input holds strings (see `OpDef` for the last two)."""
+    """A row of a host operation whose first input holds strings (see `OpDef` for the rest)."""
     register(
         op_type,
         kernel,
         infer=infer or same_as_input(),
         gradient=None,
         where="host",
-        accepts="s",
+        accepts=accepts,
         cases=cases,
         elementwise=elementwise,
         on_block=on_block,
@@ -248,6 +249,7 @@ register_string_op(
     ],
     broadcast(string),
     elementwise=True,
+    accepts=("s", "x", "x"),
 )
 
 
@@ -265,8 +267,9 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: Unit =
         InvalidArgumentError: `pos` is outside its string (when the graph runs).
     """
     attrs = {"unit": one_of("unit", unit, ("BYTE", "UTF8_CHAR"))}
-    inputs = {"input": input, "pos": pos, "len": len}
-    return make("Substr", inputs, attrs, name, dtypes={"input": string})
+    start = convert_to_tensor(pos, name="pos")
+    inputs = {"input": input, "pos": start, "len": len}
+    return make("Substr", inputs, attrs, name, dtypes={"input": string, "len": start.dtype})
 
 
 # -- patterns
@@ -361,7 +364,8 @@ def _encode_base64(text: bytes) -> bytes:
 
 def _decode_base64(text: bytes) -> bytes:
     bare = text.rstrip(b"=")
-    if re.fullmatch(rb"[A-Za-z0-9_-]*", bare) is None or len(text) - len(bare) > 2:
+    padded = len(text) in (len(bare), -(-len(bare) // 4) * 4)
+    if re.fullmatch(rb"[A-Za-z0-9_-]*", bare) is None or not padded:
         raise _not_base64(text, "Invalid character found in base64.")
     try:
         return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
