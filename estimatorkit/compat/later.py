@@ -39,7 +39,6 @@ _CONTRIB = {
     "kernel_methods": "use scikit-learn's RBFSampler before a linear model",
     "timeseries": "use data.Dataset.window and a model of your own",
     "linear_optimizer": "use optimizer='Ftrl'",
-    "distributions": "write log_prob and sample with random_normal, lgamma and others",
     "image": "use image",
     "gan": "two calls of minimize, each with its var_list, train a pair of networks",
     "saved_model": "use saved_model, and keras.Model.save",

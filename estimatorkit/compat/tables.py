@@ -73,8 +73,6 @@ TOP = Table(
     instead={
         "Session2": "use Session",
         "enable_v2_behavior": "programs here are graphs with sessions, as in TensorFlow 1",
-        "distributions": "write log_prob and sample with this package's operations: random_normal, "
-        "multinomial, softmax_cross_entropy_with_logits, lgamma",
         "load_op_library": "write the operation in JAX: estimatorkit.jax_function",
     },
 )
@@ -88,6 +86,7 @@ _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_encoders",
     "estimatorkit.compat.contrib_optimize_loss",
 )
+_DISTRIBUTIONS = "estimatorkit.layers.distributions"
 _FEATURE_COLUMN = "estimatorkit.layers.feature_column"
 # Where Keras's modules are found.
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
@@ -248,6 +247,25 @@ MODULES: dict[str, Table] = {
         names={"OptimizerV2": "estimatorkit.keras.optimizers.optimizer:Optimizer"}
     ),
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
+    "distributions": Table(behind=(_DISTRIBUTIONS,)),
+    **{
+        name: Table(
+            behind=tuple(f"{_DISTRIBUTIONS}{each}" for each in ("", ".continuous", ".divergence")),
+            names=names(f"{_DISTRIBUTIONS}.divergence", _registered_kl="registered_kl"),
+        )
+        for name in (
+            "contrib.distributions",
+            *(
+                f"python.ops.distributions{each}"
+                for each in (
+                    *("", ".bernoulli", ".beta", ".categorical", ".dirichlet", ".distribution"),
+                    *(".dirichlet_multinomial", ".distributions", ".exponential", ".gamma"),
+                    *(".kullback_leibler", ".laplace", ".multinomial", ".normal", ".student_t"),
+                    ".uniform",
+                )
+            ),
+        )
+    },
     # -- contrib
     "contrib.feature_column": Table(behind=("estimatorkit.layers.feature_column",)),
     "distribute": Table(

@@ -105,26 +105,27 @@ register(
 )
 
 
-def _multinomial(logits: Any, num_samples: int, dtype: Any, *, key: Any) -> Any:
-    drawn = jax.random.categorical(key, logits[:, None, :], shape=(logits.shape[0], num_samples))
+def _multinomial(logits: Any, num_samples: Any, dtype: Any, *, key: Any) -> Any:
+    shape = (logits.shape[0], int(num_samples))
+    drawn = jax.random.categorical(key, logits[:, None, :], shape=shape)
     return drawn.astype(dtype.numpy_dtype)
+
+
+def _infer_multinomial(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
+    rows = inputs[0].shape[0] if inputs[0].shape.rank else None
+    count = registry.constant_value(inputs[1])
+    return [Spec(attrs["dtype"], TensorShape([rows, None if count is None else int(count)]))]
 
 
 register(
     "Multinomial",
     _multinomial,
-    infer=lambda inputs, attrs: [
-        Spec(
-            attrs["dtype"],
-            TensorShape(
-                [inputs[0].shape[0] if inputs[0].shape.rank else None, attrs["num_samples"]]
-            ),
-        )
-    ],
+    infer=_infer_multinomial,
     gradient=None,
+    static=(1,),
     random=True,
     pure=False,
-    cases=lambda: [Case((np.zeros((2, 3), np.float32),), {"num_samples": 4, "dtype": int64})],
+    cases=lambda: [Case((np.zeros((2, 3), np.float32), np.int32(4)), {"dtype": int64})],
     accepts="fi",
 )
 
@@ -238,7 +239,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
 def multinomial(
     logits: Any,
-    num_samples: int,
+    num_samples: Any,
     seed: int | None = None,
     name: str | None = None,
     output_dtype: Any = None,
@@ -247,7 +248,7 @@ def multinomial(
 
     Args:
         logits: `(batch, classes)`.
-        num_samples: how many to draw for each row.
+        num_samples: how many to draw for each row, an int or an int tensor.
         seed: see `set_random_seed`.
         name: the operation's name.
         output_dtype: int64 (default) or int32.
@@ -255,10 +256,9 @@ def multinomial(
     Returns:
         `(batch, num_samples)`.
     """
-    if not isinstance(num_samples, (int, np.integer)):
-        raise TypeError(explain("multinomial: num_samples must be an int", received=num_samples))
-    attrs = {"num_samples": int(num_samples), "dtype": as_dtype(output_dtype or int64)}
-    return _random("Multinomial", {"logits": logits}, attrs, seed, name)
+    inputs = {"logits": logits, "num_samples": as_index_tensor(num_samples, "num_samples")}
+    attrs = {"dtype": as_dtype(output_dtype or int64)}
+    return _random("Multinomial", inputs, attrs, seed, name)
 
 
 register(

@@ -140,7 +140,7 @@ def random_poisson(
 
 def categorical(
     logits: Any,
-    num_samples: int,
+    num_samples: Any,
     dtype: Any = None,
     seed: int | None = None,
     name: str | None = None,

@@ -96,6 +96,13 @@ ndtri = _unary(
     _INSIDE,
     "The quantile of the normal distribution.",
 )
+log_ndtr = _unary(
+    "LogNdtr",
+    _wide(jax.scipy.special.log_ndtr),
+    scipy_special.log_ndtr,
+    _ANY,
+    "The logarithm of the distribution function of the normal distribution.",
+)
 digamma = _unary(
     "Digamma",
     _wide(jax.scipy.special.digamma),
@@ -200,7 +207,6 @@ igamma = _binary(
     scipy_special.gammainc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The lower regularized incomplete gamma function of order a, at x.",
-    gradient=None,
     parameters=("a", "x"),
 )
 igammac = _binary(
@@ -209,7 +215,6 @@ igammac = _binary(
     scipy_special.gammaincc,
     (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
     "The upper regularized incomplete gamma function of order a, at x.",
-    gradient=None,
     parameters=("a", "x"),
 )
 polygamma = _binary(
@@ -257,12 +262,18 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     return make("Betainc", {"a": a, "b": b, "x": x}, name=name, same_dtype=True)
 
 
+def _betainc_gradient(op: Any, dy: Tensor) -> list[Any]:
+    from estimatorkit.core.gradients import vjp
+
+    return [None, None, *vjp(op, [dy], (2,))]  # as TensorFlow: with respect to x alone
+
+
 register(
     "Betainc",
     _wide(jax.scipy.special.betainc),
     infer=broadcast(),
     numpy_kernel=lambda a, b, x: scipy_special.betainc(a, b, x).astype(a.dtype),
-    gradient=None,
+    gradient=_betainc_gradient,
     accepts="d",
     cases=lambda: [Case((_POSITIVE, np.broadcast_to(_OTHER, (2, 3)).copy(), _INSIDE))],
 )

@@ -1,0 +1,54 @@
+"""Probability distributions, as `tf.distributions`: draws, densities, statistics, divergences.
+
+`distribution` has the base class, `parameters` what distributions with tensors as parameters share;
+`continuous` and `discrete` hold them by kind, `divergence` the Kullback-Leibler divergences.
+"""
+
+from __future__ import annotations
+
+from estimatorkit.layers.distributions.continuous import (
+    Beta,
+    Exponential,
+    Gamma,
+    Laplace,
+    Normal,
+    StudentT,
+    Uniform,
+)
+from estimatorkit.layers.distributions.discrete import (
+    Bernoulli,
+    Categorical,
+    Dirichlet,
+    DirichletMultinomial,
+    Multinomial,
+)
+from estimatorkit.layers.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ReparameterizationType,
+)
+from estimatorkit.layers.distributions.divergence import RegisterKL, kl_divergence
+from estimatorkit.lazy import listing
+
+__all__ = [
+    "FULLY_REPARAMETERIZED",
+    "NOT_REPARAMETERIZED",
+    "Bernoulli",
+    "Beta",
+    "Categorical",
+    "Dirichlet",
+    "DirichletMultinomial",
+    "Distribution",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Multinomial",
+    "Normal",
+    "RegisterKL",
+    "ReparameterizationType",
+    "StudentT",
+    "Uniform",
+    "kl_divergence",
+]
+__dir__ = listing(__name__)
