@@ -190,3 +190,14 @@ def test_a_subclass_needs_one_function_of_each_pair() -> None:
     with pytest.raises(NotImplementedError, match="_param_shapes not implemented"):
         Half.param_shapes([2])
     assert d.Normal.param_static_shapes([2, 3]) == {"loc": [2, 3], "scale": [2, 3]}
+
+
+def test_distribution_functions_have_gradients_with_respect_to_parameters() -> None:
+    a = tf.constant([0.75, 3.0], tf.float64)
+    x = tf.constant([0.5, 2.5], tf.float64)
+    made = tf.gradients(tf.igamma(a, x), a)[0]
+    step = 1e-5
+    lower, upper = tf.igamma(a - step, x), tf.igamma(a + step, x)
+    found, difference = run([made, (upper - lower) / (2 * step)])
+    np.testing.assert_allclose(found, difference, 1e-6)
+    assert tf.gradients(tf.betainc(a, a, x / 3.0), a) == [None]
