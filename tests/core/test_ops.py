@@ -338,6 +338,8 @@ def test_gradient(example: Example) -> None:
     at = [
         array.astype(_wide(array)) + rng.uniform(0.005, 0.01, array.shape)
         if position in wanted
+        else array.astype(_wide(array))
+        if array.dtype.kind == "f" and position not in example.static
         else array
         for position, array in enumerate(example.arrays)
     ]
