@@ -35,7 +35,6 @@ _KERAS = {
 _CONTRIB = {
     "boosted_trees": _TREES,
     "tensor_forest": "use scikit-learn's RandomForestClassifier or RandomForestRegressor",
-    "factorization": "use scikit-learn's KMeans or GaussianMixture",
     "kernel_methods": "use scikit-learn's RBFSampler before a linear model",
     "timeseries": "use data.Dataset.window and a model of your own",
     "linear_optimizer": "use optimizer='Ftrl'",

@@ -242,7 +242,18 @@ MODULES: dict[str, Table] = {
             "GGTOptimizer": "use train.OptaxOptimizer",
         },
     ),
+    "contrib.factorization": Table(
+        behind=("estimatorkit.compat.contrib_factorization",),
+        instead={
+            "GMM": "use scikit-learn's GaussianMixture",
+            "KMeans": "use KMeansClustering, or scikit-learn's KMeans",
+            "WALSMatrixFactorization": "train two embedding tables on the known entries",
+        },
+    ),
     "contrib.mixed_precision": Table(behind=("estimatorkit.compat.mixed_precision",)),
+    "python.keras.optimizer_v2.rmsprop": Table(
+        names={"RMSProp": "estimatorkit.keras.optimizers:RMSprop"}
+    ),
     "python.keras.optimizer_v2.optimizer_v2": Table(
         names={"OptimizerV2": "estimatorkit.keras.optimizers.optimizer:Optimizer"}
     ),
@@ -377,19 +388,13 @@ MODULES: dict[str, Table] = {
                 "estimatorkit.estimator.serving_inputs",
                 "build_supervised_input_receiver_fn_from_input_fn",
             ),
-            **{
-                name: f"estimatorkit.estimator:{head}"
-                for name, head in (
-                    ("binary_classification_head", "BinaryClassHead"),
-                    ("logistic_regression_head", "LogisticRegressionHead"),
-                    ("multi_class_head", "MultiClassHead"),
-                    ("multi_head", "MultiHead"),
-                    ("multi_label_head", "MultiLabelHead"),
-                    ("regression_head", "RegressionHead"),
-                )
-            },
             **names(
-                "estimatorkit.estimator",
+                "estimatorkit.compat.heads",
+                *("binary_classification_head", "logistic_regression_head", "multi_class_head"),
+                *("multi_head", "multi_label_head", "poisson_regression_head", "regression_head"),
+            ),
+            **names(
+                "estimatorkit.compat.estimators",
                 *("BaselineEstimator", "DNNEstimator", "DNNLinearCombinedEstimator"),
                 "LinearEstimator",
             ),
@@ -615,20 +620,52 @@ MODULES: dict[str, Table] = {
     },
     **{
         f"python.estimator.{module}": Table(
+            behind=("estimatorkit.compat.canned",),
             names={
                 f"{family}{kind}V2": f"estimatorkit.estimator:{family}{kind}"
                 for kind in ("Classifier", "Regressor", "Estimator")
-            }
+            },
         )
         for module, family in (
             *(("canned.baseline", "Baseline"), ("canned.dnn", "DNN"), ("canned.linear", "Linear")),
             ("canned.dnn_linear_combined", "DNNLinearCombined"),
         )
     },
+    "python.estimator.canned.head": Table(behind=("estimatorkit.compat.heads",)),
+    "python.estimator.head.head_utils": Table(behind=("estimatorkit.compat.head_test_utils",)),
+    "python.estimator.canned.kmeans": Table(
+        names=names(
+            "estimatorkit.premade.kmeans",
+            "KMeansClustering",
+            _parse_features_if_necessary="_points_of",
+        )
+    ),
+    "python.estimator.canned.optimizers": Table(behind=("estimatorkit.compat.canned",)),
+    "python.estimator.model_fn": Table(
+        names={"_TPUEstimatorSpec": "estimatorkit.compat.tpu:TPUEstimatorSpec"}
+    ),
     "python.estimator.estimator": Table(names={"EstimatorV2": "estimatorkit.estimator:Estimator"}),
     "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
     "python.feature_column.feature_column": Table(
-        names={f"_{name}": place for name, place in _COLUMNS.items()}
+        names={
+            **{f"_{name}": place for name, place in _COLUMNS.items()},
+            **names(
+                _FEATURE_COLUMN,
+                **{
+                    f"_{name}": name
+                    for name in (
+                        *("bucketized_column", "crossed_column", "embedding_column"),
+                        *("indicator_column", "numeric_column", "weighted_categorical_column"),
+                        *(
+                            f"categorical_column_with_{kind}"
+                            for kind in ("hash_bucket", "identity")
+                        ),
+                        *("categorical_column_with_vocabulary_file",),
+                        "categorical_column_with_vocabulary_list",
+                    )
+                },
+            ),
+        }
     ),
     "random.experimental": Table(names=_SEEDS),
     "python.framework.random_seed": Table(

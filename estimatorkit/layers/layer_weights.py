@@ -60,7 +60,7 @@ class LayerWeights(Tracker):
             constraint: a function that optimizers apply to a new value.
             experimental_autocast: whether a mixed policy casts it where it is read.
             collections, aggregation: see `Variable`.
-            partitioner: for layers of `tf.layers` only.
+            partitioner: for layers of `tf.layers` only; False: none, whatever the variable scope's.
             synchronization: a `VariableSynchronization`: ON_READ is for variables that are not
                 trainable.
             use_resource, kwargs: accepted for TensorFlow's signature.

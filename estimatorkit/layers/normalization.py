@@ -181,7 +181,7 @@ class BatchNormalization(_ScaleAndShift):
         kept: dict[str, Any] = {"dtype": wide, "experimental_autocast": False}
         self.add_scale_and_shift(shape, **kept)
         add, kept["trainable"] = self.add_configured_weight, False
-        kept["aggregation"] = VariableAggregation.MEAN
+        kept["aggregation"], kept["partitioner"] = VariableAggregation.MEAN, False
         self.moving_mean = add("moving_mean", shape, **kept)
         self.moving_variance = add("moving_variance", shape, **kept)
         super().build(input_shape)

@@ -14,7 +14,12 @@ from typing import Any
 
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
+from estimatorkit.core.variable_scope import (
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 from estimatorkit.layers.base import Layer, snake_case
 from estimatorkit.layers.call_record import record_of
 
@@ -118,6 +123,9 @@ class ScopedLayer(Layer):
         partitioner: Any,
     ) -> Any:
         losses = get_default_graph().outermost.get_collection(GraphKeys.REGULARIZATION_LOSSES)
+        if partitioner is False:
+            partitioner = None
+            get_variable_scope().set_partitioner(None)  # the scope is entered for this weight only
         variable = get_variable(
             name,
             shape,

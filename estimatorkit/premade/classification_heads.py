@@ -107,7 +107,7 @@ class _ClassificationHead(SingleHead):
                 )
             )
         if not tensor.dtype.is_bool:
-            check_label_range(tensor, self._n_classes)
+            check_label_range(tensor, self._n_classes, version=self._version)
         return as_batch_of(logits, tensor, 1)
 
     def _named_classes(self, scores: Tensor, keys: Iterable[str]) -> dict[str, Tensor]:

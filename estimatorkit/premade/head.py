@@ -18,8 +18,10 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import array, elementwise, summary
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import trainable_variables as all_trainable_variables
 from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.metrics.streaming import Metric
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.optimizer import Optimizer, part_of_mean
@@ -238,6 +240,13 @@ class Head(ABC):
         return f"{key}/{self.name}" if self.name else key
 
 
+def _has_own_updates(optimizer: KerasOptimizer) -> bool:
+    """Whether a user's own class says by `get_updates` what a step is."""
+    kind: Any = type(optimizer)
+    ours = KerasOptimizer
+    return kind.get_updates is not ours.get_updates and kind.minimize is ours.minimize
+
+
 def _train_op(
     loss: Tensor,
     optimizer: Any,
@@ -263,6 +272,11 @@ def _train_op(
             "trainable_variables should be a list or a tuple. "
             f"Given type: {type(trainable_variables)}."
         )
+    if isinstance(optimizer, KerasOptimizer) and _has_own_updates(optimizer):
+        updates: Operation = optimizer.get_updates(
+            part_of_mean(loss, optimizer), list(trainable_variables or all_trainable_variables())
+        )[0]
+        return updates
     operation: Operation = optimizer.minimize(
         part_of_mean(loss, optimizer),
         global_step=get_or_create_global_step(),
@@ -271,4 +285,4 @@ def _train_op(
     return operation
 
 
-__all__ = ["Head", "Metrics", "Outcome"]
+__all__ = ["Head", "Metrics", "Outcome", "Version"]

@@ -6,7 +6,7 @@ a count), which the loop fetches with it and looks at before results are used (`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,14 +95,18 @@ def as_batch_of(logits: Tensor, labels: Tensor, dimension: int) -> Tensor:
     return ensure_leading(labels, logits, [dimension], what, "labels")
 
 
-def check_label_range(labels: Tensor, n_classes: int, problem: str | None = None) -> None:
+def check_label_range(
+    labels: Tensor, n_classes: int, problem: str | None = None, version: Literal[1, 2] = 2
+) -> None:
     """Adds a step check that labels are in [0, n_classes).
 
     Args:
         labels: numbers.
         n_classes: the number of classes.
         problem: the beginning of the error; by default the bound that does not hold.
+        version: that of TensorFlow whose words say so.
     """
+    must = "Labels must be" if version == 2 else "Labels must"
 
     def check(values: list[NDArray[Any]]) -> None:
         lows, highs = values
@@ -115,8 +119,7 @@ def check_label_range(labels: Tensor, n_classes: int, problem: str | None = None
                 None,
                 labels.op,
                 explain(
-                    problem
-                    or ("Labels must be >= 0" if too_low else "Labels must be <= n_classes - 1"),
+                    problem or (f"{must} >= 0" if too_low else f"{must} <= n_classes - 1"),
                     expected=f"labels in [0, {n_classes - 1}], n_classes={n_classes}",
                     received=f"minimum {low:g}, maximum {high:g} in a batch",
                     made_at=labels.op.source,

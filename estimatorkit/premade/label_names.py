@@ -23,12 +23,15 @@ Vocabulary = tuple[bytes, ...]
 _SHOWN = 20  # entries of a vocabulary that an error lists
 
 
-def as_vocabulary(label_vocabulary: Any, n_classes: int) -> Vocabulary | None:
+def as_vocabulary(
+    label_vocabulary: Any, n_classes: int, multi_label: bool = False
+) -> Vocabulary | None:
     """A checked vocabulary.
 
     Args:
         label_vocabulary: a list or tuple of strings, one a class, or None.
         n_classes: how many there must be.
+        multi_label: whether errors have the words of TensorFlow's head of several labels.
 
     Raises:
         ValueError: it is something else.
@@ -36,15 +39,21 @@ def as_vocabulary(label_vocabulary: Any, n_classes: int) -> Vocabulary | None:
     if label_vocabulary is None:
         return None
     if not isinstance(label_vocabulary, (list, tuple)):
-        raise ValueError(
-            f"label_vocabulary should be a list or a tuple. Given type: {type(label_vocabulary)}"
-        )
+        wanted = "must be a list or tuple" if multi_label else "should be a list or a tuple"
+        raise ValueError(f"label_vocabulary {wanted}. Given type: {type(label_vocabulary)}")
     if len(label_vocabulary) != n_classes:
+        words = (
+            '"label_vocabulary" does not have "n_classes" items. '
+            f"len(label_vocabulary)={len(label_vocabulary)}, n_classes={n_classes}"
+        )
+        if multi_label:
+            words = (
+                f"Length of label_vocabulary must be n_classes ({n_classes}). "
+                f"Given: {len(label_vocabulary)}"
+            )
         raise ValueError(
             explain(
-                '"label_vocabulary" does not have "n_classes" items. '
-                f"len(label_vocabulary)={len(label_vocabulary)}, n_classes={n_classes}, "
-                f"label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
+                f"{words}, label_vocabulary={list(label_vocabulary)[:_SHOWN]}",
                 hint=f"n_classes={len(label_vocabulary)}, or name every class once",
             )
         )

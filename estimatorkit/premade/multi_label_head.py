@@ -139,7 +139,7 @@ class MultiLabelHead(SingleHead):
             )
         super().__init__(n_classes, 1, weight_column, loss_reduction, loss_fn, name)
         self._thresholds = checked_thresholds(thresholds)
-        self._vocabulary = as_vocabulary(label_vocabulary, n_classes)
+        self._vocabulary = as_vocabulary(label_vocabulary, n_classes, multi_label=True)
         self._classes = [
             self._class_id(each) for each in tuple(classes_for_class_based_metrics or ())
         ]
@@ -151,7 +151,8 @@ class MultiLabelHead(SingleHead):
             if given not in known:
                 raise ValueError(
                     explain(
-                        f"{given!r} of classes_for_class_based_metrics is not in label_vocabulary"
+                        f"{given!r} is not in list label_vocabulary, which "
+                        "classes_for_class_based_metrics must be of"
                         if known
                         else "label_vocabulary must be provided when "
                         "classes_for_class_based_metrics are strings.",

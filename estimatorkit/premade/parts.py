@@ -86,17 +86,20 @@ class Premade(Estimator):
             )
         self.parts = tuple(parts)
         super().__init__(
-            model_fn=_model_fn(head, parts, self._version),
+            model_fn=model_fn_of(head, parts, self._version),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
         )
 
 
-def _model_fn(head: Head, parts: Sequence[Part], version: Version) -> Callable[..., EstimatorSpec]:
+def model_fn_of(
+    head: Head, parts: Sequence[Part], version: Version
+) -> Callable[..., EstimatorSpec]:
     only = f"{parts[0].scope}/" if len(parts) == 1 and parts[0].scope else ""
     # TensorFlow 1 has `dnn/head/beta1_power`.
-    scope = None if version == 2 else f"{only}{head.name or 'head'}/"
+    name = head.name if isinstance(head.name, str) else "head"
+    scope = f"{only}{name}/" if version == 1 else None
     minimize = _minimize if version == 2 else _minimize_as_version_1
 
     def model_fn(features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:

@@ -173,24 +173,8 @@ class SingleHead(Head):
     ) -> Outcome:
         """See `Head`; `counted`, float32 `(batch, 1)`, is 0 for rows that are padding."""
         with self._scope("losses"):
-            checked = self._checked_logits(logits)
-            targets = self._targets(labels, checked)
-            if self._loss_fn is None:
-                unweighted = self._unweighted_loss(targets, checked)
-            else:
-                unweighted = self._given_loss(self._loss_fn, targets, checked, features)
-            weights = weights_of(
-                features or {}, self._weight_column, checked, self._weights_per_logit
-            )
-            if counted is not None:
-                weights = counted if weights is None else weights * counted
-            batch = Batch(checked, targets, weights, unweighted)
-            loss = losses.compute_weighted_loss(
-                unweighted,
-                1.0 if weights is None else weights,
-                loss_collection=None,
-                reduction=self._loss_reduction,
-            )
+            batch = self._batch(features, logits, labels, counted)
+            loss = self._reduced(batch)
             if counted is not None and self._loss_reduction == SUM_OVER_BATCH_SIZE:
                 # Padding adds nothing to the sum, and is not divided by either.
                 there = elementwise.maximum(reduce.reduce_sum(counted), 1.0)
@@ -202,6 +186,30 @@ class SingleHead(Head):
             loss,
             lambda: self._all_metrics(batch, regularization_losses),
             lambda: self._mean_loss(batch, unregularized),
+        )
+
+    def _batch(
+        self, features: Any, logits: Any, labels: Any, counted: Tensor | None = None
+    ) -> Batch:
+        """The losses of the examples and what they come of; see `_outcome`."""
+        checked = self._checked_logits(logits)
+        targets = self._targets(labels, checked)
+        if self._loss_fn is None:
+            unweighted = self._unweighted_loss(targets, checked)
+        else:
+            unweighted = self._given_loss(self._loss_fn, targets, checked, features)
+        weights = weights_of(features or {}, self._weight_column, checked, self._weights_per_logit)
+        if counted is not None:
+            weights = counted if weights is None else weights * counted
+        return Batch(checked, targets, weights, unweighted)
+
+    def _reduced(self, batch: Batch) -> Tensor:
+        """The examples' losses as one, by `loss_reduction`."""
+        return losses.compute_weighted_loss(
+            batch.losses,
+            1.0 if batch.weights is None else batch.weights,
+            loss_collection=None,
+            reduction=self._loss_reduction,
         )
 
     def _scope(self, name: str) -> AbstractContextManager[Any]:
@@ -291,8 +299,12 @@ def checked_thresholds(thresholds: Iterable[float] | None) -> tuple[float, ...]:
         ValueError: one is not.
     """
     found = tuple(thresholds or ())
-    if any(not 0.0 < threshold < 1.0 for threshold in found):
-        raise ValueError(f"thresholds not in (0, 1): {found}.")
+    for threshold in found:
+        if not 0.0 < threshold < 1.0:
+            raise ValueError(
+                f"thresholds not in (0, 1): {found}. "
+                f"thresholds must be in (0, 1) range. Given: {threshold}"
+            )
     return found
 
 

@@ -46,6 +46,17 @@ class RuleOptimizer(Optimizer):
         self._suffixes = dict(suffixes or {})
         self._tensors: dict[str, Tensor] = {}
 
+    @property
+    def _learning_rate(self) -> Any:
+        """The learning rate as it was given, which programs read and replace."""
+        return self._hyperparameters["learning_rate"]
+
+    @_learning_rate.setter
+    def _learning_rate(self, value: Any) -> None:
+        self._hyperparameters["learning_rate"] = value
+
+    _lr = _learning_rate
+
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for variable in var_list:
             for slot in self._rule.slots:

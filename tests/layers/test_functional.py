@@ -226,3 +226,12 @@ def test_a_layer_s_name_is_made_unique_unless_it_is_shared() -> None:
             tf.layers.dense(x, 3, use_bias=False, name="c")
         found = [each.op.name for each in tf.global_variables() if "kernel" in each.name]
         assert found == ["a/kernel", "a_1/kernel", "b/kernel", "b_1/kernel", "c/kernel"]
+
+
+def test_moving_averages_stay_whole_where_the_scope_cuts_variables() -> None:
+    partitioner = tf.fixed_size_partitioner(2)
+    with tf.Graph().as_default(), tf.variable_scope("s", partitioner=partitioner):
+        tf.layers.batch_normalization(tf.zeros([2, 4]), training=True, name="norm")
+        found = {each.op.name for each in tf.global_variables()}
+    cut = {f"s/norm/{name}/part_{part}" for name in ("gamma", "beta") for part in (0, 1)}
+    assert found == cut | {"s/norm/moving_mean", "s/norm/moving_variance"}

@@ -23,9 +23,11 @@ from estimatorkit.core.variables import (
     local_variables,
 )
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import numeric_column
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
+from estimatorkit.premade.multi_label_head import MultiLabelHead
 from estimatorkit.premade.regression_head import RegressionHead
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_steps import get_global_step
@@ -487,3 +489,29 @@ def test_trainable_variables_are_a_list() -> None:
             *({}, ModeKeys.TRAIN, ONE, ONE, GradientDescentOptimizer(0.1)),
             trainable_variables={"w": ONE},  # type: ignore[arg-type]
         )
+
+
+def test_a_keras_optimizer_says_by_get_updates_what_a_step_is() -> None:
+    class Own(KerasOptimizer):
+        def get_updates(self, loss: Any, params: Any) -> list[Any]:
+            assert params == [variable]
+            return [variable.assign(loss)]
+
+    variable = Variable(0.0)
+    head = RegressionHead()
+    for given in (None, [variable]):
+        spec = head.create_estimator_spec(
+            {}, ModeKeys.TRAIN, ONE, np.zeros([3, 1], np.float32), Own("own"), given
+        )
+        with Session() as session:
+            session.run(global_variables_initializer())
+            loss, _ = session.run([spec.loss, spec.train_op])
+            assert session.run(variable) == loss == np.float32(6.5 / 3)
+
+
+def test_labels_of_rank_1_for_several_labels_an_example() -> None:
+    labels = array.placeholder("float32")
+    loss = MultiLabelHead(3).loss(labels, THREE)
+    problem = r"labels shape must be \[D0, D1, ... DN, 3\]\..*\[Received shape: \] \[3\]"
+    with pytest.raises(InvalidArgumentError, match=problem):
+        run(loss, {labels: np.ones(3)})

@@ -137,13 +137,14 @@ def test_labels_of_several_classes_that_are_wrong_are_refused() -> None:
     ("arguments", "message"),
     [
         ({"n_classes": 1}, "n_classes must be > 1 for multi-label classification. Given: 1"),
-        ({"thresholds": [1.0]}, "thresholds not in (0, 1)"),
-        ({"label_vocabulary": ["a"]}, '"label_vocabulary" does not have "n_classes" items'),
+        ({"thresholds": [1.0]}, "thresholds must be in (0, 1) range. Given: 1.0"),
+        ({"label_vocabulary": {"a": 1}}, "label_vocabulary must be a list or tuple"),
+        ({"label_vocabulary": ["a"]}, "Length of label_vocabulary must be n_classes (3). Given: 1"),
         ({"classes_for_class_based_metrics": [3]}, "must be in range [0, 2]. Given: 3"),
         ({"classes_for_class_based_metrics": ["a"]}, "label_vocabulary must be provided"),
         (
             {"label_vocabulary": ["ab", "b", "c"], "classes_for_class_based_metrics": ["bb"]},
-            "'bb' of classes_for_class_based_metrics is not in label_vocabulary",
+            "'bb' is not in list label_vocabulary",
         ),
     ],
 )

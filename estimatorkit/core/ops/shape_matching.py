@@ -248,6 +248,8 @@ def _ensure_leading(values: Any, reference: Any, last: Sequence[int], what: str,
         first = f"[expected_{of}_shape: ] {expected}"
         if len(last) > 1 or of != "labels":
             first = f"[logits_shape: ] {compared}"
+        elif len(values.shape) < 2:
+            first = f"[Received shape: ] {received} {first}"
         raise InvalidArgumentError(
             None,
             None,

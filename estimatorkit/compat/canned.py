@@ -1,0 +1,181 @@
+"""Functions of TensorFlow's private `estimator.canned.dnn`, `.linear` and `.optimizers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from estimatorkit import keras
+from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import flatten
+from estimatorkit.core.ops import array, elementwise, nn
+from estimatorkit.core.ops.selection import count_nonzero
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.lazy import listing
+from estimatorkit.premade.dnn import Activation, dnn_part
+from estimatorkit.premade.head import Head, Version
+from estimatorkit.premade.logit_fns import dnn_logit_fn_builder, linear_logit_fn_builder
+from estimatorkit.premade.parts import OptimizerLike, model_fn_of
+from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+
+__dir__ = listing(__name__)
+
+linear_logit_fn_builder_v2 = linear_logit_fn_builder
+
+
+def dnn_logit_fn_builder_v2(
+    units: int,
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    activation_fn: Activation,
+    dropout: float | None,
+    batch_norm: bool,
+) -> Callable[..., Tensor]:
+    """`dnn_logit_fn_builder` without a partitioner, whose variables are below `dnn/`."""
+    build = dnn_logit_fn_builder(
+        units, hidden_units, feature_columns, activation_fn, dropout, None, batch_norm
+    )
+
+    def dnn_logit_fn(features: Any, mode: str) -> Tensor:
+        with variable_scope("dnn"):
+            return build(features, mode)
+
+    return dnn_logit_fn
+
+
+def dnn_model_fn_v2(
+    features: Mapping[str, Any],
+    labels: Any,
+    mode: str,
+    head: Head,
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    optimizer: OptimizerLike = "Adagrad",
+    activation_fn: Activation = nn.relu,
+    dropout: float | None = None,
+    config: Any = None,
+    use_tpu: bool = False,
+    batch_norm: bool = False,
+) -> EstimatorSpec:
+    """The `model_fn` of `DNNEstimator`.
+
+    Args:
+        features: tensors by key.
+        labels: see the head.
+        mode: a `ModeKeys`.
+        head, hidden_units, feature_columns, optimizer, activation_fn, dropout, batch_norm: see
+            `DNNEstimator`.
+        config, use_tpu: accepted for TensorFlow's signature.
+
+    Raises:
+        ValueError: the features are no dict, or an argument does not fit.
+    """
+    return _dnn_spec(
+        *(features, labels, mode, head, hidden_units, feature_columns, optimizer, 2),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+    )
+
+
+def _dnn_model_fn(
+    features: Mapping[str, Any],
+    labels: Any,
+    mode: str,
+    head: Head,
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    optimizer: OptimizerLike = "Adagrad",
+    activation_fn: Activation = nn.relu,
+    dropout: float | None = None,
+    input_layer_partitioner: Any = None,
+    config: Any = None,
+    use_tpu: bool = False,
+    batch_norm: bool = False,
+) -> EstimatorSpec:
+    """`dnn_model_fn_v2` of version 1."""
+    return _dnn_spec(
+        *(features, labels, mode, head, hidden_units, feature_columns, optimizer, 1),
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        partitioner=input_layer_partitioner,
+    )
+
+
+def _dnn_spec(
+    features: Mapping[str, Any],
+    labels: Any,
+    mode: str,
+    head: Head,
+    hidden_units: Iterable[int],
+    feature_columns: Any,
+    optimizer: OptimizerLike,
+    version: Version,
+    **network: Any,
+) -> EstimatorSpec:
+    if not isinstance(features, dict):
+        raise ValueError(
+            f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
+        )
+    part = dnn_part(hidden_units, feature_columns, optimizer, version=version, **network)
+    return model_fn_of(head, [part], version)(features, labels, mode)
+
+
+def _compute_fraction_of_zero(variables: Any) -> Tensor:
+    """The part of the elements of variables that are 0, float32; NaN where there are none.
+
+    Args:
+        variables: nested lists of variables or tensors.
+
+    Raises:
+        ValueError: there are none.
+    """
+    with get_default_graph().name_scope("zero_fraction"):
+        parts = flatten(variables)
+        size = elementwise.add_n([array.size(part, out_type=int64) for part in parts])
+        zero = size - elementwise.add_n([count_nonzero(part) for part in parts])
+        fraction = elementwise.cast(zero, float32) / elementwise.cast(size, float32)
+        return array.identity(fraction, name="zero_fraction_or_nan")
+
+
+def get_optimizer_instance(opt: OptimizerLike, learning_rate: Any = None) -> Optimizer:
+    """The optimizer of `tf.compat.v1.train` that an argument means; see `get_optimizer_by_name`."""
+    return get_optimizer_by_name(opt, learning_rate, version=1)
+
+
+_KERAS_CLASSES = {
+    "Adagrad": "Adagrad",
+    "Adam": "Adam",
+    "Ftrl": "Ftrl",
+    "RMSProp": "RMSprop",
+    "SGD": "SGD",
+}
+
+
+def get_optimizer_instance_v2(opt: Any, learning_rate: Any = None) -> Any:
+    """The optimizer of `tf.keras.optimizers` that an argument means.
+
+    Args:
+        opt: an optimizer (given back), a function without arguments that makes one, or a name.
+        learning_rate: for names only; by default the class's.
+
+    Raises:
+        ValueError: the name is unknown, or the object is no Keras optimizer.
+    """
+    if isinstance(opt, str):
+        name = _KERAS_CLASSES.get(opt)
+        if name is None:
+            return get_optimizer_by_name(opt)  # says which there are
+        made = getattr(keras.optimizers, name)
+        return made() if not learning_rate else made(learning_rate=learning_rate)
+    found = opt() if callable(opt) else opt
+    if not isinstance(found, keras.optimizers.Optimizer):
+        raise ValueError(
+            f"The given object is not a tf.keras.optimizers.Optimizer instance. Given: {found!r}"
+        )
+    return found

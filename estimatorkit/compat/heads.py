@@ -1,0 +1,310 @@
+"""Heads as TensorFlow 1 has them: `tf.contrib.estimator.binary_classification_head` and its like,
+and the private `estimator.canned.head`.
+
+They are those of `tf.estimator` with version 1's metrics and names, which also have `create_loss`.
+Orders of arguments are version 1's. The functions of `contrib` take the mean over a batch by
+default, the private ones the sum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import NoneType
+from typing import Any, NamedTuple
+
+from estimatorkit.compat.tpu import TPUEstimatorSpec
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.ops import elementwise
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.layers.losses import Reduction
+from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
+from estimatorkit.premade.head import Head
+from estimatorkit.premade.multi_head import MultiHead
+from estimatorkit.premade.multi_label_head import MultiLabelHead
+from estimatorkit.premade.regression_head import (
+    LogisticRegressionHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
+from estimatorkit.premade.single_head import LossFn, SingleHead
+from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.optimizer import Optimizer
+
+_MEAN = Reduction.SUM_OVER_BATCH_SIZE
+
+
+class LossSpec(NamedTuple):
+    """What `create_loss` gives.
+
+    Attributes:
+        training_loss: a float32 scalar.
+        unreduced_loss: the loss of each example, float32 `(batch, ..., n)`.
+        weights: the examples' weights, `(batch, ..., 1)`; 1.0 where there are none.
+        processed_labels: labels as the loss takes them.
+
+    A head of several heads has dicts by their names for the last three.
+    """
+
+    training_loss: Tensor
+    unreduced_loss: Any
+    weights: Any
+    processed_labels: Any
+
+
+class _Head(ABC):
+    """The base of a version 1 head of one's own: `create_estimator_spec` follows from
+    `_create_tpu_estimator_spec`.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str | None:
+        """The head's name, or None."""
+
+    @property
+    @abstractmethod
+    def logits_dimension(self) -> int:
+        """How many logits an example has."""
+
+    @abstractmethod
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
+        """The training loss, and what it is made of.
+
+        Args:
+            features: the features, among them the weights.
+            mode: accepted for TensorFlow's signature.
+            logits: numbers `(batch, ..., logits_dimension)`.
+            labels: see the head.
+
+        Raises:
+            ValueError, TypeError: labels, logits or weights do not fit.
+        """
+
+    def create_estimator_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Callable[[Tensor], Any] | None = None,
+        regularization_losses: Sequence[Tensor] | None = None,
+    ) -> EstimatorSpec:
+        """What a `model_fn` returns; see `Head`.
+
+        Raises:
+            NotImplementedError: the head has neither this nor `_create_tpu_estimator_spec`.
+        """
+        given = (features, mode, logits, labels, optimizer, train_op_fn, regularization_losses)
+        if type(self)._create_tpu_estimator_spec is _Head._create_tpu_estimator_spec:
+            raise NotImplementedError(
+                "Subclasses of _Head must implement `create_estimator_spec()` or "
+                "_create_tpu_estimator_spec()."
+            )
+        return self._create_tpu_estimator_spec(*given).as_estimator_spec()
+
+    def _create_tpu_estimator_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Callable[[Tensor], Any] | None = None,
+        regularization_losses: Sequence[Tensor] | None = None,
+    ) -> TPUEstimatorSpec:
+        raise NotImplementedError("TPUEstimatorSpec not available for this model head.")
+
+
+class _Version1(Head, _Head):
+    """What version 1's heads have besides."""
+
+    _version = 1
+
+    def create_estimator_spec(  # type: ignore[override]
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        train_op_fn: Callable[[Tensor], Any] | None = None,
+        regularization_losses: Sequence[Tensor] | None = None,
+    ) -> EstimatorSpec:
+        """What a `model_fn` returns; see `Head`.
+
+        Version 1 asks no more of an optimizer than `minimize(loss, global_step)`.
+        """
+        if not isinstance(optimizer, (Optimizer, NoneType)) and train_op_fn is None:
+            train_op_fn = partial(optimizer.minimize, global_step=get_global_step())
+            optimizer = None
+        return Head.create_estimator_spec(
+            self,
+            features,
+            mode,
+            logits,
+            labels,
+            optimizer,
+            train_op_fn=train_op_fn,
+            regularization_losses=regularization_losses,
+        )
+
+
+class _SingleHead(_Version1, SingleHead):
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
+        batch = self._batch(features, logits, labels)
+        weights = 1.0 if batch.weights is None else batch.weights
+        return LossSpec(self._reduced(batch), batch.losses, weights, batch.targets)
+
+
+def _version_1(base: type[SingleHead], **names: str) -> Callable[..., Head]:
+    """A head of `tf.estimator` as version 1 has it; `names` are those of its operations."""
+    space = {"__doc__": base.__doc__, "__module__": __name__, **names}
+    return type(base.__name__, (_SingleHead, base), space)
+
+
+_MultiClassHead = _version_1(MultiClassHead, _class_ids_name="ExpandDims_2")
+_BinaryClassHead = _version_1(BinaryClassHead)
+_RegressionHead = _version_1(RegressionHead)
+_PoissonRegressionHead = _version_1(PoissonRegressionHead)
+_LogisticRegressionHead = _version_1(LogisticRegressionHead)
+_MultiLabelHead = _version_1(MultiLabelHead)
+
+
+class _MultiHead(_Version1, MultiHead):
+    def create_loss(self, features: Any, mode: str, logits: Any, labels: Any) -> LossSpec:
+        own, truth = self._split(logits), self._of_heads("labels", labels)
+        found: dict[str, LossSpec] = {}
+        weighted = any(weight != 1.0 for weight in self._weights)
+        for (name, head), weight in zip(self._heads.items(), self._weights, strict=True):
+            spec = head.create_loss(features, mode, own[name], truth[name])  # type: ignore[attr-defined]
+            if weighted:
+                loss, losses, weights = (elementwise.multiply(each, weight) for each in spec[:3])
+                spec = LossSpec(loss, losses, weights, spec.processed_labels)
+            found[name] = spec
+        with get_default_graph().name_scope("merge_losses"):
+            total = elementwise.add_n([spec.training_loss for spec in found.values()])
+        return LossSpec(
+            total,
+            {name: spec.unreduced_loss for name, spec in found.items()},
+            {name: spec.weights for name, spec in found.items()},
+            {name: spec.processed_labels for name, spec in found.items()},
+        )
+
+
+def multi_class_head(
+    n_classes: int,
+    weight_column: Any = None,
+    label_vocabulary: Sequence[str] | None = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: LossFn | None = None,
+    name: str | None = None,
+) -> Head:
+    """A `MultiClassHead`; arguments are its. Source: `tf.contrib.estimator.multi_class_head`."""
+    return _MultiClassHead(
+        n_classes, weight_column, label_vocabulary, loss_reduction, loss_fn, name
+    )
+
+
+def binary_classification_head(
+    weight_column: Any = None,
+    thresholds: Sequence[float] | None = None,
+    label_vocabulary: Sequence[str] | None = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: LossFn | None = None,
+    name: str | None = None,
+) -> Head:
+    """A `BinaryClassHead`; arguments are its.
+
+    Source: `tf.contrib.estimator.binary_classification_head`.
+    """
+    return _BinaryClassHead(
+        weight_column, thresholds, label_vocabulary, loss_reduction, loss_fn, name
+    )
+
+
+def regression_head(
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _MEAN,
+    loss_fn: LossFn | None = None,
+    inverse_link_fn: Callable[[Tensor], Tensor] | None = None,
+    name: str | None = None,
+) -> Head:
+    """A `RegressionHead`; arguments are its. Source: `tf.contrib.estimator.regression_head`."""
+    return _RegressionHead(
+        label_dimension, weight_column, loss_reduction, loss_fn, inverse_link_fn, name
+    )
+
+
+def poisson_regression_head(
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _MEAN,
+    compute_full_loss: bool = True,
+    name: str | None = None,
+) -> Head:
+    """A `PoissonRegressionHead`; arguments are its.
+
+    Source: `tf.contrib.estimator.poisson_regression_head`.
+    """
+    return _PoissonRegressionHead(
+        label_dimension, weight_column, loss_reduction, compute_full_loss, name
+    )
+
+
+def logistic_regression_head(
+    weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None
+) -> Head:
+    """A `LogisticRegressionHead`; arguments are its.
+
+    Source: `tf.contrib.estimator.logistic_regression_head`.
+    """
+    return _LogisticRegressionHead(weight_column, loss_reduction, name)
+
+
+def multi_label_head(
+    n_classes: int,
+    weight_column: Any = None,
+    thresholds: Sequence[float] | None = None,
+    label_vocabulary: Sequence[str] | None = None,
+    loss_reduction: str = _MEAN,
+    loss_fn: LossFn | None = None,
+    classes_for_class_based_metrics: Sequence[Any] | None = None,
+    name: str | None = None,
+) -> Head:
+    """A `MultiLabelHead`; arguments are its. Source: `tf.contrib.estimator.multi_label_head`."""
+    return _MultiLabelHead(
+        n_classes,
+        weight_column,
+        thresholds,
+        label_vocabulary,
+        loss_reduction,
+        loss_fn,
+        classes_for_class_based_metrics,
+        name,
+    )
+
+
+def multi_head(heads: Sequence[Head], head_weights: Sequence[float] | None = None) -> Head:
+    """A `MultiHead`; arguments are its. Source: `tf.contrib.estimator.multi_head`."""
+    return _MultiHead(heads, head_weights)
+
+
+_multi_class_head_with_softmax_cross_entropy_loss = partial(
+    multi_class_head, loss_reduction=Reduction.SUM
+)
+_binary_logistic_head_with_sigmoid_cross_entropy_loss = partial(
+    binary_classification_head, loss_reduction=Reduction.SUM
+)
+_regression_head = partial(regression_head, loss_reduction=Reduction.SUM)
+_regression_head_with_mean_squared_error_loss = _regression_head
+
+
+__all__ = [
+    *("LossSpec", "binary_classification_head", "logistic_regression_head", "multi_class_head"),
+    *("multi_head", "multi_label_head", "poisson_regression_head", "regression_head"),
+]

@@ -1,0 +1,95 @@
+"""TensorFlow's private `canned.dnn`, `canned.linear`, `canned.kmeans` and `canned.optimizers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from estimatorkit.compat.v1.python.estimator.canned import dnn, kmeans, linear, optimizers
+
+import estimatorkit.compat.v1 as tf
+
+COLUMNS = [tf.feature_column.numeric_column("x")]
+TRAIN = tf.estimator.ModeKeys.TRAIN
+
+
+@pytest.mark.parametrize(
+    ("builder", "model_fn", "make_head"),
+    [
+        (dnn.dnn_logit_fn_builder_v2, dnn.dnn_model_fn_v2, tf.estimator.RegressionHead),
+        (None, dnn._dnn_model_fn, tf.contrib.estimator.regression_head),
+    ],
+)
+def test_model_functions_of_deep_networks(builder: Any, model_fn: Any, make_head: Any) -> None:
+    features = {"x": tf.constant([[1.0], [2.0]])}
+    with tf.Graph().as_default():
+        features = {"x": tf.constant([[1.0], [2.0]])}
+        tf.train.create_global_step()
+        spec = model_fn(features, tf.constant([1.0, 2.0]), TRAIN, make_head(), (3,), COLUMNS)
+        made = {variable.op.name for variable in tf.trainable_variables()}
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(spec.train_op)
+            assert session.run(tf.train.get_global_step()) == 1
+        with pytest.raises(ValueError, match="features should be a dict"):
+            model_fn(features["x"], None, TRAIN, make_head(), (3,), COLUMNS)
+    parts = ("kernel", "bias")
+    assert made == {
+        f"dnn/{layer}/{part}" for layer in ("hiddenlayer_0", "logits") for part in parts
+    }
+    if builder is not None:
+        with tf.Graph().as_default():
+            logit_fn = builder(1, (3,), COLUMNS, tf.nn.relu, None, False)
+            logit_fn({"x": tf.constant([[1.0]])}, TRAIN)
+            assert {variable.op.name for variable in tf.trainable_variables()} == made
+
+
+def test_fraction_of_zero() -> None:
+    fraction = linear._compute_fraction_of_zero
+    with tf.Graph().as_default(), tf.Session() as session:
+        mixed = [[tf.constant([0.0, 0, 1, 1, 1])], tf.constant([0, 0, 0, 0, 1])]
+        assert session.run(fraction(mixed)) == np.float32(0.6)
+        assert np.isnan(session.run(fraction([tf.constant([])])))
+        with pytest.raises(ValueError, match="at least one"):
+            fraction([])
+
+
+def test_optimizers_by_name() -> None:
+    made = optimizers.get_optimizer_instance("Adam", learning_rate=0.1)
+    assert isinstance(made, tf.train.AdamOptimizer)
+    assert made._lr == 0.1
+    made._lr = 0.2
+    assert made._learning_rate == 0.2
+    with pytest.raises(ValueError, match="learning_rate must be specified when opt is string"):
+        optimizers.get_optimizer_instance("Adam")
+    with tf.Graph().as_default(), tf.Session() as session:
+        keras = optimizers.get_optimizer_instance_v2("RMSProp", 0.1)
+        assert isinstance(keras, tf.keras.optimizers.RMSprop)
+        rate = keras.learning_rate
+        session.run(tf.global_variables_initializer())
+        assert session.run(rate) == np.float32(0.1)
+    assert optimizers.get_optimizer_instance_v2(lambda: keras) is keras
+    with pytest.raises(ValueError, match="Unsupported optimizer name: Adm"):
+        optimizers.get_optimizer_instance_v2("Adm")
+    with pytest.raises(ValueError, match=r"not a tf\.keras\.optimizers\.Optimizer instance"):
+        optimizers.get_optimizer_instance_v2((1, 2))
+
+
+def test_kmeans_of_contrib_gives_squares(tmp_path: Path) -> None:
+    points = np.array([[0.0, 0.0], [3.0, 4.0]], np.float32)
+
+    def input_fn() -> Any:
+        return tf.train.limit_epochs(tf.constant(points), num_epochs=1)
+
+    found = tf.contrib.factorization.KMeansClustering(
+        1, str(tmp_path), points[:1], use_mini_batch=False, random_seed=1
+    )
+    assert issubclass(tf.contrib.factorization.KMeansClustering, kmeans.KMeansClustering)
+    found.train(lambda: tf.constant(points[:1]), steps=1)
+    np.testing.assert_allclose(list(found.transform(input_fn)), [[0.0], [25.0]])
+    features = {"b": [[4.0]], "a": [[3.0]]}
+    with tf.Graph().as_default(), tf.Session() as session:
+        parsed = kmeans._parse_features_if_necessary(features, None)
+        np.testing.assert_array_equal(session.run(parsed), [[3.0, 4.0]])
