@@ -112,6 +112,11 @@ class TableModule(ModuleType):
         setattr(self, name, value)
         return value
 
+    @property
+    def __all__(self) -> list[str]:
+        """What `import *` imports."""
+        return [name for name in dir(self) if not name.startswith("_")]
+
     def __dir__(self) -> list[str]:
         """The public names."""
         return all_names(self._table, self._children)

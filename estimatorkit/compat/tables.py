@@ -11,6 +11,7 @@ from estimatorkit.lazy import names
 
 _CORE = "estimatorkit.core"
 _EVERYTHING = (ROOT,)
+_PRIVATE = "estimatorkit.compat.private_functions"
 
 TOP = Table(
     behind=("estimatorkit",),
@@ -684,6 +685,60 @@ MODULES: dict[str, Table] = {
         names={f"{name}_v2": f"estimatorkit.nn:{name}" for name in ("softmax", "log_softmax")}
     ),
     "python.ops.nn_impl": Table(names={"l2_normalize_v2": "estimatorkit.nn:l2_normalize"}),
+    "python.tf2": Table(names=names(_PRIVATE, "enabled")),
+    "python.framework.smart_cond": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
+    "python.layers.utils": Table(
+        names={
+            **names(_PRIVATE, "conv_output_length", "normalize_tuple"),
+            **names(
+                f"{_CORE}.control_flow", smart_cond="smart_cond", constant_value="constant_bool"
+            ),
+        }
+    ),
+    "python.keras.utils.conv_utils": Table(
+        names=names(_PRIVATE, "conv_output_length", "normalize_tuple")
+    ),
+    "python.keras.utils.tf_utils": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
+    "python.ops.resource_variable_ops": Table(
+        names={
+            "ResourceVariable": f"{_CORE}.variables:Variable",
+            **names(_PRIVATE, "is_resource_variable"),
+        }
+    ),
+    "python.ops.rnn_cell_impl": Table(
+        names={
+            **_LINEAR,
+            **names(_PRIVATE, _concat="concat_shapes"),
+            **names("estimatorkit.layers.rnn_cell", LayerRNNCell="RNNCell"),
+            **names("estimatorkit.layers.rnn_cell", assert_like_rnncell="assert_like_cell"),
+        }
+    ),
+    **{
+        module: Table(names=names(_PRIVATE, "fn_args", "has_kwargs", "get_func_name"))
+        for module in ("python.util.function_utils", "python.estimator.util")
+    },
+    "python.util.all_util": Table(names=names(_PRIVATE, "remove_undocumented")),
+    **{
+        f"python.util.{module}": Table(
+            names=names(_PRIVATE, **dict.fromkeys(kinds.split(), "unchanged"))
+        )
+        for module, kinds in (
+            (
+                "deprecation",
+                "deprecated deprecated_args deprecated_arg_values deprecated_endpoints",
+            ),
+            ("tf_export", "tf_export keras_export estimator_export"),
+        )
+    },
+    "python.util.tf_inspect": Table(
+        behind=("inspect",), names={"getargspec": "inspect:getfullargspec"}
+    ),
+    "python.estimator.canned.head": Table(behind=("estimatorkit.compat.canned_heads",)),
+    "python.estimator.canned.optimizers": Table(behind=("estimatorkit.compat.canned_heads",)),
+    **{
+        f"contrib.learn.{name}datasets.base": Table(behind=("estimatorkit.compat.learn_datasets",))
+        for name in ("", "python.learn.")
+    },
     "python.util.nest": Table(names={"is_sequence": f"{_CORE}.nest:is_nested"}),
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))

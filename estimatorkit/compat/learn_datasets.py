@@ -1,0 +1,90 @@
+"""`tf.contrib.learn.datasets.base`: CSV files as arrays, as the first Iris tutorial reads them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from estimatorkit.gfile import GFile
+from estimatorkit.lazy import listing
+
+__dir__ = listing(__name__)
+
+
+class Dataset(NamedTuple):
+    """Features and labels of a data set.
+
+    Attributes:
+        data: (examples, features).
+        target: (examples,).
+    """
+
+    data: Any
+    target: Any
+
+
+class Datasets(NamedTuple):
+    """The parts of a data set."""
+
+    train: Any
+    validation: Any
+    test: Any
+
+
+def load_csv_with_header(
+    filename: str | os.PathLike[str],
+    target_dtype: DTypeLike,
+    features_dtype: DTypeLike,
+    target_column: int = -1,
+) -> Dataset:
+    """Reads a CSV file whose first line has the number of examples and that of features.
+
+    Args:
+        filename: the file.
+        target_dtype, features_dtype: of the labels and of the features.
+        target_column: the column of the labels.
+    """
+    rows = _rows(filename)
+    header = next(rows)
+    found = _dataset(rows, target_dtype, features_dtype, target_column)
+    size, features = int(header[0]), int(header[1])
+    return Dataset(found.data[:size].reshape(-1, features), found.target[:size])
+
+
+def load_csv_without_header(
+    filename: str | os.PathLike[str],
+    target_dtype: DTypeLike,
+    features_dtype: DTypeLike,
+    target_column: int = -1,
+) -> Dataset:
+    """Reads a CSV file of examples only; see `load_csv_with_header`."""
+    return _dataset(_rows(filename), target_dtype, features_dtype, target_column)
+
+
+def _rows(filename: str | os.PathLike[str]) -> Iterator[list[str]]:
+    with GFile(filename, "r") as file:
+        yield from filter(None, csv.reader(file))
+
+
+def _dataset(
+    rows: Iterator[Sequence[str]], target: DTypeLike, features: DTypeLike, column: int
+) -> Dataset:
+    data, labels = [], []
+    for row in rows:
+        values = list(row)
+        labels.append(values.pop(column))
+        data.append(_array(values, features))
+    return Dataset(np.array(data), _array(labels, target))
+
+
+def _array(texts: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
+    """Texts as numbers; '1.0' is a whole number, too."""
+    wanted = np.dtype(dtype)
+    if wanted.kind in "iu":
+        return np.array(texts, np.float64).astype(wanted)
+    return np.array(texts, wanted)

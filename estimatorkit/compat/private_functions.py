@@ -1,0 +1,155 @@
+"""Small functions of TensorFlow's private modules that programs and libraries import."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.ops.array import reshape
+from estimatorkit.core.ops.joining import concat
+from estimatorkit.core.ops.sliding_windows import output_length
+from estimatorkit.core.registry import constant_value_as_shape
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.lazy import listing
+
+__dir__ = listing(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def enabled() -> bool:
+    """False: programs here are those of TensorFlow 1 (`tensorflow.python.tf2`)."""
+    return False
+
+
+def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's positional arguments, without `self` and those a partial has.
+
+    Args:
+        fn: a function, a method, a partial of one, or an object that is called.
+    """
+    if isinstance(fn, functools.partial):
+        rest = fn_args(fn.func)[len(fn.args) :]
+        return tuple(name for name in rest if name not in fn.keywords)
+    spec = inspect.getfullargspec(fn)
+    own = inspect.ismethod(fn) or not inspect.isroutine(fn)
+    return tuple(spec.args[1:] if own else spec.args)
+
+
+def has_kwargs(fn: Callable[..., Any]) -> bool:
+    """Whether a function takes any keyword argument.
+
+    Raises:
+        TypeError: `fn` is not callable.
+    """
+    if isinstance(fn, functools.partial):
+        return has_kwargs(fn.func)
+    if not callable(fn):
+        raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
+    return inspect.getfullargspec(fn).varkw is not None
+
+
+def get_func_name(func: Callable[..., Any]) -> str:
+    """The name of a function, of a partial's function, or of a callable object's class.
+
+    Raises:
+        ValueError: `func` is not callable.
+    """
+    if not callable(func):
+        raise ValueError(f"Argument must be a function. Got {func!r}")
+    if isinstance(func, functools.partial):
+        return get_func_name(func.func)
+    return getattr(func, "__name__", type(func).__name__)
+
+
+def unchanged(*args: Any, **options: Any) -> Callable[[F], F]:
+    """A decorator that changes nothing: TensorFlow's `deprecated(date, instructions)`, which
+    warns, and `tf_export(name)`, which registers a public name.
+    """
+    return lambda decorated: decorated
+
+
+def remove_undocumented(
+    module_name: str,
+    allowed_exception_list: Sequence[str] | None = None,
+    doc_string_modules: Sequence[Any] | None = None,
+) -> None:
+    """Does nothing; TensorFlow removes undocumented names from a package."""
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Whether an object is a variable; all variables here are resource variables."""
+    return isinstance(var, Variable)
+
+
+def normalize_tuple(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """A whole number, or `n` of them, as a tuple of `n`.
+
+    Args:
+        value: the number, or the iterable.
+        n: how many there should be.
+        name: the argument's, for the error.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        found = (int(value),) * n if isinstance(value, int) else tuple(map(int, value))
+    except (TypeError, ValueError):
+        found = ()
+    if len(found) != n:
+        raise ValueError(
+            explain(
+                f"The `{name}` argument must be a tuple of {n} integers",
+                received=repr(value)[:200],
+            )
+        )
+    return found
+
+
+def conv_output_length(
+    input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
+) -> int | None:
+    """The length of a convolution's output along one dimension.
+
+    Args:
+        input_length: None where it is not known.
+        filter_size, stride, dilation: the window's.
+        padding: 'same', 'valid', 'causal' (as 'same') or 'full'.
+    """
+    kind = padding.upper()
+    if kind == "FULL" and input_length is not None:
+        reach = filter_size + (filter_size - 1) * (dilation - 1)
+        return -(-(input_length + reach - 1) // stride)
+    return output_length(
+        input_length, filter_size, stride, "SAME" if kind == "CAUSAL" else kind, dilation
+    )
+
+
+def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:
+    """Two shapes behind one another (`rnn_cell_impl._concat`).
+
+    Args:
+        prefix, suffix: whole numbers, int32 tensors of rank 0 or 1, or `TensorShape`s.
+        static: whether to return a list, with None for what is not known, rather than a tensor.
+
+    Raises:
+        ValueError: a tensor is asked for, and a shape is not wholly known.
+    """
+    parts = [
+        reshape(part, [-1]) if isinstance(part, Tensor) else TensorShape(part)
+        for part in (prefix, suffix)
+    ]
+    if static:
+        known = [constant_value_as_shape(p) if isinstance(p, Tensor) else p for p in parts]
+        return [size for shape in known for size in shape.as_list()]
+    return concat(
+        [p if isinstance(p, Tensor) else constant(p.as_list(), int32, [p.ndims]) for p in parts], 0
+    )

@@ -1,0 +1,149 @@
+"""Functions and heads of TensorFlow's private modules; CSV files of `contrib.learn`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from estimatorkit.compat.v1.python.estimator.canned import head as canned_head
+from estimatorkit.compat.v1.python.estimator.canned.optimizers import get_optimizer_instance
+from estimatorkit.compat.v1.python.layers import utils
+from estimatorkit.compat.v1.python.ops import resource_variable_ops, rnn_cell_impl
+from estimatorkit.compat.v1.python.util import deprecation, function_utils, tf_export
+
+import estimatorkit.compat.v1 as tf
+
+
+class Called:
+    def __call__(self, features: Any, mode: Any = None) -> None:
+        """Takes what a model_fn takes."""
+
+    def method(self, labels: Any) -> None:
+        """Takes labels."""
+
+
+def function(a: Any, b: Any, *rest: Any, c: Any = None, **more: Any) -> None:
+    """Takes anything."""
+
+
+@pytest.mark.parametrize(
+    ("fn", "names"),
+    [
+        (function, ("a", "b")),
+        (Called(), ("features", "mode")),
+        (Called().method, ("labels",)),
+        (functools.partial(function, 1), ("b",)),
+        (functools.partial(function, b=1), ("a",)),
+        (functools.partial(functools.partial(function, 1), c=2), ("b",)),
+    ],
+)
+def test_names_of_arguments(fn: Callable[..., Any], names: tuple[str, ...]) -> None:
+    assert function_utils.fn_args(fn) == names
+
+
+def test_functions_are_described() -> None:
+    partial = functools.partial(function, 1)
+    assert function_utils.has_kwargs(partial)
+    assert not function_utils.has_kwargs(Called.method)
+    assert [function_utils.get_func_name(fn) for fn in (partial, Called())] == [
+        "function",
+        "Called",
+    ]
+    with pytest.raises(ValueError, match="Argument must be a function"):
+        function_utils.get_func_name(3)
+    with pytest.raises(TypeError, match="fn should be a function-like object"):
+        function_utils.has_kwargs(3)
+
+
+def test_decorators_change_nothing() -> None:
+    assert deprecation.deprecated("2019-01-01", "Use another.")(function) is function
+    assert deprecation.deprecated_args(None, "Use b.", ("a", None))(function) is function
+    assert tf_export.tf_export("nn.f", v1=["nn.f"])(function) is function
+
+
+def test_sizes_of_windows() -> None:
+    assert utils.normalize_tuple(2, 3, "strides") == (2, 2, 2)
+    assert utils.normalize_tuple([1, 2], 2, "strides") == (1, 2)
+    for wrong in ([1], "ab", None):
+        with pytest.raises(ValueError, match="`strides` argument must be a tuple of 2 integers"):
+            utils.normalize_tuple(wrong, 2, "strides")
+    lengths = [
+        utils.conv_output_length(10, 3, padding, stride=2, dilation=2)
+        for padding in ("same", "valid", "causal", "full")
+    ]
+    assert lengths == [5, 3, 5, 7]
+    assert utils.conv_output_length(None, 3, "full", 1) is None
+
+
+def test_resource_variables() -> None:
+    with tf.Graph().as_default():
+        variable = resource_variable_ops.ResourceVariable(1.0)
+        assert resource_variable_ops.is_resource_variable(variable)
+        assert not resource_variable_ops.is_resource_variable(variable + 1)
+
+
+def test_shapes_behind_one_another() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        batch = tf.placeholder(tf.int32, [])
+        assert rnn_cell_impl._concat(batch, [4, 5], static=True) == [None, 4, 5]
+        assert rnn_cell_impl._concat(tf.constant([2]), 3, static=True) == [2, 3]
+        joined = [
+            rnn_cell_impl._concat(batch, 5),
+            rnn_cell_impl._concat(batch, tf.TensorShape([])),
+            rnn_cell_impl._concat([1, 2], tf.TensorShape([3])),
+        ]
+        found = [each.tolist() for each in session.run(joined, {batch: 9})]
+        assert found == [[9, 5], [9], [1, 2, 3]]
+        with pytest.raises(ValueError, match="unknown"):
+            rnn_cell_impl._concat(3, tf.TensorShape(None))
+
+
+def test_private_heads_sum_losses() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        head = canned_head._multi_class_head_with_softmax_cross_entropy_loss(3)
+        spec = head.create_estimator_spec(
+            {}, "eval", tf.zeros([4, 3]), labels=tf.constant([[0], [1], [2], [0]])
+        )
+        assert session.run(spec.loss) == pytest.approx(4 * np.log(3))
+        assert canned_head._regression_head().loss_reduction == tf.losses.Reduction.SUM
+
+
+def test_a_head_of_your_own_says_everything() -> None:
+    class Head(canned_head._Head):  # type: ignore[misc]
+        name = None
+        logits_dimension = 1
+
+    with pytest.raises(TypeError, match="create_estimator_spec"):
+        Head()
+
+
+def test_optimizers_by_name_need_a_rate() -> None:
+    assert type(get_optimizer_instance("Ftrl", 0.1)) is tf.train.FtrlOptimizer
+    with pytest.raises(ValueError, match="learning_rate must be specified"):
+        get_optimizer_instance("Ftrl")
+
+
+def test_csv_files_of_the_iris_tutorial(tmp_path: Path) -> None:
+    base = tf.contrib.learn.datasets.base
+    (tmp_path / "plain.csv").write_text("1.5,2,0\n3,4.5,1\n")
+    (tmp_path / "header.csv").write_text("2,2,setosa,versicolor\n1.5,2,0\n3,4.5,1\n")
+    for found in (
+        base.load_csv_with_header(str(tmp_path / "header.csv"), int, np.float32),
+        base.load_csv_without_header(tmp_path / "plain.csv", np.int64, np.float32),
+    ):
+        assert found.data.dtype == np.float32
+        assert found.data.tolist() == [[1.5, 2.0], [3.0, 4.5]]
+        assert found.target.tolist() == [0, 1]
+    first = base.load_csv_without_header(tmp_path / "plain.csv", np.float64, np.float64, 0)
+    assert first.target.tolist() == [1.5, 3.0]
+
+
+def test_star_imports() -> None:
+    found: dict[str, Any] = {}
+    exec("from estimatorkit.compat.v1.python.ops.rnn_cell import *", found)  # noqa: S102
+    exec("from estimatorkit.compat.v1.keras.layers import *", found)  # noqa: S102
+    assert {"RNNCell", "GRUCell", "Dense", "Layer"} <= set(found)
