@@ -103,6 +103,7 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.tools": ("estimatorkit.compat.tools",),
     "python.training": _TRAIN,
     "python.training.moving_averages": ("estimatorkit.train.moving_averages",),
+    "python.training.slot_creator": ("estimatorkit.train.slot_creator",),
     "python.training.training_ops": ("estimatorkit.compat.training_ops",),
     "python.training.saving": ("estimatorkit.train.saver",),
     "python.util.compat": ("estimatorkit.compat.text",),

@@ -739,16 +739,25 @@ MODULES: dict[str, Table] = {
         f"contrib.learn.{name}datasets.base": Table(behind=("estimatorkit.compat.learn_datasets",))
         for name in ("", "python.learn.")
     },
+    "python.training.monitored_session": Table(
+        names={"_HookedSession": "estimatorkit.train.monitored_session:HookedSession"}
+    ),
+    "python.training.training_util": Table(
+        names={
+            "_increment_global_step": "estimatorkit.train.global_steps:increment_global_step",
+        }
+    ),
     "python.util.nest": Table(names={"is_sequence": f"{_CORE}.nest:is_nested"}),
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))
         for folder, kinds in (
             (
                 "framework",
-                "attr_value cost_graph function graph node_def op_def step_stats summary",
+                "attr_value cost_graph function graph node_def op_def resource_handle step_stats",
             ),
-            ("framework", "tensor tensor_shape types variable versions"),
-            ("protobuf", "cluster config meta_graph rewriter_config saver"),
+            ("framework", "summary tensor tensor_shape types variable versions"),
+            ("protobuf", "cluster config meta_graph rewriter_config saved_object_graph saver"),
+            ("protobuf", "struct trackable_object_graph verifier_config"),
             ("util", "event"),
         )
         for name in kinds.split()

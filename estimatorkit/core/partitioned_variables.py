@@ -119,6 +119,14 @@ class PartitionedVariable(Operators):
     def __len__(self) -> int:
         return len(self._variables)
 
+    def _get_variable_list(self) -> list[Variable]:
+        """The parts, in order; TensorFlow's name for `list(self)`."""
+        return list(self._variables)
+
+    def _get_partitions(self) -> list[int]:
+        """TensorFlow's name for `partitions`."""
+        return self.partitions
+
     def __getitem__(self, key: Any) -> Tensor:
         return self.as_tensor()[key]
 

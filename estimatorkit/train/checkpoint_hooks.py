@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.log import logger
@@ -41,7 +41,6 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: a `Scaffold`, whose saver is taken.
         save_graph_def: whether the graph is written beside each checkpoint.
         listeners: `CheckpointSaverListener`s.
-        clock: seconds; for tests.
 
     Raises:
         ValueError: both or neither of `save_secs` and `save_steps` are given, or both a saver and a
@@ -58,8 +57,6 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
         save_graph_def: bool = True,
-        *,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if (save_secs is None) == (save_steps is None):
             raise ValueError("Exactly one of save_secs and save_steps must be given.")
@@ -72,7 +69,6 @@ class CheckpointSaverHook(SessionRunHook):
         self._scaffold = scaffold
         self._save_graph_def = save_graph_def
         self._listeners = list(listeners or ())
-        self._clock = clock
         self._saved_at = 0.0
         self._saved_step: int | None = None
 
@@ -96,7 +92,7 @@ class CheckpointSaverHook(SessionRunHook):
         step = int(session.run(get_global_step(session.graph)))
         if self._saved_step != step:
             self._save(session, step)
-        self._saved_at = self._clock()
+        self._saved_at = time.time()
 
     @property
     def saved_step(self) -> int | None:
@@ -111,14 +107,16 @@ class CheckpointSaverHook(SessionRunHook):
         """The next step to save at; None where seconds decide."""
         if self._steps is None:
             return None
-        return (self._saved_step or 0) + self._steps
+        return global_step + 1 if self._saved_step is None else self._saved_step + self._steps
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Saves where it is time."""
-        if self._steps is not None:
-            due = steps.last >= (self._saved_step or 0) + self._steps
+        if self._saved_step is None:
+            due = True
+        elif self._steps is not None:
+            due = steps.last >= self._saved_step + self._steps
         else:
-            due = self._clock() - self._saved_at >= (self._secs or 0.0)
+            due = time.time() - self._saved_at >= (self._secs or 0.0)
         if due and self._save(steps.session, steps.last):
             steps.request_stop("a checkpoint listener asked for it")
 
@@ -146,7 +144,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         saver.save(session, self._path, global_step=step, write_meta_graph=self._save_graph_def)
         self._saved_step = step
-        self._saved_at = self._clock()
+        self._saved_at = time.time()
         return any([listener.after_save(session, step) for listener in self._listeners])
 
 

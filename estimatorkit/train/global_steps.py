@@ -87,6 +87,31 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     return create_global_step(graph) if found is None else found
 
 
+def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor:
+    """Adds to the global step (`training_util._increment_global_step`).
+
+    Args:
+        increment: how much.
+        graph: the default graph by default.
+
+    Raises:
+        ValueError: the graph has no global step.
+    """
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    if step is None:
+        raise ValueError(
+            explain(
+                "Global step tensor should be created by tf.train.get_or_create_global_step "
+                "before it is incremented.",
+                hint="call tf.train.get_or_create_global_step() when the graph is built",
+            )
+        )
+    with graph.as_default(), graph.name_scope(None):
+        moved: Tensor = step.assign_add(increment)
+        return moved
+
+
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of a global step in a session (`tf.compat.v1.train.global_step`).
 

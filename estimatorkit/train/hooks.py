@@ -354,7 +354,7 @@ class LoggingTensorHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Asks for the tensors."""
-        now = time.monotonic()
+        now = time.time()
         due = self._logged_at is None or self._secs is None or now - self._logged_at >= self._secs
         return SessionRunArgs(self._fetches) if due else None
 
@@ -369,7 +369,7 @@ class LoggingTensorHook(SessionRunHook):
             self._log(session.run(self._fetches))
 
     def _log(self, values: dict[str, Any]) -> None:
-        now = time.monotonic()
+        now = time.time()
         if self._formatter is not None:
             logger.info(self._formatter(values))
         else:
@@ -397,11 +397,11 @@ class LossLogHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Starts the clock."""
-        self._logged_at = time.monotonic()
+        self._logged_at = time.time()
 
     def after_steps(self, steps: FinishedSteps) -> None:
         """Logs those of the steps whose turn it is."""
-        now = time.monotonic()
+        now = time.time()
         if self._first is None:
             self._first = steps.first
             logger.info("loss = %s, step = %d", steps.losses[0], steps.first)

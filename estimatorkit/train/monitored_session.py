@@ -1,10 +1,10 @@
 """Monitored sessions: sessions that initialize or restore their model, call hooks around each run,
 start the queue runners, and begin anew from the last checkpoint where a task was lost.
 
-A session creator (`session_creators`) makes the plain session; `_Attempt` is one such session with
-its coordinator and hooks. Hooks are those of the training loop, asked by the same functions
-(`training.run_hooked`): one that says by `next_control_step` when it needs control is asked just
-then, the others around every run.
+A session creator (`session_creators`) makes the plain session; `HookedSession` runs it with hooks
+around each run, and `_Attempt` is one such session with its coordinator. Hooks are those of the
+training loop, asked by the same functions (`training.run_hooked`): one that says by
+`next_control_step` when it needs control is asked just then, the others around every run.
 """
 
 from __future__ import annotations
@@ -38,36 +38,38 @@ _Path = str | os.PathLike[str]
 # -- one session with its hooks
 
 
-class _Attempt:
-    """A plain session from its making to its end, with its coordinator and hooks.
+class HookedSession:
+    """A plain session whose runs have hooks around them (`monitored_session._HookedSession`).
 
     Args:
-        creator: makes the session.
-        hooks: already begun.
-        grace_secs: seconds that threads have to end.
+        sess: the session.
+        hooks: already begun, and told of the session.
     """
 
-    def __init__(
-        self, creator: SessionCreator, hooks: Sequence[SessionRunHook], grace_secs: float
-    ) -> None:
+    def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
+        self.session = sess
         self._hooks = hooks
-        self._grace_secs = grace_secs
-        self.stop: list[str] = []
-        self.session = creator.create_session()
-        self.coord = Coordinator(clean_stop_exception_types=[])
-        try:
-            if self.session.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
-                start_queue_runners(self.session, self.coord)
-            for hook in hooks:
-                hook.after_create_session(self.session, self.coord)
-        except BaseException:
-            self.close()
-            raise
-        counter = get_global_step(self.session.graph) if hooks else None
-        self._read_step = None if counter is None else self.session.make_callable(counter)
+        self._stop: list[str] = []
+        counter = get_global_step(sess.graph) if hooks else None
+        self._read_step = None if counter is None else sess.make_callable(counter)
         self._runs = 0
+        self._told: int | None = None  # up to which global step hooks know of steps
         self._asked_at: dict[SessionRunHook, int] = {}
         self._pending: list[NDArray[Any]] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The session's graph."""
+        graph: Graph = self.session.graph
+        return graph
+
+    @property
+    def _should_stop(self) -> bool:
+        return bool(self._stop)
+
+    @_should_stop.setter
+    def _should_stop(self, stop: bool) -> None:
+        self._stop[:] = ["it was asked for"] if stop else []
 
     def run(
         self,
@@ -76,33 +78,41 @@ class _Attempt:
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """A run of the session with the hooks around it."""
-        if self.stop:  # the coordinator's stop ends no run, as in TensorFlow
+        """A run of the session with the hooks around it.
+
+        Raises:
+            RuntimeError: a hook asked for the end before.
+        """
+        if self._stop:
             raise RuntimeError("Run called even after should_stop requested.")
         before = self._step()
+        if self._told is None:
+            self._told = before
         due = [hook for hook in self._hooks if self._is_due(hook, before)]
         watched = [hook for hook in self._hooks if hook.loss_tensor is not None]
-        try:
-            values, losses = run_hooked(
-                self.session,
-                [fetches, [hook.loss_tensor for hook in watched]],
-                due,
-                self.stop,
-                feed_dict,
-                options,
-                run_metadata,
-            )
-        except Exception as error:  # whichever it is: a lost task may be what is behind it
-            lost = self.coord.requested_exception
-            if isinstance(lost, _LOST) and not isinstance(error, _LOST):
-                raise lost from error
-            raise
+        values, losses = run_hooked(
+            self.session,
+            [fetches, [hook.loss_tensor for hook in watched]],
+            due,
+            self._stop,
+            feed_dict,
+            options,
+            run_metadata,
+        )
         self._runs += 1
         self._pending.append(np.array(losses, np.float64))
-        moved = self._step() - before
-        if moved > 0:
-            self._tell_steps(watched, before, moved)
+        told, self._told = self._told, self._step()
+        if self._told > told:
+            self._tell_steps(watched, told, self._told - told)
         return values
+
+    def should_stop(self) -> bool:
+        """Whether a hook asked for the end."""
+        return bool(self._stop)
+
+    def close(self) -> None:
+        """Closes the session."""
+        self.session.close()
 
     def _step(self) -> int:
         """The global step; where there is none, or no hook to ask, how many runs there were."""
@@ -129,7 +139,43 @@ class _Attempt:
                 losses = losses_by_count(rows[:, watched.index(hook)], moved)
             else:
                 losses = np.full(moved, np.nan)
-            hook.after_steps(FinishedSteps(before, losses, self.session, self.stop))
+            hook.after_steps(FinishedSteps(before, losses, self.session, self._stop))
+
+
+class _Attempt:
+    """A plain session from its making to its end, with its coordinator and hooks.
+
+    Args:
+        creator: makes the session.
+        hooks: already begun.
+        grace_secs: seconds that threads have to end.
+    """
+
+    def __init__(
+        self, creator: SessionCreator, hooks: Sequence[SessionRunHook], grace_secs: float
+    ) -> None:
+        self._grace_secs = grace_secs
+        self.session = creator.create_session()
+        self.coord = Coordinator(clean_stop_exception_types=[])
+        try:
+            if self.session.graph.get_collection(GraphKeys.QUEUE_RUNNERS):
+                start_queue_runners(self.session, self.coord)
+            for hook in hooks:
+                hook.after_create_session(self.session, self.coord)
+            self._hooked = HookedSession(self.session, hooks)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """As `HookedSession.run`; the coordinator's stop ends no run, as in TensorFlow."""
+        try:
+            return self._hooked.run(*args, **kwargs)
+        except Exception as error:  # whichever it is: a lost task may be what is behind it
+            lost = self.coord.requested_exception
+            if isinstance(lost, _LOST) and not isinstance(error, _LOST):
+                raise lost from error
+            raise
 
     def should_stop(self) -> bool:
         """Whether a hook or the coordinator asked for the end.
@@ -138,7 +184,7 @@ class _Attempt:
             Exception: what a thread reported.
         """
         self.coord.raise_requested_exception()
-        return self.coord.should_stop() or bool(self.stop)
+        return self.coord.should_stop() or self._hooked.should_stop()
 
     def close(self) -> None:
         """Ends the threads and the session; raises what a thread reported."""

@@ -16,16 +16,16 @@ from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops.array import group
 from estimatorkit.core.ops.elementwise import cast, minimum
-from estimatorkit.core.ops.filling import zeros, zeros_like
+from estimatorkit.core.ops.filling import zeros
 from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variable_scope import get_variable_scope
 from estimatorkit.core.variables import (
     Variable,
     global_variables,
     moving_average_variables,
     trainable_variables,
 )
+from estimatorkit.train.slot_creator import create_slot, create_zeros_slot
 
 _DTYPES = (float16, bfloat16, float32, float64)
 
@@ -102,22 +102,10 @@ class ExponentialMovingAverage:
 
     def _make(self, item: Variable | Tensor) -> Variable:
         """The variable for the average of a variable or tensor."""
-        graph = item.graph
-        known = item.shape.is_fully_defined()
-        with graph.init_scope(), graph.name_scope(None), graph.colocate_with(item):
+        with item.graph.init_scope():
             if isinstance(item, Variable):
-                value = item.initialized_value()
-            else:
-                value = zeros(item.shape, item.dtype) if known else zeros_like(item)
-            average = Variable(
-                value,
-                trainable=False,
-                validate_shape=known,
-                name=_full_name(item.op.name, self._name),
-            )
-        if isinstance(item, Variable):
-            average.save_beside(item)
-        return average
+                return create_slot(item, item.initialized_value(), self._name)
+            return create_zeros_slot(item, self._name)
 
     def average(self, var: Variable | Tensor) -> Variable | None:
         """The variable that holds the average, or None where there is none."""
@@ -179,22 +167,10 @@ def assign_moving_average(
             fresh = over_replicas(fresh, mean=True)
         if not zero_debias:
             return variable.assign_sub((variable.read_value() - fresh) * rate, name=scope)
-        with graph.init_scope(), graph.name_scope(None), graph.colocate_with(variable):
-            biased, local_step = (
-                Variable(
-                    zeros(shape, variable.dtype),
-                    trainable=False,
-                    name=_full_name(variable.op.name, end),
-                )
-                for end, shape in (("biased", variable.shape), ("local_step", ()))
-            )
-        biased.save_beside(variable)
+        with graph.init_scope():
+            biased = create_zeros_slot(variable, "biased")
+            local_step = create_slot(variable, zeros((), variable.dtype), "local_step")
         new_biased = biased.assign_sub((biased.read_value() - fresh) * rate)
         count = local_step.assign_add(1.0)
         unbiased = new_biased / (1.0 - (1.0 - rate) ** count)
         return variable.assign_sub(variable.read_value() - unbiased, name=scope)
-
-
-def _full_name(variable: str, end: str) -> str:
-    """TensorFlow's name of a variable of a variable: the scope in force comes first."""
-    return "/".join(filter(None, [get_variable_scope().name, variable, end]))

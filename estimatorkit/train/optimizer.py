@@ -23,9 +23,9 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.ops import array, filling
 from estimatorkit.core.replica_context import divided_loss, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.core.variable_scope import get_variable_scope
 from estimatorkit.core.variables import Variable, trainable_variables
 from estimatorkit.train.repeated_rows import sum_repeated_rows
+from estimatorkit.train.slot_creator import create_slot
 
 GradientAndVariable = tuple[Any, Any]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -333,17 +333,7 @@ class Optimizer:
     ) -> Variable:
         of_name = self._slots.setdefault(slot_name, {})
         if variable not in of_name:
-            # TensorFlow's name: the variable scope in force, the variable, the optimizer.
-            name = "/".join(filter(None, [get_variable_scope().name, variable.op.name, op_name]))
-            graph = variable.graph
-            with graph.name_scope(None), graph.colocate_with(variable):
-                of_name[variable] = Variable(
-                    value,
-                    trainable=False,
-                    validate_shape=variable.shape.is_fully_defined(),
-                    name=name,
-                )
-            of_name[variable].save_beside(variable)
+            of_name[variable] = create_slot(variable, value, op_name)
         return of_name[variable]
 
     def _get_or_make_slot_with_initializer(

@@ -97,6 +97,8 @@ class GlobalStepWaiterHook(SessionRunHook):
     def before_run(self, run_context: SessionRunContext) -> None:
         """Waits, before the first step."""
         told = -_STEPS_BETWEEN_LINES
+        if self._wait_until_step <= 0:
+            self._begun = True
         while not self._begun:
             now = int(run_context.session.run(self._step))
             if now >= self._wait_until_step:

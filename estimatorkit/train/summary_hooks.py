@@ -11,6 +11,7 @@ from typing import Any
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
+from estimatorkit.core.variables import Variable
 from estimatorkit.train.global_steps import get_global_step
 from estimatorkit.train.hooks import (
     FinishedSteps,
@@ -53,7 +54,7 @@ class SecondOrStepTimer:
         if step == self._last_step:
             return False
         if self._every_secs is not None:
-            return time.monotonic() >= self._last_time + self._every_secs
+            return time.time() >= self._last_time + self._every_secs
         return step >= self._last_step + (self._every_steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
@@ -62,7 +63,7 @@ class SecondOrStepTimer:
         Returns:
             The seconds and the steps since the last time; None where there was none.
         """
-        now = time.monotonic()
+        now = time.time()
         if self._last_step is None:
             elapsed: tuple[float | None, int | None] = (None, None)
         else:
@@ -86,7 +87,7 @@ class SecondOrStepTimer:
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs and writes 'global_step/sec' every so many steps or seconds.
+    """Logs and writes the speed, '<global step>/sec', every so many steps or seconds.
 
     Args:
         every_n_steps: steps between values; None where seconds decide.
@@ -110,10 +111,11 @@ class StepCounterHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_steps)
         self._output_dir = output_dir
         self._writer = summary_writer
+        self._tag = ""
 
     def begin(self) -> None:
         """Opens the writer, and looks for the global step."""
-        check_global_step("StepCounterHook")
+        self._tag = f"{check_global_step('StepCounterHook').op.name}/sec"
         self._writer = _writer(self._writer, self._output_dir)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -127,11 +129,11 @@ class StepCounterHook(SessionRunHook):
         secs, count = self._timer.update_last_triggered_step(steps.last)
         if not secs or count is None:
             return
-        logger.info("global_step/sec: %g", count / secs)
+        logger.info("%s: %g", self._tag, count / secs)
         if self._writer is not None:
             from estimatorkit.core.protos import Summary
 
-            value = Summary.Value(tag="global_step/sec", simple_value=count / secs)
+            value = Summary.Value(tag=self._tag, simple_value=count / secs)
             self._writer.add_summary(Summary(value=[value]), steps.last)
 
     def end(self, session: Any) -> None:
@@ -220,19 +222,21 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
 
-def check_global_step(hook: str) -> None:
-    """Refuses a graph without a global step.
+def check_global_step(hook: str) -> Variable:
+    """The default graph's global step.
 
     Raises:
         RuntimeError: there is none.
     """
-    if get_global_step(get_default_graph()) is None:
+    step = get_global_step(get_default_graph())
+    if step is None:
         raise RuntimeError(
             explain(
                 f"Global step should be created to use {hook}",
                 hint="call tf.train.get_or_create_global_step() when the graph is built",
             )
         )
+    return step
 
 
 def _writer(given: Any, directory: str | os.PathLike[str] | None) -> Any:

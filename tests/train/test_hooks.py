@@ -317,15 +317,16 @@ class TestCheckpoints:
         counting.train(tmp_path, [], 32, config=config)
         assert checkpoints(tmp_path) == [30, 32]
 
-    def test_by_seconds(self, tmp_path: Path) -> None:
+    def test_by_seconds(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A clock that a hook moves on by one second at each step."""
         clock = Clock()
+        monkeypatch.setattr("estimatorkit.train.checkpoint_hooks.time.time", clock)
 
         class Ticks(AfterRunOnly):
             def after_run(self, *_: Any) -> None:
                 clock.now += 1.0
 
-        saver = CheckpointSaverHook(str(tmp_path), save_secs=7, clock=clock)
+        saver = CheckpointSaverHook(str(tmp_path), save_secs=7)
         counting.train(tmp_path, [Ticks(), saver], 30)
         assert checkpoints(tmp_path) == [0, 7, 14, 21, 28, 30][-5:]
 
@@ -414,7 +415,7 @@ class TestLoggingTensorHook:
 
     def test_by_seconds(self, tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = Clock()
-        monkeypatch.setattr("estimatorkit.train.hooks.time.monotonic", clock)
+        monkeypatch.setattr("estimatorkit.train.hooks.time.time", clock)
 
         class Ticks(AfterRunOnly):
             def after_run(self, *_: Any) -> None:
@@ -483,7 +484,7 @@ def test_lines_of_a_call_with_many_steps(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr("estimatorkit.train.hooks.time.monotonic", clock)
+    monkeypatch.setattr("estimatorkit.train.hooks.time.time", clock)
     hook = LossLogHook(10)
     hook.after_create_session(None, None)
     for first, last in ((5, 6), (6, 36), (36, 44), (44, 46)):

@@ -335,3 +335,51 @@ def test_final_operations_that_read_an_ended_input(caplog: pytest.LogCaptureFixt
         ):
             session.raw_session().run(value)
     assert "read an input that has ended" in caplog.text
+
+
+class TestHookedSession:
+    """`monitored_session._HookedSession`: hooks around a session that is there."""
+
+    def test_hooks_see_a_global_step_that_was_assigned(self) -> None:
+        from estimatorkit.compat.v1.python.training import monitored_session, training_util
+
+        with tf.Graph().as_default(), tf.Session() as session:
+            step = tf.train.get_or_create_global_step()
+            nothing = tf.no_op()
+            session.run(step.initializer)
+            hook = tf.train.StopAtStepHook(last_step=10)
+            hooked = monitored_session._HookedSession(session, [hook])
+            stops = []
+            for value in (5, 9, 10):
+                session.run(step.assign(value))
+                hooked.run(nothing)
+                stops.append(hooked.should_stop())
+            assert stops == [False, False, True]
+            with pytest.raises(RuntimeError, match="Run called even after should_stop requested"):
+                hooked.run(nothing)
+            hooked._should_stop = False
+            hooked.run(training_util._increment_global_step(2))
+            assert session.run(step) == 12
+            assert hooked.should_stop()
+
+    def test_a_saver_that_saw_no_session_made_saves_at_its_first_step(self, tmp_path: Path) -> None:
+        from estimatorkit.compat.v1.python.training import monitored_session, training_util
+
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.train.get_or_create_global_step()
+            train_op = training_util._increment_global_step(1)
+            hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2)
+            hook.begin()
+            session.run(tf.global_variables_initializer())
+            hooked = monitored_session._HookedSession(session, [hook])
+            saved = []
+            for _ in range(5):
+                hooked.run(train_op)
+                saved.append(tf.train.load_variable(str(tmp_path), "global_step"))
+            assert saved == [1, 1, 3, 3, 5]
+
+    def test_without_a_global_step_there_is_nothing_to_increment(self) -> None:
+        from estimatorkit.compat.v1.python.training import training_util
+
+        with tf.Graph().as_default(), pytest.raises(ValueError, match="should be created"):
+            training_util._increment_global_step(1)
