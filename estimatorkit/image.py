@@ -47,9 +47,10 @@ _PLACES = {
         *("per_image_standardization", "rgb_to_grayscale", "rgb_to_hsv", "rgb_to_yiq"),
         *("rgb_to_yuv", "yiq_to_rgb", "yuv_to_rgb"),
     ),
+    **names(f"{_OPS}.random_draws", "random_crop"),
     **names(
         f"{_OPS}.image_random",
-        *("random_brightness", "random_contrast", "random_crop", "random_flip_left_right"),
+        *("random_brightness", "random_contrast", "random_flip_left_right"),
         *("random_flip_up_down", "random_hue", "random_jpeg_quality", "random_saturation"),
     ),
     **names(

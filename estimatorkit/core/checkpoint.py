@@ -347,15 +347,24 @@ def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
     return read_checkpoint(locate_checkpoint(ckpt_dir_or_file), [key]).tensors[key]
 
 
-def remove_checkpoint(checkpoint_prefix: AnyPath) -> None:
+def remove_checkpoint(
+    checkpoint_prefix: AnyPath,
+    checkpoint_format_version: Any = None,
+    meta_graph_suffix: str = "meta",
+) -> None:
     """Removes a checkpoint in one step, and its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
+
+    Args:
+        checkpoint_prefix: its path.
+        checkpoint_format_version: accepted, without effect: the files say their format.
+        meta_graph_suffix: the ending of the file with the graph.
 
     Raises:
         NotFoundError: there is none.
         AlreadyExistsError: what is there is something else.
     """
     target = Path(local_path(checkpoint_prefix))
-    target.with_name(f"{target.name}.meta").unlink(missing_ok=True)
+    target.with_name(f"{target.name}.{meta_graph_suffix}").unlink(missing_ok=True)
     if is_tensorflow_checkpoint(os.fspath(target)):
         remove_tensorflow(os.fspath(target))
         return

@@ -1,4 +1,4 @@
-"""Which checkpoints are kept: a pure decision, and the manager that saves, moves the pointer, then
+"""Which checkpoints are kept: a pure decision, and the rotation that saves, moves the pointer, then
 removes.
 
 The order is the promise: a checkpoint is removed only after the pointer names a newer one that is
@@ -51,8 +51,10 @@ def decide_retention(
     max_to_keep: int | None,
     keep_every_n_hours: float,
     next_preserve_time: float,
+    from_preserved: bool = False,
 ) -> Retention:
-    """Decides which checkpoints to remove, by the rules of `tf.compat.v1.train.Saver`.
+    """Decides which checkpoints to remove, by the rules of `tf.compat.v1.train.Saver`, or of
+    `tf.train.CheckpointManager`.
 
     The newest `max_to_keep` stay on the list. An older one leaves it: it is deleted, unless it was
     written after `next_preserve_time`; then it stays on the disk for good, and that time moves on
@@ -63,19 +65,22 @@ def decide_retention(
         max_to_keep: None or 0 keeps all, and lists only the newest.
         keep_every_n_hours: hours between those that are put aside for good.
         next_preserve_time: see above; at first the start of training plus `keep_every_n_hours`.
+        from_preserved: whether the hours count from the checkpoint that was put aside last, as a
+            `CheckpointManager`'s do; a `Saver`'s count from the time at which it was due.
     """
     if not max_to_keep:
         return Retention(tuple(checkpoints[-1:]), (), next_preserve_time)
     delete = []
     for name, written in checkpoints[:-max_to_keep]:
         if written > next_preserve_time:
-            next_preserve_time += keep_every_n_hours * 3600.0
+            due = written if from_preserved else next_preserve_time
+            next_preserve_time = due + keep_every_n_hours * 3600.0
         else:
             delete.append(name)
     return Retention(tuple(checkpoints[-max_to_keep:]), tuple(delete), next_preserve_time)
 
 
-class CheckpointManager:
+class CheckpointRotation:
     """Saves the checkpoints of one folder and removes old ones.
 
     It takes up where the last process left off, from the pointer file. Differs from TensorFlow's
@@ -90,7 +95,8 @@ class CheckpointManager:
         latest_filename: name of the pointer file; None is `checkpoint`.
         basename: of the checkpoints of the last process, only those of this name (without their
             step) are taken over; None for all. Others are another manager's.
-        clock: gives the time, seconds since 1970.
+        from_preserved: see `decide_retention`.
+        clock: gives the time, seconds since 1970; `time.time` by default.
     """
 
     def __init__(
@@ -101,12 +107,13 @@ class CheckpointManager:
         keep_checkpoint_every_n_hours: float = 10000.0,
         latest_filename: str | None = None,
         basename: str | None = None,
-        clock: Callable[[], float] = time.time,
+        from_preserved: bool = False,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         if (max_to_keep or 0) < 0 or not keep_checkpoint_every_n_hours > 0:
             raise ValueError(
                 errors.explain(
-                    "a checkpoint manager cannot keep that",
+                    "a folder cannot keep that many checkpoints",
                     expected="max_to_keep >= 0 or None, keep_checkpoint_every_n_hours > 0",
                     received=f"{max_to_keep}, {keep_checkpoint_every_n_hours}",
                 )
@@ -115,8 +122,9 @@ class CheckpointManager:
         self._max_to_keep = max_to_keep
         self._every_n_hours = keep_checkpoint_every_n_hours
         self._latest_filename = latest_filename
-        self._clock = clock
-        now = clock()
+        self._from_preserved = from_preserved
+        self._clock = clock or time.time
+        now = self._clock()
         state = get_checkpoint_state(directory, latest_filename)
         self._listed = tuple(
             (name, written)
@@ -167,6 +175,7 @@ class CheckpointManager:
             self._max_to_keep,
             self._every_n_hours,
             self._next_preserve_time,
+            self._from_preserved,
         )
         update_checkpoint_state(
             self._directory,

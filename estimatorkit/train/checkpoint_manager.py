@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -59,10 +60,11 @@ class CheckpointManager:
         self._interval = checkpoint_interval
         self._init_fn = init_fn
         self._last_step: int | None = None
-        self._kept = retention.CheckpointManager(
+        self._kept = retention.CheckpointRotation(
             local_path(directory),
-            max_to_keep=max_to_keep,
+            max_to_keep=sys.maxsize if max_to_keep is None else max_to_keep,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours or _NEVER,
+            from_preserved=True,
         )
 
     @property
@@ -82,7 +84,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, oldest first; only the newest where all are."""
+        """The checkpoints that are kept, oldest first."""
         return self._kept.last_checkpoints
 
     @property

@@ -120,7 +120,7 @@ class SavedModelBuilder:
                 tags,
                 signature_def_map,
                 assets_collection,
-                _init_op(main_op, legacy_init_op),
+                _init_op(sess.graph, main_op, legacy_init_op),
                 clear_devices,
             )
             self._tensors = {
@@ -157,7 +157,7 @@ class SavedModelBuilder:
             tags,
             signature_def_map,
             assets_collection,
-            _init_op(main_op, legacy_init_op),
+            _init_op(get_default_graph(), main_op, legacy_init_op),
             clear_devices,
         )
         self._proto.meta_graphs.append(made)
@@ -303,10 +303,17 @@ class SavedModelBuilder:
         sync_file(folder)
 
 
-def _init_op(main_op: Operation | None, legacy_init_op: Operation | None) -> Operation | None:
+def _init_op(
+    graph: Graph, main_op: Operation | None, legacy_init_op: Operation | None
+) -> Operation | None:
     if main_op is not None and legacy_init_op is not None:
         raise ValueError("Graph can have only one of `main_op` and `legacy_init_op`: give one.")
     found = legacy_init_op if main_op is None else main_op
+    if legacy_init_op is not None and graph.get_collection(constants.LEGACY_INIT_OP_KEY):
+        raise ValueError(
+            "Graph already contains one or more legacy init ops under the collection "
+            f"{constants.LEGACY_INIT_OP_KEY}."
+        )
     if found is not None and not isinstance(found, Operation):
         raise TypeError(
             f"Expected {found!r} to be an Operation but got type {type(found)} instead."

@@ -61,8 +61,7 @@ def read_saved_model(export_dir: str | os.PathLike[str]) -> Any:
     """The `SavedModel` proto of a folder.
 
     Raises:
-        OSError: there is none (TensorFlow's class).
-        DataLossError: it is damaged.
+        OSError: there is none, or it is damaged (TensorFlow's class).
     """
     from google.protobuf import message, text_format
 
@@ -88,14 +87,12 @@ def read_saved_model(export_dir: str | os.PathLike[str]) -> Any:
         if not found.meta_graphs:
             raise ValueError("it holds no graph")
     except (message.DecodeError, text_format.ParseError, ValueError) as error:
-        raise DataLossError(
-            None,
-            None,
+        raise OSError(
             explain(
-                f"Cannot parse file {path!r}: it is damaged, or no SavedModel",
+                f"Cannot parse file {path}: it is damaged, or no SavedModel",
                 received=f"{len(data)} bytes; {str(error).splitlines()[0][:200]}",
                 hint="copy or export the model again",
-            ),
+            )
         ) from error
     return found
 

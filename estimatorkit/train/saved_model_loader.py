@@ -13,15 +13,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from estimatorkit.core.checkpoint import read_checkpoint, read_contents
-from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.core.errors import DataLossError, NotFoundError, explain
 from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
+from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.meta_graph import load_meta_graph
+from estimatorkit.train.meta_graph import LoadedMetaGraph, load_meta_graph
 from estimatorkit.train.saved_model_files import assets_of, contains_saved_model, read_saved_model
+from estimatorkit.train.saver import Saver
 
 maybe_saved_model_directory = contains_saved_model
 
@@ -51,22 +53,126 @@ def load(
         DataLossError: a file of it is damaged or missing.
         ValueError: its graph is malformed, or its names are taken in the session's graph.
     """
-    folder = local_path(export_dir)
-    meta_graph = meta_graph_with_tags(folder, tags)
-    assets = dict(assets_of(meta_graph, folder))
-    with _damage_in(folder):
-        with sess.graph.as_default():
-            loaded = load_meta_graph(without_saving(meta_graph), import_scope=import_scope)
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """Loads a SavedModel in steps: graph, variables, initialization.
+
+    Source: `tensorflow.python.saved_model.loader_impl.SavedModelLoader`.
+
+    Args:
+        export_dir: the model's folder.
+
+    Raises:
+        OSError: there is no model.
+    """
+
+    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+        self._export_dir = local_path(export_dir)
+        read_saved_model(self._export_dir)
+
+    @property
+    def export_dir(self) -> str:
+        """The model's folder."""
+        return self._export_dir
+
+    @property
+    def variables_path(self) -> str:
+        """The prefix of the files that hold the variables."""
+        names = constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
+        return os.path.join(self._export_dir, *names)
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        """The `MetaGraphDef` that was written under some tags.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        return meta_graph_with_tags(self._export_dir, tags)
+
+    def load_graph(
+        self,
+        graph: Graph,
+        tags: Iterable[str],
+        import_scope: str | None = None,
+        **saver_kwargs: Any,
+    ) -> tuple[Saver | None, list[Any]]:
+        """Adds the model's operations to a graph.
+
+        Args:
+            graph: the graph.
+            tags, import_scope, saver_kwargs: see `load`; `return_elements` among the last ones
+                names what is to be returned.
+
+        Returns:
+            A Saver of the model's variables, None where it has none, and what `return_elements`
+            names.
+        """
+        loaded = self._add_to(graph, tags, import_scope, saver_kwargs.get("return_elements"))
+        with graph.as_default():
+            saver = Saver(list(loaded.variables.values())) if loaded.variables else None
+        return saver, list(loaded.elements)
+
+    def restore_variables(
+        self, sess: Any, saver: Saver | None, import_scope: str | None = None
+    ) -> None:
+        """Gives variables the values that they have in the model.
+
+        Args:
+            sess: a session with the model's graph.
+            saver: its variables are restored; none where it is None.
+            import_scope: the scope that the graph was put under.
+
+        Raises:
+            NotFoundError: the model has none of these variables.
+        """
         scope = f"{import_scope}/" if import_scope else ""
-        _warn_of_missing(sess.graph, meta_graph, scope)
-        prefix = os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
-        if loaded.variables:
-            _restore(sess, prefix, loaded.variables)
+        items = () if saver is None else saver.saved_items.values()
+        wholes = [[item] if isinstance(item, Variable) else item for item in items]
+        held = [each for parts in wholes if not isinstance(parts, Saveable) for each in parts]
+        self._restore(sess, {each.op.name.removeprefix(scope): each for each in held})
+
+    def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
+        """Runs the operation that initializes the model, with its assets fed."""
+        self._initialize(sess, self.get_meta_graph_def_from_tags(tags), import_scope)
+
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
+        """Graph, variables and initialization; see the function `load`."""
+        tags = [tags] if isinstance(tags, str) else list(tags)
+        loaded = self._add_to(sess.graph, tags, import_scope)
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        self._restore(sess, loaded.variables)
+        self._initialize(sess, meta_graph, import_scope)
+        return meta_graph
+
+    def _add_to(
+        self, graph: Graph, tags: Iterable[str], import_scope: str | None, elements: Any = None
+    ) -> LoadedMetaGraph:
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        list(assets_of(meta_graph, self._export_dir))  # bad ones leave the graph as it was
+        with _damage_in(self._export_dir), graph.as_default():
+            loaded = load_meta_graph(
+                without_saving(meta_graph), import_scope=import_scope, return_elements=elements
+            )
+        _warn_of_missing(graph, meta_graph, f"{import_scope}/" if import_scope else "")
+        return loaded
+
+    def _restore(self, sess: Any, variables: Mapping[str, Variable]) -> None:
+        if variables:
+            with _damage_in(self._export_dir):
+                _restore(sess, self.variables_path, variables)
+
+    def _initialize(self, sess: Any, meta_graph: Any, import_scope: str | None) -> None:
+        assets = dict(assets_of(meta_graph, self._export_dir))
+        scope = f"{import_scope}/" if import_scope else ""
         name = init_op_name(meta_graph)
         if name:
-            feeds = {scope + tensor: path for tensor, path in assets.items()}
-            sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
-    return meta_graph
+            with _damage_in(self._export_dir):
+                feeds = {scope + tensor: path for tensor, path in assets.items()}
+                sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
 
 
 @contextmanager
@@ -174,10 +280,21 @@ def without_saving(meta_graph: Any) -> Any:
 
 
 def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
-    """Gives variables their values; those that the model does not hold stay without one."""
+    """Gives variables their values; those that the model's Saver left out stay without one."""
     found = read_contents(prefix)
     keys = {name: _key(name, variable) for name, variable in variables.items()}
     keys = {name: key for name, key in keys.items() if key in found}
+    if not keys:
+        raise NotFoundError(
+            None,
+            None,
+            explain(
+                f"Key {next(iter(variables))} not found in checkpoint",
+                expected=f"variables of the model in {prefix!r}",
+                received=f"its graph has {sorted(variables)[:5]}, the files have "
+                f"{sorted(found)[:5]}",
+            ),
+        )
     read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
     for name, key in keys.items():
         value, part = read.tensors[key], variables[name].save_slice_info
@@ -198,7 +315,13 @@ def _key(name: str, variable: Variable) -> str:
 
 
 __all__ = [
-    *("contains_saved_model", "init_op_name", "load", "maybe_saved_model_directory"),
+    *(
+        "SavedModelLoader",
+        "contains_saved_model",
+        "init_op_name",
+        "load",
+        "maybe_saved_model_directory",
+    ),
     *("meta_graph_with_tags", "without_saving"),
 ]
 __dir__ = listing(__name__)

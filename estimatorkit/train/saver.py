@@ -35,7 +35,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.partitioned_variables import PartitionedVariable
-from estimatorkit.core.retention import CheckpointManager
+from estimatorkit.core.retention import CheckpointRotation
 from estimatorkit.core.saveable import Saveable
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.dealt import dealt_states, restore_dealt
@@ -116,7 +116,7 @@ class Saver:
         self._every_n_hours = keep_checkpoint_every_n_hours
         self._allow_empty = allow_empty
         self._pad_step_number = pad_step_number
-        self._managers: dict[tuple[str, str | None], CheckpointManager] = {}
+        self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
         self._items: dict[str, Item] | None = None
         self._saving = threading.RLock()  # a later step must not be overtaken by one before
         if not defer_build:
@@ -183,7 +183,7 @@ class Saver:
 
     def _manager(
         self, directory: str, latest_filename: str | None, name: str | None = None
-    ) -> CheckpointManager:
+    ) -> CheckpointRotation:
         """What keeps the checkpoints of a folder.
 
         It goes on with those of the last process whose names are like the first that it saves: what
@@ -191,7 +191,7 @@ class Saver:
         """
         key = (directory, latest_filename)
         if key not in self._managers:
-            self._managers[key] = CheckpointManager(
+            self._managers[key] = CheckpointRotation(
                 directory,
                 max_to_keep=self._max_to_keep or 0,
                 keep_checkpoint_every_n_hours=self._every_n_hours,

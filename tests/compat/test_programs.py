@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.retention import CheckpointManager
+from estimatorkit.core.retention import CheckpointRotation
 
 
 def compilations(session: tf.Session) -> int:
@@ -334,15 +334,15 @@ def test_a_save_waits_for_the_one_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a `Supervisor`'s thread: the pointer must not go back to an earlier step."""
-    begun, write = threading.Event(), CheckpointManager.save
+    begun, write = threading.Event(), CheckpointRotation.save
 
-    def slow(self: CheckpointManager, name: str, *args: Any) -> str:
+    def slow(self: CheckpointRotation, name: str, *args: Any) -> str:
         if name == "model-1":
             begun.set()
             time.sleep(0.3)
         return write(self, name, *args)
 
-    monkeypatch.setattr(CheckpointManager, "save", slow)
+    monkeypatch.setattr(CheckpointRotation, "save", slow)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable("weight", initializer=1.0)
         session.run(tf.global_variables_initializer())

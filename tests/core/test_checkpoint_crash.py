@@ -25,7 +25,7 @@ import pytest
 
 from estimatorkit.core import checkpoint, checkpoint_format, durable, errors
 from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint, read_latest
-from estimatorkit.core.retention import CheckpointManager
+from estimatorkit.core.retention import CheckpointRotation
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ WRITERS = """
 import json, os, signal, sys
 import numpy as np
 from estimatorkit.core import checkpoint, errors
-from estimatorkit.core.retention import CheckpointManager
+from estimatorkit.core.retention import CheckpointRotation
 
 def tensors(step, version=0):
     return {"w": np.full(5000, step, np.int64), "v": np.array(version)}
@@ -44,7 +44,7 @@ def save(manager, step, version=0):
 
 def save_for_ever(folder, log):
     # Each step is saved twice, so that replacing is killed as often as adding.
-    manager = CheckpointManager(folder, max_to_keep=2)
+    manager = CheckpointRotation(folder, max_to_keep=2)
     latest = checkpoint.latest_checkpoint(folder)
     step = 0 if latest is None else checkpoint.read_checkpoint(latest).step
     with open(log, "a") as committed:
@@ -56,7 +56,7 @@ def save_for_ever(folder, log):
 
 def save_and_die_at(folder, step, version, moment):
     # Dies just before its file operation number `moment`, as told by Python's audit events.
-    manager = CheckpointManager(folder, max_to_keep=1)
+    manager = CheckpointRotation(folder, max_to_keep=1)
     seen = 0
     def die(event, arguments):
         nonlocal seen
@@ -70,14 +70,14 @@ def save_and_die_at(folder, step, version, moment):
 def limited(folder, size):
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-    report(lambda: save(CheckpointManager(folder), 2))
+    report(lambda: save(CheckpointRotation(folder), 2))
 
 def unprivileged(folder):
     if os.geteuid() == 0:
         os.setgid(65534)
         os.setuid(65534)
     from estimatorkit.core.directory_lock import DirectoryLock
-    report(lambda: save(CheckpointManager(folder), 2))
+    report(lambda: save(CheckpointRotation(folder), 2))
     report(lambda: DirectoryLock(folder).acquire())
 
 def report(action):
@@ -155,7 +155,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def save(manager: CheckpointManager, step: int, version: int = 0) -> None:
+def save(manager: CheckpointRotation, step: int, version: int = 0) -> None:
     tensors = {"w": np.full(5000, step, np.int64), "v": np.array(version)}
     state = {"step": step, "version": version}
     manager.save(f"model.ckpt-{step}", tensors, state, shard_bytes=20000)
@@ -193,7 +193,7 @@ def test_killed_at_fifty_random_moments(writers: Writers, tmp_path: Path) -> Non
         assert check_whole(read_latest(folder)) >= announced
     assert interrupted > 5  # or the moments were not in the midst of saves
     step = announced + 10
-    save(CheckpointManager(folder, max_to_keep=2), step)
+    save(CheckpointRotation(folder, max_to_keep=2), step)
     assert leftovers(folder) == []
     assert check_whole(read_latest(folder)) == step
 
@@ -204,7 +204,7 @@ def test_pain_point_34_killed_before_each_file_operation(
 ) -> None:
     """Checkpoint 1 is there; a save of 2, or of 1 again, is killed; 1 or the new one is read."""
     before = tmp_path / "before"
-    save(CheckpointManager(before), 1)
+    save(CheckpointRotation(before), 1)
     step, version = (1, 1) if replace else (2, 0)
     found = []
     for moment in range(500):
@@ -215,7 +215,7 @@ def test_pain_point_34_killed_before_each_file_operation(
         loaded = read_latest(folder)
         check_whole(loaded)
         found.append((loaded.state["step"], loaded.state["version"]))
-        save(CheckpointManager(folder, max_to_keep=1), 3)
+        save(CheckpointRotation(folder, max_to_keep=1), 3)
         assert check_whole(read_latest(folder)) == 3
         assert leftovers(folder) == []
         if status == 0:
@@ -251,7 +251,7 @@ def test_everything_is_on_the_disk_before_it_is_named(
     record(os, "rename", "rename to", 1)
     record(os, "replace", "rename to", 1)
     folder = tmp_path / "model"
-    save(CheckpointManager(folder), 1)
+    save(CheckpointRotation(folder), 1)
     assert steps == [
         *(("sync", f"variables-0000{i}-of-00002.safetensors") for i in range(2)),
         ("sync", "state.json"),
@@ -270,7 +270,7 @@ def test_pain_point_34_a_full_disk_is_loud_and_harmless(
     size: int, writers: Writers, tmp_path: Path
 ) -> None:
     """Two shards of 40 kB and 80 B, state of 40 B, manifest of 1 kB, cut at different places."""
-    save(CheckpointManager(tmp_path), 1)
+    save(CheckpointRotation(tmp_path), 1)
     listing = sorted(os.listdir(tmp_path))
     writers.start("limited", tmp_path, size)
     kind, message = writers.report()
@@ -292,7 +292,7 @@ def test_pain_point_34_a_full_disk_is_loud_and_harmless(
 def test_each_failing_call_is_loud_and_harmless(
     call: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manager = CheckpointManager(tmp_path)
+    manager = CheckpointRotation(tmp_path)
     save(manager, 1)
     real = getattr(os, call)
     for failing in range(10):
@@ -324,7 +324,7 @@ def test_each_failing_call_is_loud_and_harmless(
 def test_a_folder_that_may_not_be_written(writers: Writers, open_folder: Path) -> None:
     """The writer gives up root's rights first, where it has them."""
     model = open_folder / "model"
-    save(CheckpointManager(model), 1)
+    save(CheckpointRotation(model), 1)
     listing = sorted(os.listdir(model))
     model.chmod(0o555)
     writers.start("unprivileged", model)
@@ -380,7 +380,7 @@ def test_an_evaluator_reads_while_old_checkpoints_are_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One thread saves and keeps a single checkpoint, the others read the newest."""
-    manager = CheckpointManager(tmp_path, max_to_keep=1)
+    manager = CheckpointRotation(tmp_path, max_to_keep=1)
     save(manager, 1)
     stop = threading.Event()
     seen: list[list[int]] = [[], []]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from estimatorkit.core import checkpoint, errors, retention
 from estimatorkit.core.checkpoint import latest_checkpoint, read_latest
 from estimatorkit.core.checkpoint_state import get_checkpoint_state
-from estimatorkit.core.retention import CheckpointManager, decide_retention
+from estimatorkit.core.retention import CheckpointRotation, decide_retention
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "saver_retention.json").read_text(encoding="utf-8")
@@ -43,8 +43,8 @@ def test_keeps_what_tensorflow_keeps(case: dict[str, Any], restart: bool, tmp_pa
     """With a new manager for each save too: a restart forgets nothing."""
     clock = Clock()
 
-    def start() -> CheckpointManager:
-        return CheckpointManager(
+    def start() -> CheckpointRotation:
+        return CheckpointRotation(
             tmp_path,
             max_to_keep=case["max_to_keep"],
             keep_checkpoint_every_n_hours=case["keep_checkpoint_every_n_hours"],
@@ -90,7 +90,7 @@ def test_the_newest_are_always_kept(
 def test_deletes_only_after_the_pointer_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    manager = CheckpointManager(tmp_path, max_to_keep=1)
+    manager = CheckpointRotation(tmp_path, max_to_keep=1)
     manager.save("model.ckpt-1", {})
     remove = checkpoint.remove_checkpoint
     seen = []
@@ -115,7 +115,7 @@ def test_deletes_only_after_the_pointer_moved(
 def test_a_removal_that_fails_is_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    manager = CheckpointManager(tmp_path, max_to_keep=1)
+    manager = CheckpointRotation(tmp_path, max_to_keep=1)
     manager.save("model.ckpt-1", {})
     (tmp_path / "model.ckpt-1" / "notes.txt").write_text("precious")
     manager.save("model.ckpt-2", {})
@@ -127,7 +127,7 @@ def test_a_removal_that_fails_is_a_warning(
 
 
 def test_a_name_saved_again_is_listed_once(tmp_path: Path) -> None:
-    manager = CheckpointManager(tmp_path, max_to_keep=2)
+    manager = CheckpointRotation(tmp_path, max_to_keep=2)
     for name in ("c-1", "c-2", "c-1", "c-1"):
         manager.save(name, {"w": np.zeros(2)})
     assert [os.path.basename(path) for path in manager.last_checkpoints] == ["c-2", "c-1"]
@@ -141,16 +141,16 @@ def test_a_hostile_pointer_makes_us_delete_nothing(tmp_path: Path) -> None:
         (path / "events").touch()
     lines = [f'all_model_checkpoint_paths: "{p}"\n' for p in ("../outside", "eval", "/etc", "..")]
     (model / "checkpoint").write_text('model_checkpoint_path: "eval"\n' + "".join(lines))
-    CheckpointManager(model, max_to_keep=1).save("model.ckpt-1", {})
+    CheckpointRotation(model, max_to_keep=1).save("model.ckpt-1", {})
     assert all((path / "events").exists() for path in precious)
     assert latest_checkpoint(model) == os.fspath(model / "model.ckpt-1")
 
 
 def test_a_clock_that_was_set_back_starts_the_hours_anew(tmp_path: Path) -> None:
     clock = Clock()
-    CheckpointManager(tmp_path, keep_checkpoint_every_n_hours=1.0, clock=clock).save("c-1", {})
+    CheckpointRotation(tmp_path, keep_checkpoint_every_n_hours=1.0, clock=clock).save("c-1", {})
     clock.now = START - 1e6
-    manager = CheckpointManager(
+    manager = CheckpointRotation(
         tmp_path, max_to_keep=1, keep_checkpoint_every_n_hours=1.0, clock=clock
     )
     for number, hours in enumerate((0.5, 1.5, 1.6), start=2):
@@ -162,8 +162,8 @@ def test_a_clock_that_was_set_back_starts_the_hours_anew(tmp_path: Path) -> None
 def test_arguments(tmp_path: Path) -> None:
     for wrong in ({"max_to_keep": -1}, {"keep_checkpoint_every_n_hours": 0.0}):
         with pytest.raises(ValueError, match="max_to_keep >= 0"):
-            CheckpointManager(tmp_path, **wrong)
-    manager = CheckpointManager(tmp_path / "new", latest_filename="best")
+            CheckpointRotation(tmp_path, **wrong)
+    manager = CheckpointRotation(tmp_path / "new", latest_filename="best")
     assert manager.last_checkpoints == []
     manager.save("c-1", {"w": np.ones(3)}, {"a": 1}, shard_bytes=1)
     assert sorted(os.listdir(tmp_path / "new")) == ["best", "c-1"]

@@ -164,3 +164,39 @@ def test_making_a_folder_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(tf.errors.AlreadyExistsError):
         tf.gfile.MkDir(str(tmp_path / "file"))
+
+
+def test_without_a_limit_all_checkpoints_are_listed_and_taken_over(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session():
+        checkpoint = tf.train.Checkpoint()
+        manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=None)
+        paths = [manager.save() for _ in range(3)]
+        assert manager.checkpoints == paths
+        manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=2)
+        assert manager.checkpoints == paths
+        paths.append(manager.save())
+        assert manager.checkpoints == paths[-2:]
+        assert [tf.train.checkpoint_exists(path) for path in paths] == [False, False, True, True]
+
+
+def test_hours_count_from_the_checkpoint_that_was_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The times and what is kept are those of `CheckpointManager` in TensorFlow 2.15."""
+    clock = [3.0]
+    monkeypatch.setattr("estimatorkit.core.retention.time.time", lambda: clock[0])
+    with tf.Graph().as_default(), tf.Session():
+        checkpoint = tf.train.Checkpoint()
+        manager = tf.train.CheckpointManager(checkpoint, tmp_path, 2)
+        for clock[0] in (10000.0, 13610.0):
+            manager.save()
+        state = tf.train.get_checkpoint_state(tmp_path)
+        assert state.all_model_checkpoint_timestamps == [10000.0, 13610.0]
+        manager = tf.train.CheckpointManager(
+            checkpoint, tmp_path, 2, keep_checkpoint_every_n_hours=1.5
+        )
+        for clock[0] in (14330.0, 16130.0, 17930.0):
+            manager.save()
+            assert tf.train.get_checkpoint_state(tmp_path).last_preserved_timestamp == 10000.0
+        there = [tf.train.checkpoint_exists(str(tmp_path / f"ckpt-{n}")) for n in range(1, 6)]
+        assert there == [True, False, False, True, True]

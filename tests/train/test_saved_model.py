@@ -380,7 +380,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 def test_a_damaged_proto(tmp_path: Path, content: bytes) -> None:
     for name in ("saved_model.pbtxt", "saved_model.pb"):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(tf.errors.DataLossError, match="is damaged, or no SavedModel"):
+        with pytest.raises(OSError, match="is damaged, or no SavedModel"):
             loaded(tmp_path)
 
 
@@ -524,3 +524,58 @@ def test_mistakes_of_signatures(make: Any, problem: str) -> None:
         make(tf.saved_model.signature_def_utils, x, s)
     with pytest.raises(TypeError, match="a TensorInfo is made of a tensor"):
         tf.saved_model.utils.build_tensor_info(3)
+
+
+class TestLoader:
+    """`loader_impl.SavedModelLoader`: a model in steps."""
+
+    def save(self, folder: Path) -> None:
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+            tf.Variable(5, name="x")
+            y = tf.Variable([1, 2], name="y")
+            session.run(tf.global_variables_initializer())
+            builder = tf.saved_model.Builder(str(folder))
+            doubled = tf.group(y.assign(y * 2))
+            builder.add_meta_graph_and_variables(session, ["foo"], main_op=doubled)
+        with tf.Graph().as_default():
+            tf.Variable(3, name="elsewhere")
+            builder.add_meta_graph(["bar"])
+        builder.save()
+
+    def test_in_steps(self, tmp_path: Path) -> None:
+        from estimatorkit.compat.v1.python.saved_model import loader_impl
+
+        self.save(tmp_path / "model")
+        loader = loader_impl.SavedModelLoader(str(tmp_path / "model"))
+        assert loader.export_dir == str(tmp_path / "model")
+        graph = tf.Graph()
+        saver, found = loader.load_graph(graph, ["foo"], "in", return_elements=["x:0"])
+        assert [each.name for each in found] == ["in/x:0"]
+        with tf.Session(graph=graph) as session:
+            loader.restore_variables(session, saver, "in")
+            assert session.run("in/y:0").tolist() == [1, 2]
+            loader.run_init_ops(session, ["foo"], "in")
+            assert session.run("in/y:0").tolist() == [2, 4]
+        with pytest.raises(RuntimeError, match="could not be found in SavedModel"):
+            loader.get_meta_graph_def_from_tags(["nothing"])
+        with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+            loader.load(session, ["foo"])
+            assert session.run("x:0") == 5
+
+    def test_variables_that_were_not_written(self, tmp_path: Path) -> None:
+        self.save(tmp_path / "model")
+        with (
+            tf.Graph().as_default() as graph,
+            tf.Session(graph=graph) as session,
+            pytest.raises(tf.errors.NotFoundError, match="Key elsewhere not found"),
+        ):
+            tf.saved_model.load(session, ["bar"], str(tmp_path / "model"))
+
+
+def test_a_second_legacy_init_op_is_refused(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph, tf.Session(graph=graph) as session:
+        first, second = tf.no_op(), tf.no_op()
+        tf.add_to_collection("legacy_init_op", first)
+        builder = tf.saved_model.Builder(str(tmp_path / "model"))
+        with pytest.raises(ValueError, match="already contains one or more legacy init ops"):
+            builder.add_meta_graph_and_variables(session, ["foo"], legacy_init_op=second)

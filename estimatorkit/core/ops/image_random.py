@@ -8,26 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import image_color, image_files
 from estimatorkit.core.ops.array import shape
 from estimatorkit.core.ops.image_shapes import checked_image, flipped
-from estimatorkit.core.ops.random import get_seed, random_uniform
-from estimatorkit.core.registry import (
-    Case,
-    Spec,
-    constant_value,
-    constant_value_as_shape,
-    output,
-    register,
-)
+from estimatorkit.core.ops.random import random_uniform
 from estimatorkit.core.tensor import Tensor
 
 
@@ -106,68 +94,6 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
         ValueError: the bounds are negative or in the wrong order.
     """
     return _between(image_color.adjust_saturation, image, lower, upper, seed)
-
-
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A box of this size from anywhere in a tensor.
-
-    Args:
-        value: a tensor.
-        size: `(rank,)`, ints or a tensor, at most the shape of the value.
-        seed: see `set_random_seed`.
-        name: the operations' name.
-
-    Raises:
-        ValueError: the size does not fit, as far as is known.
-        InvalidArgumentError: (when compiled) it does not fit.
-    """
-    with get_default_graph().name_scope(name or "random_crop") as scope:
-        given = convert_to_tensor(value, name="value")
-        wanted = as_index_tensor(size, "size")
-        return output("RandomCrop", [given, wanted], {"_seed": get_seed(seed)}, scope)
-
-
-def _crop(value: Any, size: Any, *, key: Any) -> Any:
-    value = jnp.asarray(value)
-    sizes = [int(side) for side in size]
-    if len(sizes) != value.ndim or any(
-        side > whole for side, whole in zip(sizes, value.shape, strict=True)
-    ):
-        raise ValueError(f"Need value.shape >= size, got {list(value.shape)} and {sizes}")
-    room = np.array([whole - side + 1 for side, whole in zip(sizes, value.shape, strict=True)])
-    return jax.lax.dynamic_slice(value, jax.random.randint(key, room.shape, 0, room), sizes)
-
-
-def _infer_crop(inputs: Any, attrs: Any) -> list[Spec]:
-    value, size = inputs
-    given, dims = constant_value(size), value.shape.dims
-    if given is not None and dims is not None:
-        small = [dim is not None and dim < side for dim, side in zip(dims, given, strict=False)]
-        if any(small) or len(given) != len(dims):
-            raise ValueError(
-                explain(
-                    "Need value.shape >= size",
-                    expected=f"at most {value.shape} in each dimension",
-                    received=given.tolist(),
-                    made_at=value.op.source,
-                )
-            )
-    return [Spec(value.dtype, constant_value_as_shape(size))]
-
-
-register(
-    "RandomCrop",
-    _crop,
-    infer=_infer_crop,
-    gradient=None,
-    static=(1,),
-    random=True,
-    pure=False,
-    accepts="ficb",
-    cases=lambda: [
-        Case((np.arange(400, dtype=np.float32).reshape(20, 10, 2), np.array([2, 3, 2], np.int32)))
-    ],
-)
 
 
 def random_jpeg_quality(
