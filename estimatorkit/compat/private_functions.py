@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import int32
-from estimatorkit.core.errors import explain
 from estimatorkit.core.ops.array import reshape
 from estimatorkit.core.ops.joining import concat
-from estimatorkit.core.ops.sliding_windows import output_length
 from estimatorkit.core.registry import constant_value_as_shape
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -87,50 +85,6 @@ def remove_undocumented(
 def is_resource_variable(var: Any) -> bool:
     """Whether an object is a variable; all variables here are resource variables."""
     return isinstance(var, Variable)
-
-
-def normalize_tuple(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """A whole number, or `n` of them, as a tuple of `n`.
-
-    Args:
-        value: the number, or the iterable.
-        n: how many there should be.
-        name: the argument's, for the error.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    try:
-        found = (int(value),) * n if isinstance(value, int) else tuple(map(int, value))
-    except (TypeError, ValueError):
-        found = ()
-    if len(found) != n:
-        raise ValueError(
-            explain(
-                f"The `{name}` argument must be a tuple of {n} integers",
-                received=repr(value)[:200],
-            )
-        )
-    return found
-
-
-def conv_output_length(
-    input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
-) -> int | None:
-    """The length of a convolution's output along one dimension.
-
-    Args:
-        input_length: None where it is not known.
-        filter_size, stride, dilation: the window's.
-        padding: 'same', 'valid', 'causal' (as 'same') or 'full'.
-    """
-    kind = padding.upper()
-    if kind == "FULL" and input_length is not None:
-        reach = filter_size + (filter_size - 1) * (dilation - 1)
-        return -(-(input_length + reach - 1) // stride)
-    return output_length(
-        input_length, filter_size, stride, "SAME" if kind == "CAUSAL" else kind, dilation
-    )
 
 
 def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:

@@ -504,7 +504,6 @@ MODULES: dict[str, Table] = {
         )
     },
     "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
-    "python.ops.rnn_cell_impl": Table(names=_LINEAR),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
     "contrib.summary": Table(
         behind=("estimatorkit.summary",),
@@ -686,18 +685,6 @@ MODULES: dict[str, Table] = {
     ),
     "python.ops.nn_impl": Table(names={"l2_normalize_v2": "estimatorkit.nn:l2_normalize"}),
     "python.tf2": Table(names=names(_PRIVATE, "enabled")),
-    "python.framework.smart_cond": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
-    "python.layers.utils": Table(
-        names={
-            **names(_PRIVATE, "conv_output_length", "normalize_tuple"),
-            **names(
-                f"{_CORE}.control_flow", smart_cond="smart_cond", constant_value="constant_bool"
-            ),
-        }
-    ),
-    "python.keras.utils.conv_utils": Table(
-        names=names(_PRIVATE, "conv_output_length", "normalize_tuple")
-    ),
     "python.keras.utils.tf_utils": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
     "python.ops.resource_variable_ops": Table(
         names={
@@ -733,8 +720,6 @@ MODULES: dict[str, Table] = {
     "python.util.tf_inspect": Table(
         behind=("inspect",), names={"getargspec": "inspect:getfullargspec"}
     ),
-    "python.estimator.canned.head": Table(behind=("estimatorkit.compat.canned_heads",)),
-    "python.estimator.canned.optimizers": Table(behind=("estimatorkit.compat.canned_heads",)),
     **{
         f"contrib.learn.{name}datasets.base": Table(behind=("estimatorkit.compat.learn_datasets",))
         for name in ("", "python.learn.")

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.estimator.canned import head as canned_head
-from estimatorkit.compat.v1.python.estimator.canned.optimizers import get_optimizer_instance
-from estimatorkit.compat.v1.python.layers import utils
 from estimatorkit.compat.v1.python.ops import resource_variable_ops, rnn_cell_impl
 from estimatorkit.compat.v1.python.util import deprecation, function_utils, tf_export
 
@@ -65,20 +62,6 @@ def test_decorators_change_nothing() -> None:
     assert tf_export.tf_export("nn.f", v1=["nn.f"])(function) is function
 
 
-def test_sizes_of_windows() -> None:
-    assert utils.normalize_tuple(2, 3, "strides") == (2, 2, 2)
-    assert utils.normalize_tuple([1, 2], 2, "strides") == (1, 2)
-    for wrong in ([1], "ab", None):
-        with pytest.raises(ValueError, match="`strides` argument must be a tuple of 2 integers"):
-            utils.normalize_tuple(wrong, 2, "strides")
-    lengths = [
-        utils.conv_output_length(10, 3, padding, stride=2, dilation=2)
-        for padding in ("same", "valid", "causal", "full")
-    ]
-    assert lengths == [5, 3, 5, 7]
-    assert utils.conv_output_length(None, 3, "full", 1) is None
-
-
 def test_resource_variables() -> None:
     with tf.Graph().as_default():
         variable = resource_variable_ops.ResourceVariable(1.0)
@@ -100,31 +83,6 @@ def test_shapes_behind_one_another() -> None:
         assert found == [[9, 5], [9], [1, 2, 3]]
         with pytest.raises(ValueError, match="unknown"):
             rnn_cell_impl._concat(3, tf.TensorShape(None))
-
-
-def test_private_heads_sum_losses() -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
-        head = canned_head._multi_class_head_with_softmax_cross_entropy_loss(3)
-        spec = head.create_estimator_spec(
-            {}, "eval", tf.zeros([4, 3]), labels=tf.constant([[0], [1], [2], [0]])
-        )
-        assert session.run(spec.loss) == pytest.approx(4 * np.log(3))
-        assert canned_head._regression_head().loss_reduction == tf.losses.Reduction.SUM
-
-
-def test_a_head_of_your_own_says_everything() -> None:
-    class Head(canned_head._Head):  # type: ignore[misc]
-        name = None
-        logits_dimension = 1
-
-    with pytest.raises(TypeError, match="create_estimator_spec"):
-        Head()
-
-
-def test_optimizers_by_name_need_a_rate() -> None:
-    assert type(get_optimizer_instance("Ftrl", 0.1)) is tf.train.FtrlOptimizer
-    with pytest.raises(ValueError, match="learning_rate must be specified"):
-        get_optimizer_instance("Ftrl")
 
 
 def test_csv_files_of_the_iris_tutorial(tmp_path: Path) -> None:
