@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from estimatorkit.compat.arg_scope import add_arg_scope
-from estimatorkit.compat.contrib_layer_functions import add_to_collections, fully_connected
+from estimatorkit.compat.contrib_layer_functions import fully_connected
+from estimatorkit.compat.contrib_layer_utils import collect_named_outputs
 from estimatorkit.compat.contrib_variables import model_variable
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
@@ -133,9 +134,9 @@ def one_hot_encoding(
         outputs_collections: collections for the outputs.
         scope: the name scope.
     """
-    with get_default_graph().name_scope(scope or "OneHotEncoding"):
+    with get_default_graph().name_scope(scope or "OneHotEncoding") as inner:
         rows = one_hot(cast(labels, int64), num_classes, on_value, off_value)
-        add_to_collections(rows, outputs_collections)
+        collect_named_outputs(outputs_collections, inner, rows)
         return rows
 
 

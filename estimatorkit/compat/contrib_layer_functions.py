@@ -13,6 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from estimatorkit.compat.arg_scope import add_arg_scope
+from estimatorkit.compat.contrib_layer_utils import collect_named_outputs
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
@@ -46,13 +47,6 @@ def _getter(collections: Any) -> Callable[..., Any]:
         return getter(f"{outer}/{own}" if outer else own, *args, **kwargs)
 
     return get
-
-
-def add_to_collections(outputs: Any, collections: Any) -> Any:
-    names = [collections] if isinstance(collections, str) else collections
-    for name in names or ():
-        get_default_graph().add_to_collection(name, outputs)
-    return outputs
 
 
 def _call(
@@ -89,7 +83,7 @@ def _call(
             outputs = normalizer_fn(outputs, **(normalizer_params or {}))
         if activation_fn is not None:
             outputs = activation_fn(outputs)
-        return add_to_collections(outputs, outputs_collections)
+        return collect_named_outputs(outputs_collections, inner.name, outputs)
 
 
 # -- layers by a table
@@ -368,10 +362,24 @@ def batch_norm(
     chosen |= {f"{name}_regularizer": losses[name] for name in ("beta", "gamma") if name in losses}
     collected = get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)
     count = len(collected)
-    outputs = _call(
+
+    def collect_updates(outputs: Any) -> Any:
+        updates = collected[count:]
+        del collected[count:]
+        for update in updates:
+            get_default_graph().add_to_collections(updates_collections or (), update)
+        if updates_collections is not None:
+            return outputs
+        with get_default_graph().control_dependencies(updates):
+            return array.identity(outputs)
+
+    return _call(
         *("BatchNormalization", inputs, "BatchNorm", scope),
         reuse=reuse,
+        activation_fn=activation_fn,
+        normalizer_fn=collect_updates,
         variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
         call={"training": is_training},
         axis=1 if is_channels_first(data_format) else -1,
         momentum=decay,
@@ -383,16 +391,6 @@ def batch_norm(
         renorm=renorm,
         adjustment=adjustment,
         **chosen,
-    )
-    updates = collected[count:]
-    del collected[count:]
-    if updates_collections is None:
-        with get_default_graph().control_dependencies(updates):
-            outputs = array.identity(outputs)
-    for update in updates:
-        add_to_collections(update, updates_collections)
-    return add_to_collections(
-        outputs if activation_fn is None else activation_fn(outputs), outputs_collections
     )
 
 
@@ -426,7 +424,7 @@ def layer_norm(
     """
     with variable_scope(
         scope, "LayerNorm", [inputs], reuse=reuse, custom_getter=_getter(variables_collections)
-    ):
+    ) as inner:
         x = convert_to_tensor(inputs, name="inputs")
         dims = x.shape.as_list()
         shape = dims[begin_params_axis:]
@@ -444,9 +442,9 @@ def layer_norm(
         epsilon = 1e-3 if x.dtype.name == "float16" else 1e-12
         outputs = nn.batch_normalization(x, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(x.shape)
-        return add_to_collections(
-            outputs if activation_fn is None else activation_fn(outputs), outputs_collections
-        )
+        if activation_fn is not None:
+            outputs = activation_fn(outputs)
+        return collect_named_outputs(outputs_collections, inner.name, outputs)
 
 
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:

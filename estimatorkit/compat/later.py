@@ -53,8 +53,8 @@ _CONTRIB = {
     "tpu": _TPU,
     "distribute": _STRATEGIES,
     "cluster_resolver": _RESOLVERS,
-    "slim.nets": "build the network of contrib.layers",
-    "slim.python": "build the network of contrib.layers",
+    "slim.nets": "there are alexnet, overfeat, resnet_v1, resnet_v2 and vgg",
+    "slim.python.slim.nets": "there are alexnet, overfeat, resnet_v1, resnet_v2 and vgg",
 }
 
 SENTENCES: dict[str, str] = {

@@ -556,6 +556,23 @@ MODULES: dict[str, Table] = {
             ),
         },
     ),
+    **{
+        f"contrib.{name}": Table(behind=("estimatorkit.compat.contrib_layer_utils",))
+        for name in (
+            *("layers.utils", "layers.python.layers.utils", "slim.utils"),
+            "slim.python.slim.utils",
+        )
+    },
+    **{
+        f"contrib.slim.{top}nets.{name}": Table(
+            behind=(f"estimatorkit.compat.contrib_{'resnets' if 'resnet' in name else 'nets'}",),
+            names=names("estimatorkit.compat.contrib_resnets", bottleneck=f"bottleneck_{name[-2:]}")
+            if name in ("resnet_v1", "resnet_v2")
+            else {},
+        )
+        for top in ("", "python.slim.")
+        for name in ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
+    },
     "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib_slim_learning",)),
     "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib_slim_evaluation",)),
     **{

@@ -152,10 +152,12 @@ class Tensor(Operators):
 
     Attributes:
         assign: of a slice of a variable only: changes that slice (see `Variable`).
+        aliases: of an output that `contrib.layers` collected only: its names there.
     """
 
-    __slots__ = ("_shape", "assign", "dtype", "op", "value_index")
+    __slots__ = ("_shape", "aliases", "assign", "dtype", "op", "value_index")
 
+    aliases: list[str]
     assign: Callable[..., Tensor]
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
