@@ -13,9 +13,16 @@ import numpy as np
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.example_parsing import Column
 from estimatorkit.core.graphdef_export import Rule, Writer, composed, plain
-from estimatorkit.core.ops.array import expand_dims, reshape, shape
-from estimatorkit.core.ops.elementwise import greater, logical_and, logical_not, not_equal
-from estimatorkit.core.ops.indexing import where
+from estimatorkit.core.ops.array import expand_dims, reshape, shape, size
+from estimatorkit.core.ops.elementwise import (
+    cast,
+    equal,
+    greater,
+    logical_and,
+    logical_not,
+    not_equal,
+)
+from estimatorkit.core.ops.indexing import slice_, where
 from estimatorkit.core.ops.joining import concat, stack
 from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.shapes import TensorShape
@@ -242,6 +249,26 @@ def _ensure_leading(attrs: Any, values: Tensor, reference: Tensor) -> list[Tenso
     return [reshape(values, concat(dims, 0))]
 
 
+def _match_rank(attrs: Any, values: Tensor, reference: Tensor) -> list[Tensor]:
+    """A reshaping to a shape whose length follows from both ranks."""
+    adjust = attrs["adjust"]
+    own, other = shape(values), shape(reference)
+    surplus = size(own) - size(other) - attrs["difference"]
+    kept = size(own)
+    if adjust in ("squeeze", "either"):
+        kept -= cast(logical_and(equal(surplus, 1), _ends_in_one(own)), int32)
+    if adjust != "squeeze":
+        fits = equal(surplus, -1)
+        fits = logical_and(fits, _ends_in_one(other)) if adjust == "column" else fits
+        kept += cast(fits, int32)
+    return [reshape(values, slice_(concat([own, [1]], 0), [0], stack([kept])))]
+
+
+def _ends_in_one(dims: Tensor) -> Tensor:
+    """Whether the last dimension is 1; false of a scalar."""
+    return equal(concat([[0], dims], 0)[-1], 1)
+
+
 def _broadcastable(w: Writer) -> None:
     w.node("Identity", w.inputs[:1], T=w.dtype())  # what takes it refuses other shapes
 
@@ -439,6 +466,7 @@ LAYER_RULES: dict[str, Rule] = {
     "LookupTableFindOrHash": _find_or_hash,
     "LookupTableFindV2": _on_table("LookupTableFindV2", "Tin", "Tout"),
     "LookupTableSizeV2": _on_table("LookupTableSizeV2", "", ""),
+    "MatchRank": composed(_match_rank),
     "ParseExampleV2": _parse_example,
     "ReadVariableOp": _read,
     "RegexReplace": plain("RegexReplace", "replace_global"),

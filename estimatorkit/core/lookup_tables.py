@@ -8,6 +8,7 @@ up and those who change may be different threads.
 from __future__ import annotations
 
 import codecs
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -33,7 +34,9 @@ class TableSpec(NamedTuple):
         value_dtype: of the values.
         value_shape: of one value.
         mutable: whether it is filled by insertions and needs no initializer.
-        reserved: keys that may not be used.
+        reserved: keys that may not be used: the empty and the deleted key of a `DenseTable`.
+        key_shape: of one key.
+        buckets: how many buckets a `DenseTable` has at first; 0 for other tables.
     """
 
     name: str
@@ -42,6 +45,8 @@ class TableSpec(NamedTuple):
     value_shape: tuple[int, ...] = ()
     mutable: bool = False
     reserved: tuple[Any, ...] = ()
+    key_shape: tuple[int, ...] = ()
+    buckets: int = 0
 
 
 class HostTable:
@@ -111,7 +116,7 @@ class HostTable:
             default: what keys have that are not there: one value, or one for each key.
         """
         flat = self._keys(keys)
-        shape = (*np.shape(keys), *self._spec.value_shape)
+        shape = self._values_shape(keys)
         default = np.asarray(default, self._spec.value_dtype.numpy_dtype)
         with self._lock:
             entries = self._content()
@@ -135,7 +140,7 @@ class HostTable:
         return result.reshape(shape)
 
     def _keys(self, keys: Any) -> list[Any]:
-        flat: list[Any] = [keys] if isinstance(keys, bytes) else np.asarray(keys).ravel().tolist()
+        flat = self._flat(keys)
         if self._spec.reserved and not set(self._spec.reserved).isdisjoint(flat):
             empty, *_ = self._spec.reserved
             which = "empty_key" if empty in flat else "deleted_key"
@@ -149,9 +154,34 @@ class HostTable:
             )
         return flat
 
+    def _flat(self, keys: Any) -> list[Any]:
+        """The keys, one after the other; a tuple for a key with a shape."""
+        if isinstance(keys, bytes):
+            return [keys]
+        array, shape = np.asarray(keys), self._spec.key_shape
+        if not shape:
+            found: list[Any] = array.ravel().tolist()
+            return found
+        if array.shape[-len(shape) :] != shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Input key shape {list(array.shape)} must end with the table's key shape "
+                    f"{list(shape)}",
+                    received=f"table {self._spec.name!r}",
+                ),
+            )
+        return [tuple(row) for row in array.reshape(-1, math.prod(shape)).tolist()]
+
+    def _values_shape(self, keys: Any) -> tuple[int, ...]:
+        """The shape of the values of keys."""
+        shape = np.shape(keys)
+        return (*shape[: len(shape) - len(self._spec.key_shape)], *self._spec.value_shape)
+
     def _rows(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
         flat = self._keys(keys)
-        shape = (*np.shape(keys), *self._spec.value_shape)
+        shape = self._values_shape(keys)
         array = np.array(values, self._spec.value_dtype.numpy_dtype)  # the table's own copy
         if array.shape != shape:
             raise InvalidArgumentError(
@@ -184,14 +214,108 @@ class HostTable:
         with self._lock:
             self._entries = dict(rows)
 
-    def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """All keys `(n,)` and their values `(n, *value shape)`, in the order of their coming."""
+    def entries(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """All keys `(n, *key shape)` and their values `(n, *value shape)`, in the order of their
+        coming.
+        """
         with self._lock:
             entries = dict(self._content())
-        keys = np.empty(len(entries), self._spec.key_dtype.numpy_dtype)
-        keys[:] = list(entries)
-        shape = (len(entries), *self._spec.value_shape)
-        return keys, self._values(list(entries.values()), shape)
+        return self._arrays(list(entries), list(entries.values()))
+
+    def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What the table's operation exports: `entries`."""
+        return self.entries()
+
+    def _arrays(
+        self, keys: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        size, shape = len(keys), self._spec.key_shape
+        made = np.empty((size, math.prod(shape)) if shape else size, self._key_type)
+        if size:
+            made[:] = keys
+        return made.reshape(size, *shape), self._values(values, (size, *self._spec.value_shape))
+
+    @property
+    def _key_type(self) -> Any:
+        return self._spec.key_dtype.numpy_dtype
+
+
+class DenseTable(HostTable):
+    """The content of a `DenseHashTable`: as many buckets as TensorFlow's table has.
+
+    A bucket has a key, the empty key, or the deleted key with the value of the key that was there.
+
+    Args:
+        spec: what it is.
+
+    Raises:
+        InvalidArgumentError: the number of buckets is less than 4 or no power of 2, or the empty
+            and the deleted key are equal.
+    """
+
+    _FULL = 0.8  # TensorFlow's `max_load_factor`
+
+    def __init__(self, spec: TableSpec) -> None:
+        super().__init__(spec)
+        self._buckets = spec.buckets
+        self._deleted: list[Any] = []
+        problem = None
+        if spec.buckets < 4 or spec.buckets & (spec.buckets - 1):
+            problem = f"Number of buckets must be at least 4 and a power of 2, got: {spec.buckets}"
+        elif spec.reserved[0] == spec.reserved[1]:
+            problem = f"Empty and deleted keys cannot be equal, got: {spec.reserved[0]!r}"
+        if problem:
+            raise InvalidArgumentError(
+                None, None, explain(problem, received=f"table {spec.name!r}")
+            )
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Puts values in; the number of buckets doubles as long as more than 0.8 of them would be
+        used, were all keys new.
+        """
+        with self._lock:
+            self._reserve(self.size() + len(self._flat(keys)))
+            super().insert(keys, values)
+            self._fit()
+
+    def remove(self, keys: Any) -> None:
+        """Takes keys out; their buckets stay until the table grows."""
+        flat = self._keys(keys)
+        with self._lock:
+            entries = self._content()
+            self._deleted += [entries.pop(key) for key in flat if key in entries]
+
+    def replace(self, keys: Any, values: Any) -> None:
+        """Puts keys and values in place of the whole content; reserved keys are left out."""
+        used = [at for at, key in enumerate(self._flat(keys)) if key not in self._spec.reserved]
+        with self._lock:
+            super().replace(np.asarray(keys)[used], np.asarray(values)[used])
+            self._deleted = []
+            self._reserve(self.size())
+
+    def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """All buckets: keys `(buckets, size of a key)`, values `(buckets, size of a value)`."""
+        empty_key, deleted_key = self._spec.reserved
+        with self._lock:
+            entries, deleted = self._content(), self._deleted
+            free = self._buckets - len(entries) - len(deleted)
+            keys = [*entries, *[deleted_key] * len(deleted), *[empty_key] * free]
+            nothing = np.zeros(self._spec.value_shape, self._spec.value_dtype.numpy_dtype)
+            if self._spec.value_dtype is string:
+                nothing[...] = b""
+            values = [*entries.values(), *deleted, *[nothing[()]] * free]
+        made, rows = self._arrays(keys, values)
+        return made.reshape(self._buckets, -1), rows.reshape(self._buckets, -1)
+
+    def _reserve(self, size: int) -> None:
+        """Grows, if need be, to hold so many keys."""
+        while size > self._buckets * self._FULL:
+            self._buckets *= 2
+            self._deleted = []
+
+    def _fit(self) -> None:
+        """New keys take the buckets of deleted ones where there are no others."""
+        del self._deleted[: max(0, self.size() + len(self._deleted) - self._buckets)]
 
 
 def _shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from estimatorkit.core.attr_values import JSON_PREFIX, InMemory, decode, encode
 from estimatorkit.core.control_flow import cond, while_loop
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graphdef import import_graph_def
+from estimatorkit.core.graphdef_export import export_graph
 from estimatorkit.core.graphdef_tensorflow import RULES, _function
+from estimatorkit.core.ops.shape_matching import match_rank
 from estimatorkit.core.registry import Spec
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -344,6 +347,24 @@ def test_every_row_is_written_and_read_back() -> None:
         if one.type != "Const":
             for key, value in one.kernel_attrs.items():
                 assert same(other.attrs[key], value), (one, key)
+
+
+def test_matched_ranks_are_written_as_tensorflows_nodes() -> None:
+    cases = [([3, 1], [3]), ([3], [3, 1]), ([3], [3, 2]), ([3, 2], [3]), ([], []), ([2, 1], [2, 1])]
+    ways: list[Any] = list(itertools.product((-1, 0), ("squeeze", "expand", "either", "column")))
+    with tf.Graph().as_default(), tf.Session() as session:
+        values, reference = (tf.placeholder(tf.float32, None, name) for name in "ab")
+        made = [match_rank(values, reference, *way) for way in ways]
+        exported = export_graph(tf.get_default_graph())
+        assert not exported.missing
+        names = [exported.name_of(each) for each in made]
+        again = import_graph_def(exported.graph_def, return_elements=names, name="again")
+        for one, other in cases:
+            given = {"a": np.ones(one), "b": np.ones(other)}
+            imported = {f"again/{key}:0": each for key, each in given.items()}
+            feeds = {**imported, **{f"{key}:0": each for key, each in given.items()}}
+            expected, found = session.run((made, again), feeds)
+            assert [each.shape for each in found] == [each.shape for each in expected]
 
 
 def test_known_dimensions_are_written_as_numbers() -> None:

@@ -197,8 +197,27 @@ def test_a_dense_table_refuses_its_reserved_keys() -> None:
         for key, words in (("", "empty_key"), ("$", "deleted_key")):
             with pytest.raises(tf.errors.InvalidArgumentError, match=f"Using the {words}"):
                 session.run(table.lookup(tf.constant([key])))
-        with pytest.raises(ValueError, match="cannot be equal"):
-            tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, 0, 1, 1)
+
+
+def test_checkpoints_hold_the_entries_of_dense_tables(tmp_path: Path) -> None:
+    def table() -> tf.lookup.experimental.DenseHashTable:
+        return tf.lookup.experimental.DenseHashTable(
+            tf.int64, tf.int64, -1, [0, 0], [9, 9], initial_num_buckets=4, name="dense"
+        )
+
+    keys = tf.constant
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = table()
+        session.run(made.insert(keys([[1, 2], [3, 4]], tf.int64), keys([5, 6], tf.int64)))
+        session.run(made.remove(keys([[1, 2]], tf.int64)))
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = table()
+        tf.train.Saver().restore(session, path)
+        found = session.run([made.lookup(keys([[1, 2], [3, 4]], tf.int64)), made.size()])
+        np.testing.assert_array_equal(found[0], [-1, 6])
+        assert found[1] == 1
+        assert session.run(made.export()[0]).shape == (4, 2)
 
 
 def test_checkpoints_hold_mutable_tables(tmp_path: Path) -> None:

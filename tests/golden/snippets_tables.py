@@ -76,6 +76,46 @@ def _without_initializing(tf: Any, folder: str) -> Any:
     return table.lookup(tf.constant(["a"]))
 
 
+def _dense(
+    insert: list[Any],
+    remove: list[Any] | None = None,
+    then: list[Any] | None = None,
+    buckets: int = 4,
+    reserved: tuple[Any, Any] = (100, 200),
+) -> Callable[[Any, str], Any]:
+    """The sorted keys and values of all buckets, and the size, after insertions and removals."""
+
+    def export(tf: Any, folder: str) -> Any:
+        table = tf.lookup.DenseHashTable(tf.int64, tf.int64, -1, *reserved, buckets)
+        steps = []
+        for keys, change in ((insert, "insert"), (remove, "remove"), (then, "insert")):
+            with tf.control_dependencies(steps[-1:]):
+                if keys is not None:
+                    given = [tf.constant(keys, tf.int64)]
+                    given += [tf.range(1, 1 + tf.constant(len(keys), tf.int64))] * (
+                        change == "insert"
+                    )
+                    steps.append(getattr(table, change)(*given))
+        with tf.control_dependencies(steps[-1:]):
+            keys, values = (tf.reshape(each, [-1]) for each in table.export())
+            return [tf.sort(keys), tf.sort(values), table.size()]
+
+    return export
+
+
+def _dense_vectors(tf: Any, folder: str) -> Any:
+    keys = tf.constant([[0, 1], [1, 2], [0, 2]], tf.int64)
+    table = tf.lookup.DenseHashTable(tf.int64, tf.int64, [-1, -2], [0, 3], [7, 7], 8)
+    with tf.control_dependencies([table.insert(keys[:2], tf.constant([[1, 2], [3, 4]], tf.int64))]):
+        return table.lookup(keys)
+
+
+def _dense_error(*reserved: Any, buckets: int = 4, keys: Any = 1) -> Callable[[Any, str], Any]:
+    return lambda tf, folder: tf.lookup.DenseHashTable(
+        tf.int64, tf.int64, -1, *reserved, buckets
+    ).lookup(tf.constant(keys, tf.int64))
+
+
 EXPRESSIONS: dict[str, Callable[[Any, str], Any]] = {
     "file": _words(_file("words.txt")),
     "file with default": _words(_file("words.txt", default_value=99)),
@@ -124,6 +164,12 @@ EXPRESSIONS: dict[str, Callable[[Any, str], Any]] = {
         tf.constant(WORDS)
     ),
     "sparse": _sparse,
+    "dense, all buckets": _dense([11, 12, 13], buckets=8),
+    "dense, deleted": _dense([11, 12, 13, 14], [12, 15], buckets=8),
+    "dense, grown": _dense([11, 12, 13], None, [11, 12, 13, 14]),
+    "dense, grown by far": _dense(list(range(30))),
+    "dense, nothing": _dense([]),
+    "dense, vectors": _dense_vectors,
 }
 
 ERRORS: dict[str, Callable[[Any, str], Any]] = {
@@ -135,6 +181,11 @@ ERRORS: dict[str, Callable[[Any, str], Any]] = {
     "too few columns": _words(_file("words.txt", key_column_index=1)),
     "a word for a number": _words(_file("words.txt", value_column_index=0)),
     "no file name": _words(_file("words.txt", vocab_size=0)),
+    "dense, buckets of no power of 2": _dense_error(1, 2, buckets=12),
+    "dense, reserved keys of two shapes": _dense_error(1, [1, 2]),
+    "dense, equal reserved keys": _dense_error([1, 2], [1, 2], keys=[3, 4]),
+    "dense, keys of another shape": _dense_error([1, 2], [2, 3], keys=[3, 4, 5]),
+    "dense, a reserved key": _dense_error(1, 2, keys=2),
     "empty file name": lambda tf, folder: tf.lookup.index_table_from_file(""),
     "negative buckets": _words(_file("words.txt", num_oov_buckets=-1)),
     "float keys": lambda tf, folder: _file("words.txt", key_dtype=tf.float32)(tf, folder),

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.errors import explain
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.lookup_tables import TableSpec
 from estimatorkit.core.ops.tables import LookupInterface, host_table, split_keys
-from estimatorkit.core.registry import apply
-from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.registry import apply, constant_value
+from estimatorkit.core.tensor import Operation
 from estimatorkit.lazy import listing
 
 
@@ -49,6 +49,8 @@ class MutableHashTable(LookupInterface):
         shared_name: str | None = None,
         *,
         reserved: tuple[Any, ...] = (),
+        key_shape: tuple[int, ...] = (),
+        buckets: int = 0,
     ) -> None:
         dtype = as_dtype(value_dtype)
         with get_default_graph().name_scope(f"{name}_default"):
@@ -63,7 +65,7 @@ class MutableHashTable(LookupInterface):
                 )
             )
         dims = tuple(int(dim) for dim in shape.as_list() if dim is not None)
-        spec = TableSpec(name, as_dtype(key_dtype), dtype, dims, True, reserved)
+        spec = TableSpec(name, as_dtype(key_dtype), dtype, dims, True, reserved, key_shape, buckets)
         super().__init__(spec, shared_name)
         if checkpoint:
             get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self)
@@ -110,7 +112,7 @@ class MutableHashTable(LookupInterface):
 
     def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
         """All keys and all values in a session."""
-        return host_table(state, **self.table_attrs).export()
+        return host_table(state, **self.table_attrs).entries()
 
     def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
         """Puts keys and values in place of the content in a session."""
@@ -119,18 +121,27 @@ class MutableHashTable(LookupInterface):
 
 
 class DenseHashTable(MutableHashTable):
-    """`MutableHashTable` that refuses two keys, as TensorFlow's does.
+    """A mutable table with a number of buckets and two reserved keys, whose keys may have a shape.
+
+    `export` gives all buckets, as TensorFlow's table does: keys `(buckets, size of a key)` and
+    values `(buckets, size of a value)`, with the empty and the deleted key among them. Checkpoints
+    hold the entries alone.
 
     Args:
         key_dtype: the dtype of the keys.
         value_dtype: the dtype of the values.
         default_value: the value of keys that are not there; its shape is that of all values.
-        empty_key: a key that is never used.
+        empty_key: a key that is never used; its shape is that of all keys.
         deleted_key: another one.
-        initial_num_buckets: accepted for TensorFlow's signature: tables grow.
+        initial_num_buckets: how many buckets there are at first: a power of 2, at least 4; 2**17 by
+            default. It doubles when more than 0.8 of them would be used.
         name: the table's name, also in checkpoints.
         checkpoint: whether a `Saver` saves the content.
         experimental_is_anonymous: accepted for TensorFlow's signature.
+
+    Raises:
+        InvalidArgumentError: the reserved keys differ in shape; when run: they are equal, or the
+            number of buckets is not a power of 2.
     """
 
     def __init__(
@@ -145,21 +156,46 @@ class DenseHashTable(MutableHashTable):
         checkpoint: bool = True,
         experimental_is_anonymous: bool = False,
     ) -> None:
-        reserved = tuple(_plain(key) for key in (empty_key, deleted_key))
-        if reserved[0] == reserved[1]:
-            raise ValueError(
-                explain("Empty and deleted keys cannot be equal", received=repr(reserved[0]))
+        empty, deleted = (_value(key, as_dtype(key_dtype)) for key in (empty_key, deleted_key))
+        if empty.shape != deleted.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "Empty and deleted keys must have same shape, got shapes: "
+                    f"{list(empty.shape)} and {list(deleted.shape)}",
+                    received=f"table {name!r}",
+                ),
             )
-        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint, reserved=reserved)
+        super().__init__(
+            key_dtype,
+            value_dtype,
+            default_value,
+            name,
+            checkpoint,
+            reserved=(_plain(empty), _plain(deleted)),
+            key_shape=empty.shape,
+            buckets=_BUCKETS if initial_num_buckets is None else int(initial_num_buckets),
+        )
 
 
-def _plain(key: Any) -> Any:
-    """A key as a table holds it: bytes or a Python number."""
-    if isinstance(key, Tensor):
+_BUCKETS = 2**17
+"""How many buckets a table has that says nothing."""
+
+
+def _value(key: Any, dtype: DType) -> NDArray[Any]:
+    """A reserved key, which must be known when the graph is built."""
+    value = constant_value(convert_to_tensor(key, dtype, "key"))
+    if value is None:
         raise TypeError(
             explain("the reserved keys of a table must be known", received=key, expected="values")
         )
-    return key.encode() if isinstance(key, str) else np.asarray(key, object).item()
+    return np.asarray(value)
+
+
+def _plain(key: NDArray[Any]) -> Any:
+    """A key as a table holds it: bytes or a Python number, a tuple of such if it has a shape."""
+    return tuple(key.ravel().tolist()) if key.ndim else key.item()
 
 
 __all__ = ["DenseHashTable", "MutableHashTable"]

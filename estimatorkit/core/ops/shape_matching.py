@@ -90,9 +90,9 @@ def _adjusted(values: _Dims, reference: _Dims, difference: int, adjust: Adjust) 
     if values is None or reference is None:
         return None
     surplus = len(values) - len(reference) - difference
-    if surplus == 1 and adjust in ("squeeze", "either"):
+    if surplus == 1 and values and adjust in ("squeeze", "either"):
         return -1 if values[-1] in (1, None) else 0
-    if surplus == -1 and adjust == "column":
+    if surplus == -1 and reference and adjust == "column":
         return None if reference[-1] is None else int(reference[-1] == 1)
     return int(surplus == -1 and adjust in ("expand", "either"))
 

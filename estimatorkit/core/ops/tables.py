@@ -21,6 +21,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.lookup_tables import (
     Column,
+    DenseTable,
     HostTable,
     TableSpec,
     read_vocabulary,
@@ -50,7 +51,9 @@ def host_table(context: Any, table: str, spec: tuple[Any, ...]) -> HostTable:
         table: the name under which the session holds it.
         spec: its `TableSpec`, as a plain tuple.
     """
-    held: HostTable = context.resource(("table", table), lambda: HostTable(TableSpec(*spec)))
+    made = TableSpec(*spec)
+    kind = DenseTable if made.buckets else HostTable
+    held: HostTable = context.resource(("table", table), lambda: kind(made))
     return held
 
 
@@ -110,11 +113,18 @@ def _remove(keys: Any, *, table: str, spec: Any, context: Any) -> list[Any]:
 
 def _infer_find(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     spec = TableSpec(*attrs["spec"])
-    return [Spec(spec.value_dtype, inputs[0].shape.concatenate(spec.value_shape))]
+    keys = inputs[0].shape
+    if keys.rank is not None:
+        keys = keys[: max(0, keys.rank - len(spec.key_shape))]
+    return [Spec(spec.value_dtype, keys.concatenate(spec.value_shape))]
 
 
 def _infer_export(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
     spec = TableSpec(*attrs["spec"])
+    if spec.buckets:
+        return [
+            Spec(each, TensorShape([None, None])) for each in (spec.key_dtype, spec.value_dtype)
+        ]
     return [
         Spec(spec.key_dtype, TensorShape([None])),
         Spec(spec.value_dtype, TensorShape([None, *spec.value_shape])),
