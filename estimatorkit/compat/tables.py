@@ -512,7 +512,10 @@ MODULES: dict[str, Table] = {
     "contrib.signal": Table(behind=("estimatorkit.signal",)),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
     "contrib.training": Table(
-        behind=("estimatorkit.compat.contrib_training",),
+        behind=(
+            "estimatorkit.compat.contrib_training",
+            "estimatorkit.compat.contrib_batching",
+        ),
         names={
             "HParams": "estimatorkit.compat.hparams:HParams",
             **names(
@@ -522,6 +525,10 @@ MODULES: dict[str, Table] = {
             "RandomStrategy": f"{_DEALING}:RandomStrategy",
             "byte_size_load_fn": f"{_DEALING}:byte_size_load_fn",
         },
+        instead=dict.fromkeys(
+            ("batch_sequences_with_states", "SequenceQueueingStateSaver"),
+            "cut sequences with Dataset.window, and feed back the final state of dynamic_rnn",
+        ),
     ),
     "contrib.training.python.training.hparam": Table(
         names={"HParams": "estimatorkit.compat.hparams:HParams"}

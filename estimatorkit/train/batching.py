@@ -2,7 +2,7 @@
 
 `batch` and `shuffle_batch` fill a queue with examples from threads (`QueueRunner`s in the
 collection QUEUE_RUNNERS) and take batches from it; the `_join` functions have several sources of
-examples, the `maybe_` functions leave some out. All are one `_Pipeline`.
+examples, the `maybe_` functions leave some out. All are one `Pipeline`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import bool_
-from estimatorkit.core.errors import explain
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.dtypes import bool_, int32
+from estimatorkit.core.errors import CancelledError, OutOfRangeError, explain
 from estimatorkit.core.graph import name_scope
+from estimatorkit.core.ops.array import group
+from estimatorkit.core.ops.elementwise import equal, logical_and
 from estimatorkit.core.ops.queue_kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from estimatorkit.core.ops.queues import QueueBase
 from estimatorkit.core.shapes import TensorShape
@@ -94,7 +96,7 @@ def maybe_batch(
         batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad: see `batch`.
         allow_smaller_final_batch, shared_name, name: see `batch`.
     """
-    pipeline = _Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes, dynamic_pad)
+    pipeline = Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes, dynamic_pad)
     with name_scope(name, "batch") as scope:
         queue = pipeline.first_in_first_out(capacity, shared_name)
         return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
@@ -139,7 +141,7 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `batch_join`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
-    pipeline = _Pipeline(tensors_list, keep_input, enqueue_many, shapes, dynamic_pad)
+    pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes, dynamic_pad)
     with name_scope(name, "batch_join") as scope:
         queue = pipeline.first_in_first_out(capacity, shared_name)
         return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
@@ -202,7 +204,7 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """As `shuffle_batch`, of those examples for which `keep_input` is true (see `maybe_batch`)."""
-    pipeline = _Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes)
+    pipeline = Pipeline([tensors] * num_threads, keep_input, enqueue_many, shapes)
     with name_scope(name, "shuffle_batch") as scope:
         queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
         return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
@@ -250,13 +252,13 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `shuffle_batch_join`, of those examples for which `keep_input` is true."""
-    pipeline = _Pipeline(tensors_list, keep_input, enqueue_many, shapes)
+    pipeline = Pipeline(tensors_list, keep_input, enqueue_many, shapes)
     with name_scope(name, "shuffle_batch_join") as scope:
         queue = pipeline.shuffled(capacity, min_after_dequeue, seed, shared_name)
         return pipeline.batches(queue, batch_size, allow_smaller_final_batch, scope)
 
 
-class _Pipeline:
+class Pipeline:
     """From examples to batches: what all the functions above share.
 
     Args:
@@ -374,15 +376,89 @@ class _Pipeline:
         add_queue_runner(QueueRunner(queue, operations))
         dequeue = queue.dequeue_up_to if up_to else queue.dequeue_many
         taken = dequeue(batch_size, name=name)
+        return self.restored(taken if isinstance(taken, list) else [taken])
+
+    def restored(self, taken: Sequence[Tensor]) -> Any:
+        """A batch in the form of the examples."""
         tensors = [
             open_boxes(tensor, like, self._many) if isinstance(like, SparseTensor) else tensor
-            for tensor, like in zip(
-                taken if isinstance(taken, list) else [taken], self._first, strict=True
-            )
+            for tensor, like in zip(taken, self._first, strict=True)
         ]
         if isinstance(self._form, Mapping):
             return dict(zip(sorted(self._form), tensors, strict=True))
-        return tensors if isinstance(taken, list) else tensors[0]
+        return tensors if len(tensors) > 1 else tensors[0]
+
+    def bucketed(
+        self,
+        which: Tensor,
+        sizes: Sequence[Any],
+        capacity: int,
+        capacities: Sequence[int],
+        up_to: bool,
+        shared_name: str | None,
+    ) -> tuple[Tensor, Any]:
+        """Fills a queue for each bucket, takes batches from these into one more, and gives the
+        number of a batch's bucket and the batch.
+
+        Args:
+            which: the number of an example's bucket, an int32 scalar.
+            sizes: how many examples a batch of each bucket has.
+            capacity: how many batches are held.
+            capacities: how many examples each bucket holds.
+            up_to: whether the last batches may be smaller.
+            shared_name: see `FIFOQueue`.
+        """
+        kind = PaddingFIFOQueue if self._pad else FIFOQueue
+        own = [f"{shared_name}_{at}" if shared_name else None for at in range(len(sizes))]
+        queues: list[QueueBase] = [
+            kind(size, self._dtypes, self._shapes, shared_name=shared, name=f"bucket_queue_{at}")
+            for at, (size, shared) in enumerate(zip(capacities, own, strict=True))
+        ]
+        same = not up_to and len(set(map(id, sizes))) == 1 and isinstance(sizes[0], int)
+        rows = TensorShape([sizes[0] if same else None])
+        shapes = [TensorShape([]), *[rows.concatenate(shape) for shape in self._shapes]]
+        batches = PaddingFIFOQueue(
+            capacity, [int32, *self._dtypes], shapes, shared_name=shared_name, name="top_queue"
+        )
+        into = [
+            queue.enqueue_where(
+                equal(which, at)
+                if self._keep is None
+                else logical_and(equal(which, at), self._keep),
+                source,
+                many=False,
+            )
+            for source in self._sources[:1]
+            for at, queue in enumerate(queues)
+        ]
+        moves = []
+        for at, (queue, size) in enumerate(zip(queues, sizes, strict=True)):
+            dequeue = queue.dequeue_up_to if up_to else queue.dequeue_many
+            taken = dequeue(size, name=f"read_bucket_{at}")
+            parts = taken if isinstance(taken, list) else [taken]
+            moves.append(batches.enqueue([constant(at), *parts], name=f"enqueue_from_bucket_{at}"))
+        ended = (OutOfRangeError, CancelledError)
+        add_queue_runner(
+            QueueRunner(
+                queues[0],
+                moves,
+                batches.close(),
+                batches.close(cancel_pending_enqueues=True),
+                ended,
+            )
+        )
+        add_queue_runner(
+            QueueRunner(
+                batches,
+                [group(*into, name="group_enqueues")] * len(self._sources),
+                group(*[queue.close() for queue in queues]),
+                group(*[queue.close(cancel_pending_enqueues=True) for queue in queues]),
+                ended,
+            )
+        )
+        summarize_queue(f"bucket/{batches.name}/fraction_of_{capacity}_full", batches, 0, capacity)
+        bucket, *found = batches.dequeue(name="dequeue_top")
+        return bucket, self.restored(found)
 
 
 def _as_list(example: Any, form: Any) -> list[Any]:
