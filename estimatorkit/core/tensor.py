@@ -155,7 +155,8 @@ class Tensor(Operators):
         aliases: of an output that `contrib.layers` collected only: its names there.
     """
 
-    __slots__ = ("_shape", "aliases", "assign", "dtype", "op", "value_index")
+    # Libraries leave notes on tensors (`outputs._uses_learning_phase = True`).
+    __slots__ = ("__dict__", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
     aliases: list[str]
     assign: Callable[..., Tensor]

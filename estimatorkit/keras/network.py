@@ -14,6 +14,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.ops.array import expand_dims, squeeze
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.layers.base import Layer
 from estimatorkit.layers.call_record import LayerCall, record_of
@@ -206,7 +207,7 @@ class Network:
                         received=f"keys {list(inputs)}",
                     )
                 )
-            return [inputs[name] for name in names]
+            return self._conformed([inputs[name] for name in names])
         given = flatten(inputs)
         if len(given) != len(self.input_tensors):
             raise ValueError(
@@ -216,7 +217,16 @@ class Network:
                     received=f"{len(given)}",
                 )
             )
-        return given
+        return self._conformed(given)
+
+    def _conformed(self, given: list[Any]) -> list[Any]:
+        """The values with the ranks of the input tensors, where they differ by a last dimension of
+        1: a column of numbers has it or not.
+        """
+        pairs = zip(given, self.input_tensors, strict=True)
+        return [
+            _with_rank_of(own, each) if isinstance(each, Tensor) else each for each, own in pairs
+        ]
 
     def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
         """A tensor that does not depend on the inputs; in another graph a copy of it."""
@@ -258,6 +268,17 @@ class Network:
     def _name_of(self, tensor: Tensor) -> str:
         call = self._calls.get(tensor)
         return tensor.op.name.rsplit("/", 1)[-1] if call is None else call.layer.name
+
+
+def _with_rank_of(own: Tensor, given: Tensor) -> Tensor:
+    wanted, rank = own.shape.ndims, given.shape.ndims
+    if wanted is None or rank is None:
+        return given
+    if rank == wanted - 1 and own.shape.as_list()[-1] == 1:
+        return expand_dims(given, -1)
+    if rank == wanted + 1 and given.shape.as_list()[-1] == 1:
+        return squeeze(given, [-1])
+    return given
 
 
 def _only(structure: Any) -> Any:

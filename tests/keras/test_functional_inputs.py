@@ -1,0 +1,42 @@
+"""Inputs of a functional model whose rank differs from that of its `Input`s by a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import estimatorkit.compat.v1 as tf
+
+
+def _model() -> Any:
+    number = tf.keras.Input((1,), name="number")
+    word = tf.keras.Input((1,), name="word", dtype="int32")
+    vector = tf.keras.layers.Embedding(5, 3, embeddings_initializer="ones")(word)
+    assert vector.shape.as_list() == [None, 1, 3]
+    joined = tf.keras.layers.Concatenate()([number, tf.keras.layers.Flatten()(vector)])
+    outputs = tf.keras.layers.Dense(1, kernel_initializer="ones")(joined)
+    model = tf.keras.Model([number, word], outputs)
+    model.compile("sgd", "mse")
+    return model
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 1, 1)])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_column_has_a_last_dimension_or_not(by_name: bool, shape: tuple[int, ...]) -> None:
+    with tf.Graph().as_default():
+        model = _model()
+        values = [(np.arange(4) / 4).reshape(shape), np.arange(4).reshape(shape)]
+        x = dict(zip(("number", "word"), values, strict=True)) if by_name else values
+        assert model.predict(x).ravel().tolist() == [3.0, 3.25, 3.5, 3.75]
+        # Numbers of TensorFlow 2.15.
+        history = model.fit(x, np.ones(4), batch_size=2, epochs=2, verbose=0, shuffle=False)
+        np.testing.assert_allclose(history.history["loss"], [5.2782376, 3.5292807], rtol=1e-5)
+
+
+def test_notes_on_tensors_stay() -> None:
+    with tf.Graph().as_default():
+        tensor = tf.zeros([2])
+        tensor._uses_learning_phase = True
+        assert tensor._uses_learning_phase
