@@ -86,6 +86,7 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.ops.sparse_ops": ("estimatorkit.sparse",),
     "python.ops.string_ops": ("estimatorkit.strings",),
     "python.ops.summary_ops": _SUMMARY,
+    "python.ops.summary_ops_v2": ("estimatorkit.compat.contrib_summary",),
     "python.ops.weights_broadcast_ops": ("estimatorkit.layers.weighting",),
     "python.platform": ("estimatorkit.compat.testing", "estimatorkit.compat.resources"),
     "python.platform.app": ("estimatorkit.compat.app",),

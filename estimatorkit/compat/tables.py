@@ -505,10 +505,7 @@ MODULES: dict[str, Table] = {
     },
     "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
     "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
-    "contrib.summary": Table(
-        behind=("estimatorkit.summary",),
-        instead={"create_file_writer": "use summary.FileWriter"},
-    ),
+    "contrib.summary": Table(behind=("estimatorkit.compat.contrib_summary",)),
     "contrib.signal": Table(behind=("estimatorkit.signal",)),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
     "contrib.training": Table(

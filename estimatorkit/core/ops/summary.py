@@ -28,7 +28,7 @@ _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 
 
 @contextmanager
-def _summary_scope(name: str, family: str | None) -> Iterator[tuple[str, str]]:
+def summary_scope(name: str, family: str | None) -> Iterator[tuple[str, str]]:
     """The tag and the name scope of a summary called `name`."""
     name = _clean(name)
     family = None if family is None else _clean(family)
@@ -57,7 +57,7 @@ def _make(
     attrs: Mapping[str, Any],
     key: str = "tensor",
 ) -> Tensor:
-    with _summary_scope(name, family) as (tag, scope):
+    with summary_scope(name, family) as (tag, scope):
         made = make(op_type, {key: tensor}, {"tag": tag, **attrs}, scope)
     keys = [GraphKeys.SUMMARIES] if collections is None else list(collections)
     made.graph.add_to_collections(keys, made)
@@ -238,7 +238,7 @@ def audio(
         max_outputs: how many sounds of the batch are kept.
         collections, family: see `scalar`.
     """
-    with _summary_scope(name, family) as (tag, scope):
+    with summary_scope(name, family) as (tag, scope):
         inputs = {"tensor": tensor, "sample_rate": sample_rate}
         attrs = {"tag": tag, "max_outputs": _count(max_outputs, name)}
         dtypes = {"tensor": float32, "sample_rate": float32}
