@@ -236,9 +236,12 @@ MODULES: dict[str, Table] = {
                 "estimatorkit.train.multitask_optimizer",
                 *("MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"),
             ),
+            **names(
+                "estimatorkit.train.external_optimizer",
+                *("ExternalOptimizerInterface", "ScipyOptimizerInterface"),
+            ),
         },
         instead={
-            "ScipyOptimizerInterface": "use jax_function with scipy.optimize",
             "ShampooOptimizer": "use train.OptaxOptimizer",
             "GGTOptimizer": "use train.OptaxOptimizer",
         },
@@ -349,9 +352,21 @@ MODULES: dict[str, Table] = {
         ),
     ),
     "contrib.losses": Table(
-        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses"),
-        instead={"metric_learning": "write the loss with reduce_sum and matmul of embeddings"},
+        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")
     ),
+    **{
+        f"contrib.losses.{name}": Table(
+            behind=("estimatorkit.layers.losses.metric_learning",),
+            instead=dict.fromkeys(
+                ("cluster_loss", "npairs_loss_multilabel"),
+                "use triplet_semihard_loss or npairs_loss",
+            ),
+        )
+        for name in (
+            *("metric_learning", "python.metric_learning"),
+            "python.metric_learning.metric_loss_ops",
+        )
+    },
     "contrib.slim.losses": Table(
         behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")
     ),
