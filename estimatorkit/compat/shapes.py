@@ -39,6 +39,13 @@ def dimension_value(dimension: Any) -> int | None:
     return value
 
 
+def dimension_at_index(shape: Any, index: int) -> Any:
+    """The `Dimension` of a shape at an index; an unknown one where the rank is unknown."""
+    known = as_shape(shape)
+    size = None if known.rank is None else known.as_list()[index]
+    return UNKNOWN_DIMENSION if size is None else shapes.Dimension(size)
+
+
 def scalar() -> TensorShape:
     """The shape of a scalar."""
     return TensorShape([])
@@ -64,6 +71,7 @@ __all__ = [
     "Dimension",
     "TensorShape",
     "as_shape",
+    "dimension_at_index",
     "dimension_value",
     "matrix",
     "scalar",

@@ -26,6 +26,8 @@ TOP = Table(
         "concat_v2": f"{_CORE}.ops.joining:concat",
         "select": f"{_CORE}.ops.indexing:where",
         "float32_ref": f"{_CORE}.dtypes:float32",
+        "resource": f"{_CORE}.dtypes:resource",
+        "variant": f"{_CORE}.dtypes:variant",
         "matrix_square_root": f"{_CORE}.ops.matrix_functions:sqrtm",
         "extract_image_patches": f"{_CORE}.ops.image_patches:extract_image_patches",
         "get_logger": "estimatorkit.compat.logging:get_logger",
@@ -52,7 +54,13 @@ TOP = Table(
             *("disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution"),
             *("enable_resource_variables", "executing_eagerly", "resource_variables_enabled"),
         ),
-        **names("estimatorkit.compat.shapes", "Dimension", "TensorShape", "dimension_value"),
+        **names(
+            "estimatorkit.compat.shapes",
+            "Dimension",
+            "TensorShape",
+            "dimension_at_index",
+            "dimension_value",
+        ),
         **names(
             "estimatorkit.compat.small_functions",
             *("AggregationMethod", "add_to_collections"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.attr_values import tensor_proto, tensor_value
+from estimatorkit.core.attr_values import compact_tensor_proto, tensor_proto, tensor_value
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
 
@@ -25,11 +25,23 @@ def make_tensor_proto(
         allow_broadcast: accepted for TensorFlow's signature.
     """
     with Graph().as_default():
-        value = constant(values, dtype, shape, verify_shape=verify_shape)
-        return tensor_proto(value.op.attrs["value"])
+        whole = constant(values, dtype, shape, verify_shape=verify_shape).op.attrs["value"]
+        given = constant(values, dtype).op.attrs["value"]
+    if given.size == whole.size > 1:
+        return tensor_proto(whole)
+    return compact_tensor_proto(given, whole.shape)
 
 
 def make_ndarray(tensor: Any) -> NDArray[Any]:
     """The array of a `TensorProto`."""
     array: NDArray[Any] = tensor_value(tensor)
     return array
+
+
+MakeNdarray = make_ndarray
+"""The private module's name."""
+
+
+def TensorShapeProtoToList(shape: Any) -> list[int]:
+    """The dimensions of a `TensorShapeProto`, -1 for unknown ones."""
+    return [dim.size for dim in shape.dim]

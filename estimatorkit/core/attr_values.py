@@ -213,6 +213,21 @@ _FIELDS = {
 }
 
 
+def compact_tensor_proto(values: NDArray[Any], shape: tuple[int, ...]) -> Any:
+    """The `TensorProto` of a shape whose elements are few values, the last of them repeated."""
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
+    dtype = as_dtype(values.dtype)
+    flat = values.reshape(-1)
+    if dtype.is_complex:
+        flat = flat.view(flat.real.dtype)
+    elif _FIELDS[dtype.name] == "half_val":
+        flat = flat.view(np.uint16)
+    made = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(as_shape(shape)))
+    getattr(made, _FIELDS[dtype.name]).extend(flat.tolist())
+    return made
+
+
 def tensor_value(proto: Any) -> NDArray[Any]:
     """The array that a `TensorProto` holds; where it lists fewer values, the last one is repeated.
 

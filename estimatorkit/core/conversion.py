@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
 
     Raises:
         TypeError: the value cannot be of that dtype without loss (a float as an int, a number as a
-            string).
+            string); arrays are cast, as NumPy casts them.
         ValueError: the value is ragged or holds None.
     """
     if value is None:
@@ -58,12 +58,18 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
     fits = kinds.get(array.dtype.kind, 9) <= kinds.get(wanted.kind, 9) or (
         array.size == 0 or (dtype.is_floating and array.dtype.kind in "fV")
     )
-    if (array.dtype.kind == "b") != (wanted.kind == "b") and array.size:
+    if wanted.kind == "b" and array.size:
         fits = False
+    if array.dtype.kind in _NUMBERS and isinstance(value, (np.ndarray, np.generic)):
+        with np.errstate(invalid="ignore"):  # arrays are cast, as NumPy does
+            return (array.real if wanted.kind != "c" else array).astype(wanted)
     if not fits or not _in_range(array, wanted):
+        first = value
+        while isinstance(first, (list, tuple)):
+            first = first[0]
         raise TypeError(
             explain(
-                f"Expected {dtype.name}, but got a value of type {array.dtype.name}"
+                f"Expected {dtype.name}, but got {first!r} of type {type(first).__name__!r}"
                 + (" out of its range" if fits else ""),
                 expected=dtype.name,
                 received=repr(value)[:200],
@@ -71,6 +77,10 @@ def as_array(value: Any, dtype: DType | None = None) -> NDArray[Any]:
             )
         )
     return array.astype(wanted)
+
+
+_NUMBERS = "biufcV"
+"""Kinds of NumPy's dtypes; bfloat16's is `V`."""
 
 
 def _of_shape(value: Any, dtype: DType | None) -> Any:
@@ -177,6 +187,15 @@ def convert_to_tensor(
         from estimatorkit.core.ops.joining import stack
 
         hint = wanted or _first_dtype(value)
+        other = next((each for each in _tensors_in(value) if each.dtype is not hint), None)
+        if other is not None:
+            raise TypeError(
+                explain(
+                    f"Cannot convert a list containing a tensor of dtype {other.dtype} to {hint}",
+                    received=other,
+                    made_at=other.op.source,
+                )
+            )
         tensor = stack([convert_to_tensor(each, hint) for each in value], name=name or "packed")
     else:
         preferred = preferred_dtype or dtype_hint
@@ -244,6 +263,14 @@ def _converted(value: Any, dtype: DType | None, name: str | None) -> Tensor | No
     return None
 
 
+def _tensors_in(value: Any) -> Iterator[Tensor]:
+    for each in value:
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            yield from _tensors_in(each)
+
+
 def _first_dtype(value: Any) -> DType | None:
     for each in value:
         if isinstance(each, Tensor) or hasattr(each, "_as_tensor"):
@@ -272,7 +299,8 @@ def constant(
 
     Raises:
         TypeError: the value cannot have that dtype.
-        ValueError: it has more elements than `shape`, or another shape with `verify_shape`.
+            Or it has another shape with `verify_shape`.
+        ValueError: it has more elements than `shape`.
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
@@ -286,8 +314,12 @@ def constant(
 def _filled(array: NDArray[Any], shape: tuple[Any, ...], verify: bool) -> NDArray[Any]:
     if array.shape == shape:
         return array
+    if verify:
+        raise TypeError(f"Expected Tensor's shape: {shape}, but got {array.shape}.")
     count = int(np.prod(shape, dtype=np.int64))
-    if verify or array.size > count or (array.size == 0 and count):
+    if array.size == 1 and not count:
+        return np.empty(shape, array.dtype)
+    if array.size > count or (array.size == 0 and count):
         raise ValueError(
             explain(
                 f"Too many elements provided. Takes at most {count}, but got {array.size}"

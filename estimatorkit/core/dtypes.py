@@ -200,6 +200,7 @@ _ENUMS = {
     **{"complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18},
     **{"float16": 19, "resource": 20, "variant": 21, "uint32": 22, "uint64": 23},
 }
+_BY_ENUM = {number: name for name, number in _ENUMS.items() if name in ALL}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {
     dtype.numpy_dtype: dtype for dtype in ALL.values() if dtype not in (string, resource)
 }
@@ -253,14 +254,18 @@ def as_dtype(value: Any) -> DType:
     """Finds the `DType` that `value` names.
 
     Args:
-        value: a DType, a name ("float32"), a NumPy dtype or scalar type, or a Python type (`float`
-            is float32 and `int` is int32, as in TensorFlow).
+        value: a DType, a name ("float32"), a NumPy dtype or scalar type, a Python type (`float`
+            is float32 and `int` is int32), or the number of a dtype in GraphDef files.
 
     Raises:
         TypeError: nothing is meant by it.
     """
     if isinstance(value, DType):
         return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = _BY_ENUM.get(value, value)  # of GraphDef files
+    if isinstance(value, str):
+        value = value.removesuffix("_ref")  # there are no reference types
     if isinstance(value, (str, type)):
         known = ALL.get(value) if isinstance(value, str) else None
         if known is None:

@@ -535,6 +535,8 @@ class PlanRunner:
                 else:
                     self._run_together(steps, values)
         else:
+            if not self.plan.segments:  # of constants and feeds only
+                trace.add("constants", default_name(), "", time.time_ns())
             for segment, step in zip(self.plan.segments, self._steps, strict=True):
                 where = "host" if segment.place == "host" else segment.device or default_name()
                 types = Counter(op.type for op in segment.ops)

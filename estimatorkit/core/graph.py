@@ -398,8 +398,11 @@ class Graph:
 
         Raises:
             KeyError: there is none.
+            ValueError: it is the name of a tensor.
         """
         found = self._by_name.get(name)
+        if found is None and ":" in name:
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         if found is None:
             raise KeyError(
                 explain(
@@ -422,11 +425,16 @@ class Graph:
                 f"The name {name!r} refers to an Operation, not a Tensor. Tensor names have the "
                 f'form "<op_name>:<output_index>", for example {name + ":0"!r}.'
             )
-        if not colon or not index.isdigit():
+        if not colon or not index.isdigit() or ":" in op_name:
+            problem = (
+                "looks a like a Tensor name, but is not a valid one."
+                if colon
+                else "looks like an (invalid) Operation name, not a Tensor."
+            )
             raise ValueError(
                 explain(
-                    f"The name {name!r} is no tensor's name",
-                    expected='"<op_name>:<output_index>"',
+                    f"The name {name!r} {problem} Tensor names must be of the form "
+                    '"<op_name>:<output_index>"',
                     hint=did_you_mean(name, self._by_name),
                 )
             )

@@ -383,6 +383,8 @@ class _OwnNodes:
         attrs = self._attrs(node)
         try:
             held = self._functions.restored(attrs, inputs)
+            if registry.lookup(node.op).lacks_inputs(len(inputs), held):
+                raise TypeError(f"its inputs do not match {len(inputs)} inputs specified")
             outputs = registry.apply(node.op, inputs, held, f"{full_name}/").outputs
             if not all(_is_sound(tensor) for tensor in outputs):
                 raise TypeError("an output without dtype or shape")
@@ -390,7 +392,7 @@ class _OwnNodes:
             given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
             raise ValueError(
                 explain(
-                    f"node {node.name!r} ({node.op}) lacks inputs or attributes that it needs",
+                    f"node {node.name!r} ({node.op}) has not the inputs or attributes it needs",
                     received=given[:500],
                 )
             ) from error

@@ -54,6 +54,11 @@ class Fetches:
         self._flat_list = self._flat_list and not any(map(nest.is_nested, structure))
         self._flat_positions = [own[0] if own else None for own in self._positions]
 
+    @property
+    def operations(self) -> list[Operation]:
+        """The operations that make the tensors, and the targets."""
+        return [*(tensor.op for tensor in self.tensors), *self.targets]
+
     def pack(self, results: Sequence[Any]) -> Any:
         """The values of `tensors` in the structure that was asked for; None for operations."""
         if self._single:

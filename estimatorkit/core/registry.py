@@ -10,6 +10,7 @@ package switches on op types.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -145,6 +146,18 @@ class OpDef:
         """The dtypes that the input at `position` may have; empty where any will do."""
         each = (self.accepts,) if isinstance(self.accepts, str) else self.accepts
         return members(each[position]) if position < len(each) else ()
+
+    def lacks_inputs(self, count: int, attrs: Mapping[str, Any]) -> bool:
+        """Whether the kernel needs more than so many inputs beside these attributes."""
+        if hasattr(self.kernel, "nin"):  # a ufunc
+            return int(self.kernel.nin) > count
+        needed = [
+            name
+            for name, each in inspect.signature(self.kernel).parameters.items()
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+            and each.default is each.empty
+        ]
+        return len([name for name in needed if name not in attrs]) > count
 
     @property
     def foldable(self) -> bool:
@@ -491,9 +504,12 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2` and slices of
     them.
     """
+    tensor.shape.with_rank_at_most(1)
     value = constant_value(tensor)
     if value is not None:
-        return TensorShape(np.atleast_1d(value).tolist())
+        return TensorShape(
+            None if np.ndim(value) == 0 and value == -1 else np.atleast_1d(value).tolist()
+        )
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape

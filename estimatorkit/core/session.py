@@ -16,9 +16,10 @@ import numpy as np
 from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
-from estimatorkit.core.errors import CancelledError, explain
+from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_util import extract_sub_graph
 from estimatorkit.core.leaving import stay_if_left, watch
 from estimatorkit.core.partial_run import PartialRun
 from estimatorkit.core.placement import available
@@ -142,8 +143,10 @@ class Session:
             fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts
                 of these, nested as wished.
             feed_dict: values that stand in for tensors, by tensor or name.
-            options: `RunOptions`: `timeout_in_ms`, and `trace_level` to measure the segments.
-            run_metadata: a `RunMetadata` that gets the times of a measured run (`Timeline`).
+            options: `RunOptions`: `timeout_in_ms`, `trace_level` to measure the segments, and
+                `output_partition_graphs` for the part of the graph that the fetches need.
+            run_metadata: a `RunMetadata` that gets the times of a measured run (`Timeline`), and
+                that graph.
 
         Returns:
             Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
@@ -196,14 +199,18 @@ class Session:
     def _traced(
         self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
     ) -> Any:
-        """A run with a deadline, or with its segments measured."""
+        """A run with a deadline, with its segments measured, or with its part of the graph."""
         timeout = getattr(options, "timeout_in_ms", 0) / 1000
         trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
         with self.state.deadline(timeout or self._options.timeout):
             results = run(feed_dict, trace)
-        if trace is not None:
+        if metadata is not None:
             metadata.Clear()
+        if trace is not None:
             trace.fill(metadata)
+        if metadata is not None and getattr(options, "output_partition_graphs", False):
+            names = [op.name for op in run.fetches.operations]
+            metadata.partition_graphs.append(extract_sub_graph(self.graph_def, names))
         return results
 
     def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> PreparedRun:
@@ -276,10 +283,16 @@ class Session:
         """Runs the next part of a run begun by `partial_run_setup`: nothing runs twice.
 
         Raises:
-            InvalidArgumentError: a fetch or a feed was not announced, or comes a second time.
+            InvalidArgumentError: a fetch or a feed was not announced, or comes a second time; or
+                the handle is none.
         """
         if self._stopped:
             self._check_open()
+        if not isinstance(handle, PartialRun):
+            raise InvalidArgumentError(
+                *(None, None),
+                f"Must run 'setup' before performing partial runs! Received handle {handle!r}",
+            )
         wanted = Fetches(self.graph, fetches)
         given = Feeds(self.graph, tuple(feed_dict or ()))
         values = given.convert(list((feed_dict or {}).values()))

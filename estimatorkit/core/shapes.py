@@ -124,8 +124,8 @@ class TensorShape:
     """A shape that may be known in part.
 
     Args:
-        dims: None (unknown rank), an int (a vector), or a sequence of ints and None (-1 also means
-            unknown).
+        dims: None (unknown rank), an int (a vector), a sequence of ints and None (-1 also means
+            unknown), or a `TensorShapeProto`.
     """
 
     __slots__ = ("_dims",)
@@ -138,6 +138,9 @@ class TensorShape:
             self._dims = dims._dims
         elif isinstance(dims, Iterable):
             self._dims = tuple(_dimension(dim) for dim in dims)
+        elif hasattr(dims, "unknown_rank"):
+            sizes = (_dimension(dim.size) for dim in dims.dim)
+            self._dims = None if dims.unknown_rank else tuple(sizes)
         else:
             self._dims = (_dimension(dims),)
 
@@ -167,6 +170,12 @@ class TensorShape:
         if self._dims is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return [None if dim is None else int(dim) for dim in self._dims]
+
+    def as_proto(self) -> Any:
+        """This shape as a `TensorShapeProto`."""
+        from estimatorkit.core.attr_values import shape_proto
+
+        return shape_proto(self)
 
     def is_fully_defined(self) -> bool:
         """Whether every dimension is known."""
@@ -210,6 +219,15 @@ class TensorShape:
             [two if one is None else one for one, two in zip(self._dims, given._dims, strict=True)]
         )
 
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
+        """The shape with what this one and another have in common; the rest of it is unknown."""
+        dims = as_shape(other)._dims
+        if self._dims is None or dims is None or len(self._dims) != len(dims):
+            return TensorShape(None)
+        return TensorShape(
+            [one if one == two else None for one, two in zip(self._dims, dims, strict=True)]
+        )
+
     def concatenate(self, other: ShapeLike) -> TensorShape:
         """This shape followed by another."""
         dims = as_shape(other)._dims
@@ -223,6 +241,7 @@ class TensorShape:
         Raises:
             ValueError: it has another rank.
         """
+        self.assert_has_rank(rank)
         return self.merge_with([None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
@@ -268,7 +287,7 @@ class TensorShape:
 
     def __len__(self) -> int:
         if self._dims is None:
-            raise ValueError("Cannot take the length of a shape with unknown rank.")
+            raise ValueError("Cannot take the length of shape with unknown rank.")
         return len(self._dims)
 
     def __bool__(self) -> bool:
@@ -287,12 +306,15 @@ class TensorShape:
     def __getitem__(self, key: slice) -> TensorShape: ...
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
-            return TensorShape(None if self._dims is None else self._dims[key])
+            return TensorShape(_unknown_slice(key) if self._dims is None else self._dims[key])
         dim = None if self._dims is None else self._dims[key]
         return UNKNOWN_DIMENSION if dim is None and _asked_by_version_1() else dim
 
     def __add__(self, other: ShapeLike) -> TensorShape:
         return self.concatenate(other)
+
+    def __radd__(self, other: ShapeLike) -> TensorShape:
+        return as_shape(other).concatenate(self)
 
     def __eq__(self, other: object) -> bool:
         try:
@@ -354,6 +376,14 @@ def _dimension(value: Any) -> int | None:
     if dim < -1:
         raise ValueError(explain("a dimension is negative", expected=">= 0 or None", received=dim))
     return None if dim == -1 else Dimension(dim)
+
+
+def _unknown_slice(key: slice) -> list[None] | None:
+    """The dimensions of a slice of a shape of unknown rank, where the slice tells their number."""
+    start, stop = key.start or 0, key.stop
+    if key.step is not None or stop is None or start < 0 or stop < 0:
+        return None
+    return [None] * max(stop - start, 0)
 
 
 def as_shape(value: ShapeLike) -> TensorShape:

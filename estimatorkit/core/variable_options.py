@@ -58,6 +58,13 @@ class SaveSliceInfo:
     var_offset: tuple[int, ...]
     var_shape: tuple[int, ...]
 
+    @property
+    def spec(self) -> str:
+        """As checkpoints write it: the full shape, then for each dimension `offset,length`."""
+        shape = " ".join(map(str, self.full_shape))
+        parts = zip(self.var_offset, self.var_shape, strict=True)
+        return f"{shape} " + ":".join(f"{offset},{length}" for offset, length in parts)
+
 
 def validated(
     synchronization: Any, aggregation: Any, trainable: bool | None, name: str | None

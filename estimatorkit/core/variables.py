@@ -219,6 +219,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def _read(self, name: str) -> Tensor:
         return make("ReadVariableOp", {"resource": self._handle}, name=name)
 
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        """Which part of a tensor in checkpoints it is, by the name that TensorFlow has."""
+        return self.save_slice_info
+
     def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
         """Says which part of a tensor in checkpoints it is, by the name that TensorFlow has."""
         self.save_slice_info = save_slice_info

@@ -96,3 +96,16 @@ def test_casts_and_lists() -> None:
         )
         assert session.run(slope, {x: 3.0}) == [6.0]
         assert session.run(tf.fft(tf.to_complex64([1.0, 0.0]))).tolist() == [1, 1]
+
+
+def test_protos_of_single_values_hold_them_in_fields() -> None:
+    assert tf.make_tensor_proto(10.0).float_val[:] == [10.0]
+    assert tf.make_tensor_proto(5, shape=[2, 2]).int_val[:] == [5]
+    assert tf.make_tensor_proto(1 + 2j).dcomplex_val[:] == [1.0, 2.0]
+    assert tf.make_tensor_proto(np.float16(1)).half_val[:] == [0x3C00]
+    assert len(tf.make_tensor_proto([1, 2]).tensor_content) == 8
+    for value in (10.0, 3, True, b"a", 1j, np.float16(2), np.zeros((0, 2)), [1, 2, 3]):
+        np.testing.assert_array_equal(tf.make_ndarray(tf.make_tensor_proto(value)), value)
+    np.testing.assert_array_equal(
+        tf.make_ndarray(tf.make_tensor_proto([1, 2], shape=[3])), [1, 2, 2]
+    )

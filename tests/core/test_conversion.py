@@ -55,7 +55,7 @@ def test_default_dtypes(value: Any, name: str) -> None:
     ("value", "dtype", "fits"),
     [
         *((1, "float32", True), (1, "int64", True), (1.5, "int32", False), (1.0, "int32", False)),
-        *((True, "int32", False), (1, "bool", False), ("a", "float32", False)),
+        *((True, "int32", True), (1, "bool", False), ("a", "float32", False)),
         *(
             (1, "string", False),
             (True, "bool", True),
@@ -64,6 +64,8 @@ def test_default_dtypes(value: Any, name: str) -> None:
         ),
         *((np.float64(1), "float32", True), (np.int64(1), "int32", True), ([], "int32", True)),
         *((1.5, "float16", True), (1j, "float32", False)),
+        *((np.array([1.5]), "int32", True), (np.array([300]), "uint8", True)),
+        *((np.array([1j]), "float32", True), ([True], "float32", True)),
     ],
 )
 def test_wanted_dtypes(value: Any, dtype: str, fits: bool) -> None:
@@ -126,9 +128,9 @@ def test_the_shape_of_a_constant() -> None:
     assert value_of(constant(7, shape=[2, 2])).tolist() == [[7, 7], [7, 7]]
     assert value_of(constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
     assert value_of(constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
-    for value, shape, verify in (([1, 2, 3], [2], False), ([1], [2], True), ([], [2], False)):
+    for value in ([1, 2, 3], []):
         with pytest.raises(ValueError, match=r"Too many elements provided|does not fit its shape"):
-            constant(value, shape=shape, verify_shape=verify)
+            constant(value, shape=[2])
 
 
 def test_strings() -> None:
@@ -172,3 +174,29 @@ def test_a_single_length_is_a_shape_of_zeros_and_ones() -> None:
         assert [each.shape for each in session.run(made, {length: 4})] == [(3,), (2,), (4,)]
         with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):
             filling.fill(3, 1.0)
+
+
+def test_arrays_are_cast_and_python_numbers_are_checked() -> None:
+    with Graph().as_default():
+        values = [
+            constant(np.array([1.7, -2.2]), int32),
+            constant(True, int64),
+            constant([True, False], float32),
+            constant(5, shape=[2, 0]),
+        ]
+        with Session() as session:
+            found = session.run(values)
+        assert [np.asarray(each).tolist() for each in found] == [[1, -2], 1, [1.0, 0.0], [[], []]]
+        with pytest.raises(TypeError, match=r"Expected int32, but got 1\.5 of type 'float'"):
+            constant([1.5], int32)
+        with pytest.raises(TypeError, match="Expected Tensor's shape"):
+            constant([1, 2], shape=[2, 1], verify_shape=True)
+        with pytest.raises(TypeError, match="list containing a tensor of dtype"):
+            convert_to_tensor([constant(1), constant(1.0)])
+
+
+def test_dtypes_by_their_numbers() -> None:
+    assert as_dtype(1) is float32
+    assert as_dtype("float32_ref") is float32
+    with pytest.raises(TypeError, match="is not a dtype"):
+        as_dtype(12345)

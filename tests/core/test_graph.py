@@ -188,7 +188,7 @@ def test_looking_up(graph: Graph) -> None:
         graph.get_operation_by_name("scope/alpa")
     with pytest.raises(KeyError, match="does not exist"):
         graph.get_tensor_by_name("scope/alpha:1")
-    with pytest.raises(ValueError, match="no tensor's name"):
+    with pytest.raises(ValueError, match=r"looks like an \(invalid\) Operation name"):
         graph.get_tensor_by_name("nothing")
     with pytest.raises(ValueError, match="Operation, not a Tensor"):
         graph.as_graph_element("scope/alpha", allow_operation=False)

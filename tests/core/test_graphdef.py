@@ -266,6 +266,19 @@ def test_damaged_graphs_are_refused_in_words() -> None:
     assert refused > 100
 
 
+def test_nodes_that_lack_an_input_are_refused() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2])
+        tf.add(x, x, name="sum")
+        tf.matmul(x[None], x[:, None], name="product")
+    for name in ("sum", "product"):
+        graph_def = graph.as_graph_def()
+        (node,) = (each for each in graph_def.node if each.name == name)
+        del node.input[1]
+        with tf.Graph().as_default(), pytest.raises(ValueError, match="inputs or attributes it"):
+            import_graph_def(graph_def, name="")
+
+
 def test_versions_and_parts() -> None:
     with tf.Graph().as_default() as graph:
         first = tf.constant(1.0, name="first")

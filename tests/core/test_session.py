@@ -40,6 +40,7 @@ from estimatorkit.core.ops import (
     session_tensors,
 )
 from estimatorkit.core.ops.array import placeholder
+from estimatorkit.core.protos import RunMetadata, RunOptions
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.session import InteractiveSession, Session
 from estimatorkit.core.tensor import Tensor
@@ -724,3 +725,23 @@ def test_tensors_are_kept_between_runs() -> None:
                 session.run(again, {holder: raw})
         with pytest.raises(TypeError, match="must be of type Tensor"):
             session_tensors.get_session_handle(3)
+
+
+def test_what_metadata_say_of_a_run() -> None:
+    with Graph().as_default() as graph, Session() as session:
+        fetched = constant(1.0, name="one")
+        constant(2.0, name="two")
+        metadata = RunMetadata()
+        traced = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)
+        session.run(fetched, options=traced, run_metadata=metadata)
+        assert len(metadata.step_stats.dev_stats) == 1
+        (partition,) = metadata.partition_graphs
+        assert [node.name for node in partition.node] == ["one"]
+        with pytest.raises(errors.InvalidArgumentError, match="Must run 'setup'"):
+            session.partial_run("no handle", fetched)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="appears to refer to a Tensor, not a Operation"):
+            graph.get_operation_by_name("one:0")
+        with pytest.raises(ValueError, match="not a valid one"):
+            graph.get_tensor_by_name("one:0:0")
+        with pytest.raises(ValueError, match=r"looks like an \(invalid\) Operation name"):
+            graph.get_tensor_by_name("three")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +103,7 @@ def test_contradictions() -> None:
             shape.merge_with(other)
         with pytest.raises(ValueError, match="incompatible"):
             shape.assert_is_compatible_with(other)
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must have rank 3"):
         shape.with_rank(3)
     with pytest.raises(ValueError, match="rank 3"):
         shape.assert_has_rank(3)
@@ -169,3 +170,18 @@ def test_shapes_are_static_facts_of_constants() -> None:
         assert array.reshape(x, [-1, 3, 1]).shape == [None, 3, 1]
         assert array.reshape(filling.zeros([4, 3]), [-1, 6]).shape == [2, 6]
         assert filling.range_(2, 10, 3).shape == [3]
+
+
+def test_shapes_as_protocol_buffers() -> None:
+    for shape in (TensorShape([1, None]), UNKNOWN, SCALAR):
+        assert TensorShape(shape.as_proto()) == shape
+
+
+def test_what_two_shapes_have_in_common() -> None:
+    assert TensorShape([1, 2]).most_specific_compatible_shape([1, 3]) == TensorShape([1, None])
+    assert TensorShape([1, 2]).most_specific_compatible_shape([1]) == UNKNOWN
+    assert operator.add([4], TensorShape([3])) == TensorShape([4, 3])
+    assert UNKNOWN[1:3].as_list() == [None, None]
+    assert UNKNOWN[3:] == UNKNOWN
+    with pytest.raises(ValueError, match="must have rank 2"):
+        TensorShape([1]).with_rank(2)

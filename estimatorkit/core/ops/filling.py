@@ -42,6 +42,9 @@ def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
                     made_at=tensor.op.source,
                 )
             )
+    dims = constant_value(inputs[0])
+    if dims is not None and (dims < 0).any():
+        raise ValueError(f"Fill dimensions must be >= 0, got {dims.tolist()}.")
     return [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))]
 
 
@@ -74,6 +77,8 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
 def _constant_fill(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
     with get_default_graph().name_scope(name) as scope:
+        if value and dtype.on_host:
+            raise TypeError("Expected string, but got 1 of type 'int'. Use fill(shape, '1').")
         one = b"" if dtype.on_host else dtype.numpy_dtype.type(value)
         dims = as_index_tensor(shape, "shape_as_tensor")
         return make(
