@@ -241,6 +241,10 @@ MODULES: dict[str, Table] = {
         names={
             **names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
             **names(
+                "estimatorkit.train.scipy_optimizer",
+                *("ExternalOptimizerInterface", "ScipyOptimizerInterface"),
+            ),
+            **names(
                 "estimatorkit.train.multitask_optimizer",
                 *("MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"),
             ),
@@ -271,13 +275,19 @@ MODULES: dict[str, Table] = {
     ),
     "train.experimental": Table(behind=("estimatorkit.train.experimental",)),
     "distributions": Table(behind=(_DISTRIBUTIONS,)),
+    "contrib.distributions": Table(
+        behind=(_DISTRIBUTIONS, f"{_DISTRIBUTIONS}.continuous", f"{_DISTRIBUTIONS}.divergence"),
+        names=names(
+            "estimatorkit.compat.contrib_distributions",
+            *("Independent", "MultivariateNormalDiag", "OneHotCategorical"),
+        ),
+    ),
     **{
         name: Table(
             behind=tuple(f"{_DISTRIBUTIONS}{each}" for each in ("", ".continuous", ".divergence")),
             names=names(f"{_DISTRIBUTIONS}.divergence", _registered_kl="registered_kl"),
         )
         for name in (
-            "contrib.distributions",
             *(
                 f"python.ops.distributions{each}"
                 for each in (
@@ -322,6 +332,8 @@ MODULES: dict[str, Table] = {
             "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
             "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
             "nest": f"{_CORE}.nest",
+            "smart_cond": f"{_CORE}.control_flow:smart_cond",
+            "smart_constant_value": f"{_CORE}.control_flow:constant_bool",
         },
     ),
     "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
@@ -600,6 +612,10 @@ MODULES: dict[str, Table] = {
         for top in ("", "python.slim.")
         for name in ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
     },
+    "contrib.slim.prefetch_queue": Table(behind=("estimatorkit.compat.contrib_slim_data",)),
+    "contrib.slim.python.slim.data.prefetch_queue": Table(
+        behind=("estimatorkit.compat.contrib_slim_data",)
+    ),
     "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib_slim_learning",)),
     "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib_slim_evaluation",)),
     **{
