@@ -52,6 +52,9 @@ _PLACES = {
         f"{_OPS}.image_random",
         *("random_brightness", "random_contrast", "random_flip_left_right"),
         *("random_flip_up_down", "random_hue", "random_jpeg_quality", "random_saturation"),
+        *("stateless_random_brightness", "stateless_random_contrast", "stateless_random_crop"),
+        *("stateless_random_flip_left_right", "stateless_random_flip_up_down"),
+        *("stateless_random_hue", "stateless_random_jpeg_quality", "stateless_random_saturation"),
     ),
     **names(
         f"{_OPS}.image_boxes",

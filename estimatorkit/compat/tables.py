@@ -113,6 +113,14 @@ _SEQ2SEQ_FILES = (
 _GATHER_TREE = names(f"{_CORE}.ops.decoded_steps", "gather_tree")
 _DEALING = "estimatorkit.distribute.device_setter"
 
+_VARIANTS = "estimatorkit.compat.operation_variants"
+# Functions that version 2 knows by other keywords only.
+_SAME_IN_NN = (
+    *("batch_norm_with_global_normalization", "conv2d", "conv2d_transpose", "conv3d"),
+    *("convolution", "depthwise_conv2d", "dilation2d", "erosion2d", "fractional_avg_pool"),
+    *("fractional_max_pool", "l2_normalize", "log_softmax", "max_pool_with_argmax"),
+    *("separable_conv2d", "softmax", "sufficient_statistics"),
+)
 _STATELESS = f"{_CORE}.ops.stateless_random"
 _SEEDS = names(
     _STATELESS,
@@ -729,7 +737,10 @@ MODULES: dict[str, Table] = {
     ),
     "random.experimental": Table(names=_SEEDS),
     "python.framework.random_seed": Table(
-        names=names("estimatorkit.compat.small_functions", "get_seed")
+        names={
+            "get_seed": "estimatorkit.compat.small_functions:get_seed",
+            "DEFAULT_GRAPH_SEED": f"{_CORE}.ops.random:DEFAULT_GRAPH_SEED",
+        }
     ),
     "python.ops.random_ops": Table(names=names(_STATELESS, "parameterized_truncated_normal")),
     "python.ops.stateless_random_ops": Table(
@@ -741,9 +752,93 @@ MODULES: dict[str, Table] = {
         }
     ),
     "python.ops.nn_ops": Table(
-        names={f"{name}_v2": f"estimatorkit.nn:{name}" for name in ("softmax", "log_softmax")}
+        names={
+            **{f"{name}_v2": f"estimatorkit.nn:{name}" for name in _SAME_IN_NN},
+            **names("estimatorkit.nn", bias_add_v1="bias_add", conv3d_v1="conv3d"),
+            **names(
+                _VARIANTS,
+                *("crelu_v2", "dropout_v2", "pool_v2"),
+                "sparse_softmax_cross_entropy_with_logits_v2",
+            ),
+        }
     ),
-    "python.ops.nn_impl": Table(names={"l2_normalize_v2": "estimatorkit.nn:l2_normalize"}),
+    "python.ops.nn_impl": Table(
+        names={
+            **{f"{name}_v2": f"estimatorkit.nn:{name}" for name in _SAME_IN_NN},
+            **names(
+                _VARIANTS,
+                *("moments_v2", "nce_loss_v2", "sampled_softmax_loss_v2", "weighted_moments_v2"),
+                "sigmoid_cross_entropy_with_logits_v2",
+                "weighted_cross_entropy_with_logits_v2",
+            ),
+            **names(f"{_CORE}.ops.candidates", _compute_sampled_logits="_sampled_logits"),
+        }
+    ),
+    "python.ops.gen_nn_ops": Table(
+        names=names(
+            _VARIANTS,
+            *("avg_pool3d_grad", "avg_pool_grad", "bias_add_grad", "elu_grad", "leaky_relu_grad"),
+            *("max_pool3d_grad", "max_pool_grad", "relu6_grad", "relu_grad", "softplus_grad"),
+            "softsign_grad",
+            max_pool_grad_v2="max_pool_grad",
+        )
+        | names("estimatorkit.nn", in_top_kv2="in_top_k", in_top_k_v2="in_top_k")
+    ),
+    "python.ops.embedding_ops": Table(
+        names=names(
+            _VARIANTS,
+            *("embedding_lookup_sparse_v2", "embedding_lookup_v2"),
+            "safe_embedding_lookup_sparse_v2",
+        )
+    ),
+    **{
+        f"python.ops.{name}": Table(
+            names={
+                **names(_VARIANTS, "draw_bounding_boxes_v2"),
+                **names(
+                    "estimatorkit.image",
+                    crop_and_resize_v1="crop_and_resize",
+                    non_max_suppression_padded_v1="non_max_suppression_padded",
+                    non_max_suppression_padded_v2="non_max_suppression_padded",
+                    resize_image_with_pad_v1="resize_image_with_pad",
+                    ResizeMethodV1="ResizeMethod",
+                ),
+            }
+        )
+        for name in ("image_ops", "image_ops_impl")
+    },
+    **{
+        f"python.ops.{name}": Table(
+            names={
+                **{
+                    f"string_{name}": f"estimatorkit.strings:{name}"
+                    for name in ("bytes_split", "format", "length", "lower", "strip", "upper")
+                },
+                **names(
+                    "estimatorkit.strings",
+                    reduce_join_v2="reduce_join",
+                    static_regex_full_match="regex_full_match",
+                    static_regex_replace="regex_replace",
+                    string_length_v2="length",
+                    string_split_v2="split",
+                    string_to_hash_bucket_v1="to_hash_bucket",
+                    string_to_number_v1="to_number",
+                    strings_split_v1="split",
+                    substr_v2="substr",
+                ),
+            }
+        )
+        for name in ("gen_string_ops", "ragged.ragged_string_ops", "string_ops")
+    },
+    "python.ops.confusion_matrix": Table(
+        names={"confusion_matrix_v1": "estimatorkit:confusion_matrix"}
+    ),
+    "python.ops.parsing_ops": Table(
+        names={
+            "decode_raw_v1": "estimatorkit:decode_raw",
+            "decode_csv_v2": "estimatorkit.io:decode_csv",
+        }
+    ),
     "python.tf2": Table(names=names(_PRIVATE, "enabled")),
     "python.keras.utils.tf_utils": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
     "python.ops.resource_variable_ops": Table(

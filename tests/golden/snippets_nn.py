@@ -851,3 +851,29 @@ NN_ERRORS |= {
         tf.ones([1, 5, 5, 2]), tf.ones([3, 3, 2, 2]), [9, 9, 2], 2, "SAME"
     ),
 }
+
+
+# -- labels that broadcast, ranks that are too small
+
+NN |= {
+    "softmax_of_labels_that_broadcast": lambda tf: [
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+        for labels, logits in (
+            (np.array([[0, 0, 1]], "f"), numbers(1, 2, 3)),
+            (np.array([[0.5], [0.1]], "f"), numbers(1, 2, 3)),
+            (np.ones([2, 0], "f"), np.ones([2, 0], "f")),
+        )
+    ],
+}
+NN_ERRORS |= {
+    "softmax_of_a_number": lambda tf: tf.nn.softmax(1.0),
+    "bias_of_a_matrix_of_channels": lambda tf: tf.nn.bias_add(
+        tf.ones([2, 3]), tf.ones([3]), data_format="NCHW"
+    ),
+    "bias_of_a_vector_in_the_run": lambda tf: tf.nn.bias_add(
+        tf.placeholder_with_default([1.0, 2.0], None), [1.0, 2.0]
+    ),
+    "fused_of_three_dimensions": lambda tf: tf.nn.fused_batch_norm(
+        tf.ones([2, 2, 3]), tf.ones([3]), tf.ones([3])
+    )[0],
+}

@@ -379,13 +379,13 @@ def _sampled_logits(
     inputs: Any,
     num_sampled: int,
     num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    subtract_log_q: bool,
-    remove_accidental_hits: bool,
-    partition_strategy: str,
-    name: str,
-    seed: int | None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    subtract_log_q: bool = True,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "sampled_logits",
+    seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     with get_default_graph().name_scope(name):
         classes = elementwise.cast(convert_to_tensor(labels), int64)

@@ -39,13 +39,13 @@ _COLORS = np.array(
 """Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia."""
 
 
-def _draw(images: Any, boxes: Any, colors: Any) -> Any:
+def _draw(images: Any, boxes: Any, colors: Any, white: bool = True) -> Any:
     images = jnp.asarray(images)
     height, width, channels = images.shape[1:]
     palette = jnp.asarray(colors)[:, :channels].astype(images.dtype)
     if palette.shape[1] < channels:
         raise ValueError(f"colors have {palette.shape[1]} channels, the images {channels}")
-    if channels == 1:
+    if channels == 1 and white:
         palette = jnp.ones_like(palette)
     rows = jnp.arange(height)[:, None]
     columns = jnp.arange(width)[None, :]
@@ -124,7 +124,7 @@ def draw_bounding_boxes(
             convert_to_tensor(boxes, float32, name="boxes"),
             convert_to_tensor(_COLORS if colors is None else colors, float32, name="colors"),
         ]
-        return output("DrawBoundingBoxesV2", inputs, name=scope)
+        return output("DrawBoundingBoxesV2", inputs, {"white": colors is None}, scope)
 
 
 # -- boxes by chance

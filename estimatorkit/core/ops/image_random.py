@@ -5,25 +5,46 @@ Built on `random_uniform`: numbers follow from the seeds, and differ from Tensor
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import image_color, image_files
+from estimatorkit.core.ops import elementwise, image_color, image_files
 from estimatorkit.core.ops.array import shape
 from estimatorkit.core.ops.image_shapes import checked_image, flipped
+from estimatorkit.core.ops.indexing import slice_
 from estimatorkit.core.ops.random import random_uniform
+from estimatorkit.core.ops.stateless_random import stateless_uniform
 from estimatorkit.core.tensor import Tensor
 
+_Draw = Callable[..., Tensor]
+"""Uniform draws by shape, bounds and dtype."""
 
-def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
+
+def _counted(seed: int | None) -> _Draw:
+    """Draws that follow from how often they ran, too."""
+    return functools.partial(random_uniform, seed=seed)
+
+
+def _stateless(seed: Any) -> _Draw:
+    """Draws that follow from a seed of two ints alone."""
+    return functools.partial(_draw_of_seed, seed)
+
+
+def _draw_of_seed(
+    seed: Any, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32
+) -> Tensor:
+    return stateless_uniform(shape, seed, minval, maxval, dtype)
+
+
+def _random_flip(image: Any, axis: int, draw: _Draw, name: str) -> Tensor:
     with get_default_graph().name_scope(name):
         given = checked_image(convert_to_tensor(image, name="image"), (3, 4))
-        chosen = random_uniform(shape(given)[:-3], seed=seed) < 0.5
-        return flipped(given, axis, "flip", chosen)
+        return flipped(given, axis, "flip", draw(shape(given)[:-3]) < 0.5)
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
@@ -33,12 +54,12 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: `(batch, height, width, channels)` or `(height, width, channels)`.
         seed: see `set_random_seed`.
     """
-    return _random_flip(image, -2, seed, "random_flip_left_right")
+    return _random_flip(image, -2, _counted(seed), "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """An image (each of a batch) upside down, or not, by chance; see `random_flip_left_right`."""
-    return _random_flip(image, -3, seed, "random_flip_up_down")
+    return _random_flip(image, -3, _counted(seed), "random_flip_up_down")
 
 
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
@@ -47,10 +68,13 @@ def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Te
     Raises:
         ValueError: max_delta is negative.
     """
+    return _brightness(image, max_delta, _counted(seed))
+
+
+def _brightness(image: Any, max_delta: Any, draw: _Draw) -> Tensor:
     if max_delta < 0:
-        raise ValueError("max_delta must be non-negative.")
-    delta = random_uniform([], -max_delta, max_delta, seed=seed)
-    return image_color.adjust_brightness(image, delta)
+        raise ValueError(_NEGATIVE)
+    return image_color.adjust_brightness(image, draw([], -max_delta, max_delta))
 
 
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
@@ -59,23 +83,26 @@ def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     Raises:
         ValueError: max_delta is not in [0, 0.5].
     """
+    return _hue(image, max_delta, _counted(seed))
+
+
+def _hue(image: Any, max_delta: Any, draw: _Draw) -> Tensor:
     if not 0 <= max_delta <= 0.5:
         raise ValueError("max_delta must be <= 0.5." if max_delta > 0 else _NEGATIVE)
-    delta = random_uniform([], -max_delta, max_delta, seed=seed)
-    return image_color.adjust_hue(image, delta)
+    return image_color.adjust_hue(image, draw([], -max_delta, max_delta))
 
 
 _NEGATIVE = "max_delta must be non-negative."
 
 
 def _between(
-    adjust: Callable[..., Tensor], image: Any, lower: Any, upper: Any, seed: int | None
+    adjust: Callable[..., Tensor], image: Any, lower: Any, upper: Any, draw: _Draw
 ) -> Tensor:
     if upper <= lower:
         raise ValueError("upper must be > lower.")
     if lower < 0:
         raise ValueError("lower must be non-negative.")
-    return adjust(image, random_uniform([], lower, upper, seed=seed))
+    return adjust(image, draw([], lower, upper))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
@@ -84,7 +111,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None)
     Raises:
         ValueError: the bounds are negative or in the wrong order.
     """
-    return _between(image_color.adjust_contrast, image, lower, upper, seed)
+    return _between(image_color.adjust_contrast, image, lower, upper, _counted(seed))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
@@ -93,7 +120,7 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = Non
     Raises:
         ValueError: the bounds are negative or in the wrong order.
     """
-    return _between(image_color.adjust_saturation, image, lower, upper, seed)
+    return _between(image_color.adjust_saturation, image, lower, upper, _counted(seed))
 
 
 def random_jpeg_quality(
@@ -104,6 +131,10 @@ def random_jpeg_quality(
     Raises:
         ValueError: the bounds are not within 0 to 100, or in the wrong order.
     """
+    return _jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, _counted(seed))
+
+
+def _jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, draw: _Draw) -> Tensor:
     if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
         raise ValueError(
             explain(
@@ -111,5 +142,56 @@ def random_jpeg_quality(
                 received=f"{min_jpeg_quality} and {max_jpeg_quality}",
             )
         )
-    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, int32, seed=seed)
+    quality = draw([], min_jpeg_quality, max_jpeg_quality, int32)
     return image_files.adjust_jpeg_quality(image, quality)
+
+
+# -- by a seed alone
+
+
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+    """`random_flip_left_right` by a seed of two ints alone."""
+    return _random_flip(image, -2, _stateless(seed), "stateless_random_flip_left_right")
+
+
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+    """`random_flip_up_down` by a seed of two ints alone."""
+    return _random_flip(image, -3, _stateless(seed), "stateless_random_flip_up_down")
+
+
+def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
+    """`random_brightness` by a seed of two ints alone."""
+    return _brightness(image, max_delta, _stateless(seed))
+
+
+def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
+    """`random_hue` by a seed of two ints alone."""
+    return _hue(image, max_delta, _stateless(seed))
+
+
+def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
+    """`random_contrast` by a seed of two ints alone."""
+    return _between(image_color.adjust_contrast, image, lower, upper, _stateless(seed))
+
+
+def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
+    """`random_saturation` by a seed of two ints alone."""
+    return _between(image_color.adjust_saturation, image, lower, upper, _stateless(seed))
+
+
+def stateless_random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
+) -> Tensor:
+    """`random_jpeg_quality` by a seed of two ints alone."""
+    return _jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, _stateless(seed))
+
+
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """`random_crop` by a seed of two ints alone."""
+    with get_default_graph().name_scope(name or "stateless_random_crop") as scope:
+        given = convert_to_tensor(value, name="value")
+        wanted = as_index_tensor(size, "size")
+        room = shape(given) - wanted + 1
+        places = stateless_uniform(shape(wanted), seed, None, None, room.dtype)
+        offset = elementwise.floormod(places, room)
+        return slice_(given, offset, wanted, scope)

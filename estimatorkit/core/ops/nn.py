@@ -14,7 +14,7 @@ from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, random, reduce
+from estimatorkit.core.ops import array, elementwise, random, rearrange, reduce
 from estimatorkit.core.registry import Case, Spec, constant_value, register, same_as_input
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -140,7 +140,10 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
     chosen = -1 if axis is None else int(axis)
     scores = convert_to_tensor(logits, name="logits")
     rank = scores.shape.rank
-    if rank is not None and not -max(rank, 1) <= chosen < max(rank, 1):
+    if rank == 0:
+        problem = f"{op_type}: Shape must be at least rank 1 but is rank 0"
+        raise ValueError(explain(problem, received=scores, made_at=scores.op.source))
+    if rank is not None and not -rank <= chosen < rank:
         raise InvalidArgumentError(
             None,
             scores.op,
@@ -190,13 +193,21 @@ def _sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     return jnp.where(inside, loss, jnp.full((), jnp.nan, logits.dtype))
 
 
+def _softmax_cross_entropy(logits: Any, labels: Any) -> Any:
+    if logits.shape[-1] == 0:
+        return jnp.zeros(logits.shape[:-1], logits.dtype)
+    return -jnp.sum(labels * jax.nn.log_softmax(logits), -1)
+
+
 register(
     "SoftmaxCrossEntropyWithLogits",
-    lambda logits, labels: -jnp.sum(labels * jax.nn.log_softmax(logits), -1),
+    _softmax_cross_entropy,
     accepts="f",
     infer=_drop_last,
     numpy_kernel=lambda logits, labels: (
         -np.sum(labels * scipy_special.log_softmax(logits, -1), -1).astype(logits.dtype)
+        if logits.shape[-1]
+        else np.zeros(logits.shape[:-1], logits.dtype)
     ),
     cases=lambda: [Case((_SAMPLE, np.array([[0.2, 0.3, 0.5], [1, 0, 0]], np.float32)))],
 )
@@ -279,7 +290,7 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """As `softmax_cross_entropy_with_logits`, but gradients flow to the labels too.
 
-    `dim` is the old name of `axis`.
+    `dim` is the old name of `axis`. Dimensions of 1 of the labels are repeated as the logits need.
     """
     axis = dim if axis is None else axis
     scores = convert_to_tensor(logits, name="logits")
@@ -292,10 +303,22 @@ def softmax_cross_entropy_with_logits_v2(
         order.append(axis % len(scores.shape))
         scores = array.transpose(scores, order)
         probabilities = array.transpose(probabilities, order)
+    probabilities = _repeated(probabilities, scores)
     _check_compatible(probabilities, scores)
     return make(
         "SoftmaxCrossEntropyWithLogits", {"features": scores, "labels": probabilities}, name=name
     )
+
+
+def _repeated(labels: Tensor, logits: Tensor) -> Tensor:
+    """Labels with their dimensions of 1 repeated as the logits' shape says, where it is known."""
+    given, wanted = labels.shape, logits.shape
+    known = given.is_fully_defined() and wanted.is_fully_defined()
+    if not known or given == wanted or given.rank != wanted.rank:
+        return labels
+    if any(size not in (1, whole) for size, whole in zip(given, wanted, strict=True)):
+        return labels
+    return rearrange.broadcast_to(labels, wanted.as_list())
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -383,6 +406,9 @@ def _check_compatible(labels: Tensor, logits: Tensor) -> None:
 
 
 def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) -> Any:
+    if value.ndim < 2:
+        problem = f"Input tensor must be at least 2D: {tuple(value.shape)}"
+        raise InvalidArgumentError(None, None, problem)
     if channels_first:
         bias = module.reshape(bias, (-1,) + (1,) * (value.ndim - 2))
     return value + bias
@@ -390,11 +416,12 @@ def _bias_add(value: Any, bias: Any, channels_first: bool, module: Any = jnp) ->
 
 def _infer_bias_add(inputs: Any, attrs: Any) -> list[Spec]:
     value, bias = inputs
-    if value.shape.rank is not None and value.shape.rank < 2:
+    least = 3 if attrs["channels_first"] else 2
+    if value.shape.rank is not None and value.shape.rank < least:
         raise ValueError(
             explain(
-                f"Shape must be at least rank 2 but is rank {value.shape.rank}: the value of a "
-                "BiasAdd",
+                f"Shape must be at least rank {least} but is rank {value.shape.rank}: the value of "
+                "a BiasAdd",
                 received=value,
                 made_at=value.op.source,
             )

@@ -189,6 +189,9 @@ def fused_batch_norm(
         )
     with get_default_graph().name_scope(name or "FusedBatchNorm") as scope:
         tensor = convert_to_tensor(x, name="input")
+        if tensor.shape.rank not in (None, 4, 5):
+            problem = f"fused_batch_norm: Shape must be rank 4 but is rank {tensor.shape.rank}"
+            raise ValueError(explain(problem, received=tensor, made_at=tensor.op.source))
         factor = convert_to_tensor(scale, name="scale")
         given = [
             filling.zeros_like(factor) if each is None else convert_to_tensor(each, factor.dtype)

@@ -176,11 +176,27 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
 
     Args:
         input: `(..., m)`.
-        n: an int.
+        n: an int, or a scalar tensor.
         reverse: count from the greatest.
         name: the operation's name.
+
+    Raises:
+        ValueError: the input is a scalar, or `n` is none of its places.
     """
     x = convert_to_tensor(input, name="input")
+    place = constant_value(convert_to_tensor(n, name="n"))
+    last = x.shape[-1] if x.shape.rank else None
+    problem = None
+    if x.shape.rank == 0:
+        problem = "Shape must be at least rank 1 but is rank 0"
+    elif place is not None and place.ndim:
+        problem = f"n must be scalar but has rank {place.ndim}"
+    elif place is not None and place < 0:
+        problem = f"n must be non-negative but is {int(place)}"
+    elif None not in (place, last) and last <= int(place):  # type: ignore[arg-type,operator]
+        problem = f"Input must have last dimension > n = {int(place)} but is {last}"  # type: ignore[arg-type]
+    if problem:
+        raise ValueError(explain(f"nth_element: {problem}", received=x, made_at=x.op.source))
     if reverse:
         return top_k(x, n + 1, name=name).values[..., -1]
     return -top_k(-x, n + 1, name=name).values[..., -1]
