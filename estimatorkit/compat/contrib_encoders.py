@@ -34,6 +34,7 @@ def _with_activation(function: Callable[[Any], Any] | None) -> Callable[..., Any
     return layer
 
 
+elu = _with_activation(nn.elu)
 linear = _with_activation(None)
 relu = _with_activation(nn.relu)
 relu6 = _with_activation(nn.relu6)
@@ -211,6 +212,7 @@ def summarize_activations(
 
 __all__ = [
     "bow_encoder",
+    "elu",
     "embed_sequence",
     "linear",
     "one_hot_encoding",

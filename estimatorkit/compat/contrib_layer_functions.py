@@ -34,7 +34,7 @@ _NAMES = {
 _BATCH_NORM_NAMES = ("beta", "gamma", "moving_mean", "moving_variance")
 
 
-def _getter(collections: Any) -> Callable[..., Any]:
+def custom_getter(collections: Any) -> Callable[..., Any]:
     """A custom getter: other names, and the collections of models' variables."""
 
     def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
@@ -74,7 +74,7 @@ def _call(
         others: those of the functions, see `_DOCUMENT`.
     """
     with variable_scope(
-        scope, default, [inputs], reuse=reuse, custom_getter=_getter(variables_collections)
+        scope, default, [inputs], reuse=reuse, custom_getter=custom_getter(variables_collections)
     ) as inner:
         tensor = convert_to_tensor(inputs, name="inputs")
         layer = CLASSES[kind](**arguments, dtype=tensor.dtype, _scope=inner)
@@ -161,6 +161,16 @@ _TABLE = {
     ),
     "avg_pool2d": _Layer(
         "AveragePooling2D", "AvgPool2D", _POOLING, False, "The mean of each window."
+    ),
+    "max_pool3d": _Layer(
+        "MaxPooling3D", "MaxPool3D", _POOLING, False, "The greatest value of each window."
+    ),
+    "avg_pool3d": _Layer(
+        "AveragePooling3D", "AvgPool3D", _POOLING, False, "The mean of each window."
+    ),
+    "conv3d_transpose": _Layer(
+        *("Conv3DTranspose", "Conv3d_transpose", {**_WINDOW, "data_format": None}, True),
+        "activation_fn(transposed convolution + biases).",
     ),
 }
 # What is said of the arguments; of each function those that it has.
@@ -258,6 +268,9 @@ conv2d_transpose = convolution2d_transpose = _make("conv2d_transpose", _TABLE["c
 separable_conv2d = separable_convolution2d = _make("separable_conv2d", _TABLE["separable_conv2d"])
 max_pool2d = _make("max_pool2d", _TABLE["max_pool2d"])
 avg_pool2d = _make("avg_pool2d", _TABLE["avg_pool2d"])
+max_pool3d = _make("max_pool3d", _TABLE["max_pool3d"])
+avg_pool3d = _make("avg_pool3d", _TABLE["avg_pool3d"])
+conv3d_transpose = convolution3d_transpose = _make("conv3d_transpose", _TABLE["conv3d_transpose"])
 
 
 # -- the others
@@ -423,7 +436,11 @@ def layer_norm(
         ValueError: a length is unknown.
     """
     with variable_scope(
-        scope, "LayerNorm", [inputs], reuse=reuse, custom_getter=_getter(variables_collections)
+        scope,
+        "LayerNorm",
+        [inputs],
+        reuse=reuse,
+        custom_getter=custom_getter(variables_collections),
     ) as inner:
         x = convert_to_tensor(inputs, name="inputs")
         dims = x.shape.as_list()
@@ -488,8 +505,9 @@ def repeat(
 
 
 __all__ = [
-    *("avg_pool2d", "batch_norm", "conv1d", "conv2d", "conv2d_transpose", "conv3d"),
-    *("convolution1d", "convolution2d", "convolution2d_transpose", "convolution3d", "dropout"),
-    *("flatten", "fully_connected", "layer_norm", "max_pool2d", "repeat", "separable_conv2d"),
+    *("avg_pool2d", "avg_pool3d", "batch_norm", "conv1d", "conv2d", "conv2d_transpose", "conv3d"),
+    *("conv3d_transpose", "convolution1d", "convolution2d", "convolution2d_transpose"),
+    *("convolution3d", "convolution3d_transpose", "dropout", "flatten", "fully_connected"),
+    *("layer_norm", "max_pool2d", "max_pool3d", "repeat", "separable_conv2d"),
     *("separable_convolution2d", "stack"),
 ]

@@ -93,6 +93,7 @@ _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_layers",
     "estimatorkit.compat.contrib_layer_functions",
     "estimatorkit.compat.contrib_encoders",
+    "estimatorkit.compat.contrib_normalization",
     "estimatorkit.compat.contrib_optimize_loss",
 )
 _DISTRIBUTIONS = "estimatorkit.layers.distributions"
