@@ -280,6 +280,7 @@ class GFile:
         self._path = os.fsdecode(name)
         self._mode = mode
         self._file: Any = None
+        self._was_opened = False
 
     @property
     def name(self) -> Any:
@@ -293,6 +294,7 @@ class GFile:
 
     def _opened(self) -> Any:
         if self._file is None:
+            self._was_opened = True
             # newline="": lines end as they do in the file
             self._file = open_file(
                 self._path, self._mode, newline=None if "b" in self._mode else ""
@@ -342,8 +344,25 @@ class GFile:
             offset: bytes.
             whence: from where: 0 the beginning, 1 here, 2 the end.
             position: the older name of `offset`.
+
+        Raises:
+            InvalidArgumentError: the place is before the beginning, or `whence` is none of these.
+            TypeError: no offset is given.
         """
-        self._do("seek", position if offset is None else offset, whence)
+        given = position if offset is None else offset
+        if given is None:
+            raise TypeError("seek(): offset argument required")
+        if whence not in (0, 1, 2):
+            raise InvalidArgumentError(
+                None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
+            )
+        # Text files of Python seek from the beginning only.
+        at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
+        if at < 0:
+            raise InvalidArgumentError(
+                None, None, explain("a file has no place before its beginning", received=at)
+            )
+        self._do("seek", at)
 
     def tell(self) -> int:
         """The place in the file."""
@@ -368,7 +387,7 @@ class GFile:
     def close(self) -> None:
         """Closes the file; using it again opens it anew."""
         file, self._file = self._file, None
-        if file is None and self._mode[0] != "r":
+        if file is None and self._mode[0] != "r" and not self._was_opened:
             file = self._opened()  # writing nothing makes an empty file
             self._file = None
         if file is not None:

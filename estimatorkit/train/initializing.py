@@ -204,7 +204,8 @@ def warm_start(
         var_name_to_prev_var_name: the names in the checkpoint, where they are others.
 
     Raises:
-        ValueError: a name in one of the dicts is not warm-started, or as `init_from_checkpoint`.
+        ValueError: a name in one of the dicts is not warm-started, a list holds something else, or
+            as `init_from_checkpoint`.
     """
     previous = dict(var_name_to_prev_var_name or {})
     changed: dict[str, VocabInfo] = dict(var_name_to_vocab_info or {})
@@ -249,6 +250,13 @@ def _chosen(known: Mapping[str, Parts], wanted: Any) -> dict[str, Parts]:
             and (name in trainable or not isinstance(variable, Variable))
         }
     items = [wanted] if isinstance(wanted, Variable) else list(wanted)
+    if len({isinstance(item, str) for item in items}) > 1 or not all(
+        isinstance(item, (str, Variable, PartitionedVariable)) for item in items
+    ):
+        raise ValueError(
+            "If `vars_to_warm_start` is a list, it must be all `Variable` or all `str`.  Given "
+            f"types are {[type(item) for item in items]}"
+        )
     result: dict[str, Parts] = {}
     for item in items:
         if isinstance(item, str):

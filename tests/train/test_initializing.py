@@ -144,6 +144,9 @@ def test_warm_start(checkpoint: str) -> None:
     assert initialized(a, b, fixed) == [[[1, 2], [3, 4]], [0, 0, 0], 8]
     tf.train.warm_start(checkpoint, ["^old/b$"])
     assert initialized(b) == [[5, 6, 7]]
+    for wrong in ([1], ["old/a", b]):
+        with pytest.raises(ValueError, match="must be all `Variable` or all `str`"):
+            tf.train.warm_start(checkpoint, wrong)
     with tf.Graph().as_default():
         other = tf.get_variable("other", [3])
         tf.train.warm_start(checkpoint, var_name_to_prev_var_name={"other": "old/b"})
