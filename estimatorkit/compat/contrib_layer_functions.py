@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
+import numpy as np
+
 from estimatorkit.compat.arg_scope import add_arg_scope
 from estimatorkit.compat.contrib_layer_utils import collect_named_outputs
 from estimatorkit.core.conversion import convert_to_tensor
@@ -21,6 +23,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Ones, Zeros
 from estimatorkit.core.ops import array, nn
 from estimatorkit.core.ops.sliding_windows import is_channels_first
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.layers.functional import CLASSES
 
@@ -47,6 +50,30 @@ def custom_getter(collections: Any) -> Callable[..., Any]:
         return getter(f"{outer}/{own}" if outer else own, *args, **kwargs)
 
     return get
+
+
+def _channels_first(data_format: Any) -> bool:
+    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(
+            explain(
+                "data_format has to be either NCHW or NHWC.",
+                expected="one of these, or their like for other ranks",
+                received=data_format,
+            )
+        )
+    return is_channels_first(data_format)
+
+
+def require_rank(inputs: Any) -> TensorShape:
+    """The static shape of inputs.
+
+    Raises:
+        ValueError: their rank is unknown.
+    """
+    tensor = convert_to_tensor(inputs, name="inputs")
+    if tensor.shape.rank is None:
+        raise ValueError(f"Inputs {tensor.name} has undefined rank.")
+    return tensor.shape
 
 
 def _call(
@@ -231,9 +258,13 @@ def _make(name: str, entry: _Layer) -> Callable[..., Any]:
 def _run(entry: _Layer, given: dict[str, Any]) -> Any:
     taken = {new: given[old] for old, new in _ARGUMENTS.items() if old in given}
     if "padding" in taken:
-        first = is_channels_first(given["data_format"])
+        first = _channels_first(given["data_format"])
         taken["data_format"] = "channels_first" if first else "channels_last"
     if "num_outputs" in given:
+        if not isinstance(given["num_outputs"], (int, np.integer)):
+            raise ValueError(
+                f"num_outputs type should be one of [int], got {type(given['num_outputs'])}."
+            )
         taken["units" if entry.kind == "Dense" else "filters"] = given["num_outputs"]
     if "pool" in entry.kind.lower():
         taken["pool_size"] = taken.pop("kernel_size")
@@ -261,16 +292,22 @@ def _run(entry: _Layer, given: dict[str, Any]) -> Any:
 
 
 fully_connected = _make("fully_connected", _TABLE["fully_connected"])
-conv1d = convolution1d = _make("conv1d", _TABLE["conv1d"])
-conv2d = convolution2d = _make("conv2d", _TABLE["conv2d"])
-conv3d = convolution3d = _make("conv3d", _TABLE["conv3d"])
-conv2d_transpose = convolution2d_transpose = _make("conv2d_transpose", _TABLE["conv2d_transpose"])
-separable_conv2d = separable_convolution2d = _make("separable_conv2d", _TABLE["separable_conv2d"])
+conv1d = convolution1d = _make("convolution1d", _TABLE["conv1d"])
+conv2d = convolution2d = _make("convolution2d", _TABLE["conv2d"])
+conv3d = convolution3d = _make("convolution3d", _TABLE["conv3d"])
+conv2d_transpose = convolution2d_transpose = _make(
+    "convolution2d_transpose", _TABLE["conv2d_transpose"]
+)
+separable_conv2d = separable_convolution2d = _make(
+    "separable_convolution2d", _TABLE["separable_conv2d"]
+)
 max_pool2d = _make("max_pool2d", _TABLE["max_pool2d"])
 avg_pool2d = _make("avg_pool2d", _TABLE["avg_pool2d"])
 max_pool3d = _make("max_pool3d", _TABLE["max_pool3d"])
 avg_pool3d = _make("avg_pool3d", _TABLE["avg_pool3d"])
-conv3d_transpose = convolution3d_transpose = _make("conv3d_transpose", _TABLE["conv3d_transpose"])
+conv3d_transpose = convolution3d_transpose = _make(
+    "convolution3d_transpose", _TABLE["conv3d_transpose"]
+)
 
 
 # -- the others
@@ -364,6 +401,7 @@ def batch_norm(
     Raises:
         ValueError: an argument is not supported.
     """
+    require_rank(inputs)
     for refused, value in (
         ("batch_weights", batch_weights is not None),
         ("zero_debias_moving_mean", zero_debias_moving_mean),
@@ -394,7 +432,7 @@ def batch_norm(
         variables_collections=variables_collections,
         outputs_collections=outputs_collections,
         call={"training": is_training},
-        axis=1 if is_channels_first(data_format) else -1,
+        axis=1 if _channels_first(data_format) else -1,
         momentum=decay,
         epsilon=epsilon,
         center=center,
@@ -443,7 +481,7 @@ def layer_norm(
         custom_getter=custom_getter(variables_collections),
     ) as inner:
         x = convert_to_tensor(inputs, name="inputs")
-        dims = x.shape.as_list()
+        dims = require_rank(x).as_list()
         shape = dims[begin_params_axis:]
         if None in shape:
             raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from estimatorkit.compat.arg_scope import add_arg_scope
-from estimatorkit.compat.contrib_layer_functions import custom_getter
+from estimatorkit.compat.contrib_layer_functions import custom_getter, require_rank
 from estimatorkit.compat.contrib_layer_utils import collect_named_outputs
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
@@ -18,13 +18,6 @@ from estimatorkit.core.ops.rearrange import linspace
 from estimatorkit.core.ops.sliding_windows import is_channels_first
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, variable_scope
-
-
-def _known_rank(inputs: Any) -> tuple[Tensor, int]:
-    x = convert_to_tensor(inputs, name="inputs")
-    if x.shape.rank is None:
-        raise ValueError(f"Inputs {x.name} has undefined rank.")
-    return x, x.shape.rank
 
 
 def _channels_first(data_format: str) -> bool:
@@ -91,7 +84,8 @@ def instance_norm(
     Raises:
         ValueError: the rank or the number of channels is unknown.
     """
-    x, rank = _known_rank(inputs)
+    x = convert_to_tensor(inputs, name="inputs")
+    rank = len(require_rank(x))
     axis = 1 if _channels_first(data_format) else rank - 1
     channels = x.shape.as_list()[axis]
     if channels is None:
@@ -143,7 +137,8 @@ def group_norm(
     Raises:
         ValueError: a length is unknown, an axis does not exist, or the groups do not fit.
     """
-    x, rank = _known_rank(inputs)
+    x = convert_to_tensor(inputs, name="inputs")
+    rank = len(require_rank(x))
     dims = x.shape.as_list()
     if not all(-rank <= each < rank for each in (channels_axis, *reduction_axes)):
         raise ValueError(explain("Axis is out of bounds.", expected=f"in [-{rank}, {rank})"))
@@ -248,7 +243,8 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: Any = None) -> Te
         ValueError: the length is unknown, or no multiple of `num_units`.
     """
     with variable_scope(scope, "MaxOut", [inputs]):
-        x, rank = _known_rank(inputs)
+        x = convert_to_tensor(inputs, name="inputs")
+        rank = len(require_rank(x))
         dims = x.shape.as_list()
         features = dims[axis]
         if features is None or features % num_units:

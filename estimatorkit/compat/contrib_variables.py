@@ -181,8 +181,11 @@ def get_unique_variable(var_op_name: str) -> Any:
     found = [each for each in get_variables() if each.op.name == var_op_name]
     if len(found) == 1:
         return found[0]
-    few = "not found" if not found else f"found {len(found)} times"
-    raise ValueError(f"Variable {var_op_name} {few}: it does not uniquely identify a variable")
+    if not found:
+        raise ValueError(f"Couldn't find variable {var_op_name}")
+    raise ValueError(
+        f"Variable {var_op_name} found {len(found)} times: it does not uniquely identify a variable"
+    )
 
 
 def get_variable_full_name(var: Any) -> str:

@@ -77,7 +77,7 @@ def test_formats_that_there_are_not() -> None:
         lambda: layers.max_pool2d(IMAGE, 2, data_format="HWCN"),
         lambda: layers.batch_norm(IMAGE, data_format="channels_last"),
     ):
-        with pytest.raises(ValueError, match="data_format is none of its values"):
+        with pytest.raises(ValueError, match="data_format has to be either NCHW or NHWC"):
             function()
 
 

@@ -100,6 +100,25 @@ def test_unknown_shapes_and_formats_are_refused() -> None:
         layers.bias_add(unknown)
 
 
+def test_refusals_have_tensorflows_words() -> None:
+    unknown = tf.placeholder(tf.float32)
+    for layer in (layers.batch_norm, layers.layer_norm):
+        with pytest.raises(ValueError, match="has undefined rank"):
+            layer(unknown)
+    for call in (layers.max_pool2d, lambda x, size, **more: layers.conv2d(x, 2, size, **more)):
+        with pytest.raises(ValueError, match="data_format has to be either NCHW or NHWC"):
+            call(IMAGES, [2, 2], data_format="CHWN")
+    with pytest.raises(ValueError, match="num_outputs type should be one of"):
+        layers.fully_connected(tf.ones([2, 3]), "3")
+    with pytest.raises(ValueError, match="Couldn't find variable nowhere"):
+        tf.contrib.framework.get_unique_variable("nowhere")
+
+
+def test_repeated_layers_have_the_names_of_their_functions() -> None:
+    made = layers.repeat(tf.constant(IMAGES), 2, layers.conv2d, 3, [3, 3])
+    assert made.op.name == "Repeat/convolution2d_2/Relu"
+
+
 def test_biases_are_added_to_the_channels() -> None:
     first = layers.bias_add(
         IMAGES, tf.nn.relu, initializer=tf.constant_initializer(-2.0), scope="here"
