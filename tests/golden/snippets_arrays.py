@@ -289,6 +289,12 @@ ARRAY_ERRORS: dict[str, Callable[[Any], Any]] = {
     "sparse_split": lambda tf: tf.sparse_split(
         sp_input=tf.SparseTensor([[0]], [1], [3]), num_split=0, axis=0
     ),
+    "slice end": lambda tf: tf.slice(_X, [0, 1], [1, 5]),
+    "pad reflected": lambda tf: tf.pad([1, 2, 3], [[3, 1]], "REFLECT"),
+    "one_hot values": lambda tf: tf.one_hot([0, 1], 2, on_value=1.0, off_value=1),
+    "two names of axes": lambda tf: tf.reduce_sum(_X, axis=0, reduction_indices=[1]),
+    "reverse_sequence": lambda tf: tf.reverse_sequence(_X, [2], seq_axis=1),
+    "sequence_mask": lambda tf: tf.sequence_mask([1], maxlen=[2]),
     "roll axis": lambda tf: tf.roll([1, 2], 1, 3),
     "roll shifts": lambda tf: tf.roll([1, 2], [1, 2], [0]),
     "roll a scalar": lambda tf: tf.roll(1, 1, 0),

@@ -15,7 +15,7 @@ import numpy as np
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import ints_of, reshape
 from estimatorkit.core.registry import (
@@ -268,6 +268,13 @@ register(
 def _pad(x: Any, *value: Any, paddings: Any, mode: str, constant_values: Any, module: Any) -> Any:
     if not len(paddings):  # of a scalar
         return x
+    longest = [size - (mode == "reflect") for size in x.shape]
+    for size, widths in zip(longest, paddings, strict=True):
+        if mode != "constant" and max(widths) > size:
+            words = f"{tuple(widths)} greater than {size}"
+            raise InvalidArgumentError(
+                None, None, f"paddings must be no greater than the dimension size: {words}"
+            )
     keywords = {"constant_values": value[0] if value else constant_values}
     return module.pad(x, paddings, mode=mode, **(keywords if mode == "constant" else {}))
 

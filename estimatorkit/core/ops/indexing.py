@@ -18,7 +18,7 @@ import numpy as np
 from estimatorkit.core import far_rows, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, filling
 from estimatorkit.core.ops.array import axis_of, expand_dims, reshape, shape
@@ -248,6 +248,7 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
     dims: list[int | None] = []
     for position, length in enumerate(lengths.tolist()):
         if length != -1:
+            _check_end(tensor, starts, position, length)
             dims.append(length)
         elif tensor.shape.rank is None or starts is None or tensor.shape[position] is None:
             dims.append(None)
@@ -264,6 +265,17 @@ def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
                 )
             dims.append(rest)
     return [Spec(tensor.dtype, TensorShape(dims))]
+
+
+def _check_end(tensor: Tensor, starts: Any, position: int, length: int) -> None:
+    """Raises InvalidArgumentError if a slice is known to end behind a dimension."""
+    size = None if tensor.shape.rank is None else tensor.shape.as_list()[position]
+    if size is None or starts is None:
+        return
+    rest = size - int(starts[position])
+    if not 0 <= length <= rest:
+        words = f"Expected size[{position}] in [0, {rest}], but got {length}"
+        raise InvalidArgumentError(None, tensor.op, explain(words, received=tensor))
 
 
 def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
@@ -494,9 +506,18 @@ def one_hot(
         dtype: of the result; that of on_value or off_value by default, float32 without these.
         name: the operation's name.
     """
-    given = next((each for each in (on_value, off_value) if each is not None), None)
-    if dtype is None and given is not None:
-        dtype = convert_to_tensor(given).dtype
+    given = {
+        name: convert_to_tensor(each, None if isinstance(each, Tensor) else dtype).dtype
+        for name, each in (("on_value", on_value), ("off_value", off_value))
+        if each is not None
+    }
+    if len(set(given.values())) == 2:
+        raise TypeError(
+            f"dtype {given['on_value']} of on_value does not match dtype {given['off_value']} of "
+            "off_value"
+        )
+    if dtype is None and given:
+        dtype = next(iter(given.values()))
     result = float32 if dtype is None else as_dtype(dtype)
     inputs = {
         "indices": indices,

@@ -93,10 +93,26 @@ def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = 
     return module.take_along_axis(x, module.broadcast_to(source, x.shape), axis=seq)
 
 
+def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, lengths = inputs
+    lengths.shape.assert_has_rank(1)
+    if x.shape.rank is not None and lengths.shape.rank is not None:
+        examples, given = x.shape.as_list()[attrs["batch"]], lengths.shape.as_list()[0]
+        if None not in (examples, given) and examples != given:
+            raise ValueError(
+                explain(
+                    f"Dimensions must be equal, but are {examples} and {given}",
+                    expected="a length for each example",
+                    received=f"{x.name} {x.shape}, {lengths.name} {lengths.shape}",
+                )
+            )
+    return [Spec(x.dtype, x.shape)]
+
+
 register(
     "ReverseSequence",
     _reverse_sequence,
-    infer=same_as_input(),
+    infer=_infer_reverse_sequence,
     numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
     cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
     accepts=("", "x"),
@@ -483,6 +499,8 @@ def sequence_mask(
             )
         else:
             longest = convert_to_tensor(maxlen, name="maxlen")
+            if longest.shape.rank not in (0, None):
+                raise ValueError(f"maxlen must be scalar for sequence_mask, got {longest}.")
         places = filling.range_(0, elementwise.cast(longest, counts.dtype))
         mask = elementwise.less(places, array.expand_dims(counts, -1))
         wanted = as_dtype(dtype)

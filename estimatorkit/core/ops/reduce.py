@@ -76,6 +76,8 @@ def _reduction(
         keep_dims: bool | None = None,
     ) -> Tensor:
         tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        if axis is not None and reduction_indices is not None:
+            raise ValueError("Cannot specify both 'reduction_indices' and 'axis'.")
         chosen = reduction_indices if axis is None else axis
         inputs = {"input": tensor}
         if isinstance(chosen, Tensor) and constant_value(chosen) is None:
