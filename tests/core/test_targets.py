@@ -111,7 +111,7 @@ def test_a_session_that_closes_ends_its_own_waits_only() -> None:
         thread = threading.Thread(target=wait)
         thread.start()
         waiting.close()
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()
         assert ended
         other.run(enter)

@@ -87,14 +87,14 @@ def test_who_is_left_after_the_chief_is_stopped(tmp_path: Path) -> None:
             if name == "worker 0":
                 signal.signal(signal.SIGTERM, lambda *_: (print("saved"), sys.exit(143)))
             print("ready", flush=True)
-            time.sleep(100)
+            time.sleep(1000)
         time.sleep(1)
         """,
     )
     started = time.monotonic()
     code, lines = launched(command, grace=0.5)
     assert code == 0
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 600
     assert "[launch]   ps 0, worker 0: still running 0.5 s after the chief's end; stopped" in lines
     assert "[worker 0] saved" in lines
 

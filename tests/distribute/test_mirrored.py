@@ -26,7 +26,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 def found(started: Processes) -> dict[str, Any]:
     """What all scenarios but that of MNIST give, in one process."""
     names = [name for name in mirrored.SCENARIOS if name != "mnist"]
-    answer: dict[str, Any] = started.program("replicas", PROGRAM, *names).answer(300)
+    answer: dict[str, Any] = started.program("replicas", PROGRAM, *names).answer()
     return answer
 
 
@@ -60,7 +60,7 @@ def test_steps_with_convolutions_are_calls_of_their_own(found: dict[str, Any]) -
 @pytest.mark.slow
 def test_mnist(started: Processes) -> None:
     folder = {"ESTIMATORKIT_DATA_DIR": str(data_dir("mnist").parent)}
-    answer = started.program("mnist", PROGRAM, "mnist", **folder).answer(300)["mnist"]
+    answer = started.program("mnist", PROGRAM, "mnist", **folder).answer()["mnist"]
     assert answer["steps"] == 100
     assert answer["loss"] < 1e-5
 

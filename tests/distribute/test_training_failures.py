@@ -147,18 +147,20 @@ def test_where_the_chief_dies_workers_go_on_and_it_takes_the_training_up(
 def test_a_chief_that_is_told_to_end_leaves_its_workers_at_work(
     processes: Processes, tmp_path: Path
 ) -> None:
-    training = training_of(processes, tmp_path, max_steps=400, secs=0.03)
+    gates = {"chief 0": [200], "worker 0": [150]}  # together they cannot do all steps
+    training = training_of(processes, tmp_path, gates=gates, max_steps=400, secs=0.03)
     started = training.start_all()
     started["chief 0"].wait_for("step = 20")
     started["worker 0"].wait_for("step = ")
     started["chief 0"].signal(signal.SIGTERM)
     started["chief 0"].join(END_SECS, code=TERMINATED)
-    started["chief 0"] = training.start("chief 0")
+    started["chief 0"] = training.start("chief 0", gates={"chief 0": [30]})
     started["chief 0"].wait_for("Going on with the values that the parameter servers hold")
     assert started["worker 0"].runs
     started["worker 0"].kill()
-    started["worker 0"] = training.start("worker 0")
+    started["worker 0"] = training.start("worker 0", gates={})
     started["worker 0"].wait_for("step = ")  # it takes part again
+    training.open(30)
     all_end(started)
     assert spread(training) <= TORN
 

@@ -306,4 +306,4 @@ def test_a_keras_model_with_the_slides_tf_config(processes: Processes, tmp_path:
     started = {role: start(*role) for role in roles}
     assert started["chief", 0].answer()["accuracy"] > 0.85
     for process in started.values():
-        process.join(10)
+        process.join()

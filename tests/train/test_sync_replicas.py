@@ -27,7 +27,7 @@ GOLDEN = json.loads(
 
 # The op type that no single call can show (see test_ops.py): QueueReopen.
 
-SOON = 10.0
+SOON = 60.0
 """Seconds within which all ends, where something else could be waited for two minutes long."""
 
 
