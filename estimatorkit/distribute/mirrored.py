@@ -28,7 +28,7 @@ class MirroredStrategy(Strategy):
         auto_shard_dataset, cross_tower_ops: accepted for the signature of `tf.contrib`.
 
     Raises:
-        ValueError: a device is not there, or comes twice.
+        ValueError: one of several devices is not there, or comes twice.
     """
 
     def __init__(
@@ -61,7 +61,11 @@ class MirroredStrategy(Strategy):
 
     @cached_property
     def replicas(self) -> Replicas | None:
-        """The replicas; None where there is one device."""
+        """The replicas; None where there is one device, which need not be there (see
+        `OneDeviceStrategy`).
+        """
+        if self.device is not None:
+            return None
         found = jax.local_devices() if self._names is None else list(map(_device, self._names))
         return Replicas(found) if len(found) > 1 else None
 

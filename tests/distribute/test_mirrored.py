@@ -172,6 +172,8 @@ def test_one_device_is_one_replica(started: Processes) -> None:
 
         strategy = tf.distribute.MirroredStrategy()
         print(strategy.num_replicas_in_sync, strategy.replicas)
+        absent = tf.distribute.MirroredStrategy(["/gpu:7"])
+        print(absent.num_replicas_in_sync, absent.replicas, absent.device)
         """
     lines = started.program("alone", source, JAX_NUM_CPU_DEVICES="1").join()
-    assert lines == ["1 None"]
+    assert lines == ["1 None", "1 None /device:GPU:7"]

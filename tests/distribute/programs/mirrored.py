@@ -503,7 +503,9 @@ def refusals() -> Any:
         "empty": failure(lambda: train(model(), strategy, lambda: nothing.batch(8))),
         "branch": failure(lambda: train(model(before=in_a_branch), strategy, lambda: batches(8))),
         "loop": failure(lambda: strategy.run(None)),
-        "device": failure(lambda: tf.distribute.MirroredStrategy(["/gpu:7"]).num_replicas_in_sync),
+        "device": failure(
+            lambda: tf.distribute.MirroredStrategy(["/cpu:0", "/gpu:7"]).num_replicas_in_sync
+        ),
         "twice": failure(lambda: tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:0"])),
         "config": failure(lambda: tf.RunConfig(train_distribute="mirrored")),
     }
