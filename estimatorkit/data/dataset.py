@@ -145,7 +145,8 @@ class Dataset(Transformable):
             if not isinstance(leaf, Dataset):
                 raise TypeError(
                     explain(
-                        "zip() takes a nest of datasets",
+                        "Invalid input to `zip`. Inputs are expected to be (nested) structures of "
+                        "`tf.data.Dataset` objects",
                         expected="dicts and tuples of Dataset (a list is no nest)",
                         received=repr(leaf),
                     )

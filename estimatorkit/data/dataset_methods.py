@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from estimatorkit.core.dtypes import string
+from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.data import plan as plans
 from estimatorkit.data.caching import Cache, FileCache
+from estimatorkit.data.counted import Unique
 from estimatorkit.data.errors_ignored import IgnoreErrors
 from estimatorkit.data.nesting import Interleave, Window
 from estimatorkit.data.options import Options
@@ -208,13 +209,35 @@ class Transformable:
         """The elements before the first for which `predicate` does not give true."""
         return self._made(plans.TakeWhile(self._plan, self._predicate("take_while", predicate)))
 
+    def unique(self, name: str | None = None) -> Dataset:
+        """Each element once, where it comes first.
+
+        Raises:
+            TypeError: elements are no scalars of int32, int64 or string.
+        """
+        spec = self.element_spec
+        if (
+            not isinstance(spec, TensorSpec)
+            or spec.shape.rank not in (0, None)
+            or spec.dtype not in (int32, int64, string)
+        ):
+            raise TypeError(
+                explain(
+                    "`tf.data.Dataset.unique()` does not support the elements: only `tf.int32`, "
+                    "`tf.int64` and `tf.string` are supported",
+                    received=spec,
+                )
+            )
+        return self._made(Unique(self._plan))
+
     def _predicate(self, what: str, predicate: Callable[..., Any]) -> Any:
         traced = trace_function(predicate, self.element_spec)
         spec = traced.output_spec
         if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec((), bool)):
             raise ValueError(
                 explain(
-                    f"Invalid `predicate`. {what}(): it does not return a scalar boolean",
+                    "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor: "
+                    f"{what}() takes no other",
                     expected=TensorSpec((), bool),
                     received=spec,
                 )

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.errors import explain
+from estimatorkit.data.counted import AssertCardinality
 from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
@@ -62,6 +63,7 @@ group_by_window = _method("group_by_window", "Datasets of elements with one key"
 ignore_errors = _method("ignore_errors", "Leaves out elements that cannot be made")
 scan = _method("scan", "Carries a state from element to element")
 take_while = _method("take_while", "Ends where a predicate fails")
+unique = _method("unique", "Each element once")
 unbatch = _method("unbatch", "The rows of each element")
 
 
@@ -272,27 +274,70 @@ def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
 
 
 def assert_cardinality(expected_cardinality: int) -> Transformation:
-    """The dataset, which must have so many elements.
+    """The dataset, which must have so many elements; -1 for any number without end.
 
-    Raises:
-        InvalidArgumentError: it is known to have another number.
+    When run, a `FailedPreconditionError` says that there are fewer or more.
     """
+    return lambda dataset: dataset._made(
+        AssertCardinality(dataset._plan, int(expected_cardinality))
+    )
 
-    def check(dataset: Dataset) -> Dataset:
-        found = dataset.cardinality()
-        if found not in (UNKNOWN, expected_cardinality):
-            raise InvalidArgumentError(
-                None,
-                None,
-                explain(
-                    "assert_cardinality(): the dataset has another number of elements",
-                    expected=expected_cardinality,
-                    received=found,
-                ),
-            )
-        return dataset
 
-    return check
+def rejection_resample(
+    class_func: Callable[..., Any],
+    target_dist: Any,
+    initial_dist: Any = None,
+    seed: int | None = None,
+) -> Transformation:
+    """Leaves out elements at random, so that classes have given shares.
+
+    Args:
+        class_func: gives an element's class, an integer scalar.
+        target_dist: the shares that classes are to have, `(classes,)`.
+        initial_dist: the shares that they have; None to count the classes as they come, each with
+            16 elements to begin with.
+        seed: of the random draws; see `set_random_seed`.
+
+    Returns:
+        A transformation; elements of its dataset are (class, element).
+    """
+    from estimatorkit.core.conversion import convert_to_tensor
+    from estimatorkit.core.dtypes import float32
+    from estimatorkit.core.ops.elementwise import cast, equal, less
+    from estimatorkit.core.ops.indexing import gather, one_hot, where
+    from estimatorkit.core.ops.random import random_uniform
+    from estimatorkit.core.ops.reduce import reduce_max, reduce_sum
+
+    def accepted(initial: Any, label: Any) -> Any:
+        target = convert_to_tensor(target_dist, float32)
+        ratio = where(equal(initial, 0.0), initial, target / initial)
+        return less(random_uniform([], seed=seed), gather(ratio / reduce_max(ratio), label))
+
+    def known(*element: Any) -> Any:
+        label = class_func(*element)
+        initial = convert_to_tensor(initial_dist, float32)
+        return accepted(initial, label), (label, _one(element))
+
+    def counted(counts: Any, element: Any) -> Any:
+        given = element if isinstance(element, tuple) else (element,)
+        label = class_func(*given)
+        counts = counts + cast(one_hot(label, int(counts.shape[0])), float32)
+        return counts, (accepted(counts / reduce_sum(counts), label), (label, element))
+
+    def resampled(dataset: Dataset) -> Dataset:
+        if initial_dist is None:
+            start = np.full(np.shape(target_dist), 16, np.float32)
+            drawn = dataset.scan(start, counted)
+        else:
+            drawn = dataset.map(known)
+        return drawn.filter(lambda keep, _: keep).map(lambda _, pair: pair)
+
+    return resampled
+
+
+def _one(element: tuple[Any, ...]) -> Any:
+    """An element as one value."""
+    return element[0] if len(element) == 1 else element
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:
@@ -336,10 +381,12 @@ __all__ = [
     "parallel_interleave",
     "parse_example_dataset",
     "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
     "take_while",
     "unbatch",
+    "unique",
 ]
 __dir__ = listing(__name__)

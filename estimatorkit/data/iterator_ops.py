@@ -35,6 +35,7 @@ from estimatorkit.data.spec import (
     flatten,
     flatten_as,
     of_types,
+    pack,
 )
 from estimatorkit.data.traced_functions import bound, of_tensors, specs_of
 from estimatorkit.data.transformations import value_class
@@ -59,7 +60,8 @@ def cursor_of(state: Any, iterator: str) -> Cursor:
                 None,
                 op,
                 explain(
-                    f"GetNext() failed because the iterator {iterator!r} has not been initialized",
+                    "GetNext() failed because the iterator has not been initialized",
+                    received=iterator,
                     made_at=op.source,
                     hint="run iterator.initializer first",
                 ),
@@ -241,14 +243,17 @@ class Iterator:
         """An operation that puts the iterator at the first element of `dataset`.
 
         Raises:
-            TypeError: the elements of `dataset` have another structure or other dtypes.
-            ValueError: the iterator is one-shot, or stands for the one of a handle; or the shapes
-                differ.
+            TypeError: the elements of `dataset` have other dtypes or shapes.
+            ValueError: they have another structure; the iterator is one-shot, or stands for the one
+                of a handle.
         """
         if self._op is None or self._needs_none:
             raise ValueError("Iterator does not have an initializer.")
         if not compatible(self._spec, dataset.element_spec):
-            raise TypeError(
+            forms = [
+                pack(each, [0] * len(flatten(each))) for each in (self._spec, dataset.element_spec)
+            ]
+            raise (TypeError if forms[0] == forms[1] else ValueError)(
                 explain(
                     "make_initializer(): the dataset's elements are of another kind than the "
                     "iterator's",

@@ -157,5 +157,5 @@ def range_of(given: Sequence[int]) -> range:
         raise InvalidArgumentError(
             None,
             None,
-            explain("range(): the step is zero", expected="a non-zero step", received=given),
+            explain("range(): step must be a non-zero integer", received=given),
         ) from error

@@ -124,6 +124,11 @@ def _as_nested(element_spec: Any, value: Any, what: str) -> list[Any]:
 
 def _padded_shape(shape: Any, spec: TensorSpec, name: str) -> Any:
     if isinstance(shape, Tensor):
+        if shape.shape.rank not in (1, None) or not shape.dtype.is_integer:
+            raise (ValueError if shape.dtype.is_integer else TypeError)(
+                f"Padded shape {shape} must be a `tf.int64` vector tensor, but its shape was "
+                f"{shape.shape}."
+            )
         pending = parameter(shape, None, "padded_batch(): padded_shapes")
         return then(
             pending,
@@ -161,6 +166,11 @@ def _shape_of(shape: Any) -> TensorShape:
     if shape is None:
         return as_shape(None)
     dims = np.atleast_1d(np.asarray(shape, object))
+    if dims.ndim > 1 and None not in dims.ravel().tolist():
+        raise ValueError(
+            f"Padded shape {shape} must be a `tf.int64` vector tensor, but its shape was "
+            f"{dims.shape}."
+        )
     if dims.ndim > 1 or not all(dim is None or hasattr(dim, "__index__") for dim in dims.flat):
         raise TypeError(
             explain(

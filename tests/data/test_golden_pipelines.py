@@ -21,7 +21,6 @@ OTHER_CLASS = {
     "interleave to a tensor": "TypeError",
     "group_by_window of a float key": "ValueError",
     "dense_to_sparse_batch too large": "InvalidArgumentError",
-    "structure of a nest": "TypeError",
     "generator that raises": "KeyError",  # the generator's own, not the text of it
 }
 

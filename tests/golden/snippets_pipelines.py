@@ -295,6 +295,17 @@ PIPELINES.update(
         "take_while": lambda tf: _range(tf, 9).apply(
             tf.data.experimental.take_while(lambda x: x * x < 20)
         ),
+        "unique": lambda tf: tf.data.Dataset.from_tensor_slices([3, 1, 3, 2, 1, 4]).apply(
+            tf.data.experimental.unique()
+        ),
+        "unique strings": lambda tf: (
+            tf.data.Dataset.from_tensor_slices(["b", "a", "b"])
+            .repeat(2)
+            .apply(tf.data.experimental.unique())
+        ),
+        "the number of elements, as it should be": lambda tf: _range(tf, 3).apply(
+            tf.data.experimental.assert_cardinality(3)
+        ),
         "take of a negative number": lambda tf: _range(tf, 3).take(-2),
         "skip of a negative number": lambda tf: _range(tf, 3).skip(-2),
         "shard of batches": lambda tf: _range(tf, 9).batch(2).shard(2, 1),

@@ -59,7 +59,7 @@ def test_a_column_is_a_frozen_hashable_description() -> None:
         ),
         ({"normalizer_fn": 3}, TypeError, "normalizer_fn must be a callable. Given: 3"),
         ({"key": 3}, ValueError, "key must be a string. Got: type <class 'int'>. Given key: 3."),
-        ({"default_value": [1.0, 2.0]}, TypeError, "default_value must be compatible"),
+        ({"default_value": [1.0, 2.0]}, ValueError, "The shape of default_value must be equal"),
         ({"default_value": 1.5, "dtype": "int32"}, TypeError, "default_value must be compatible"),
         ({"default_value": "a"}, TypeError, "default_value must be compatible"),
     ],

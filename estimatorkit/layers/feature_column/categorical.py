@@ -169,7 +169,7 @@ class IdentityColumn(KeyedColumn):
     def check(self, raw: Raw) -> None:
         """Raises ValueError where the feature is not of integers."""
         if not raw.dtype.is_integer:
-            problem = f"Invalid input, not integer. key: {self.key} dtype: {raw.dtype.name!r}"
+            problem = f"Invalid input, not integer. key: {self.key} dtype: {raw.dtype!r}"
             raise self.misfit(raw, problem)
 
 

@@ -120,6 +120,36 @@ class SharedEmbeddingColumn(_Embedding):
     outside: bool
 
     @property
+    def dimension(self) -> int:
+        """The length of the vectors."""
+        return self.table.dimension
+
+    @property
+    def initializer(self) -> Any:
+        """The initializer of the table."""
+        return self.table.initializer
+
+    @property
+    def ckpt_to_load_from(self) -> Any:
+        """The checkpoint that has the first values; None without one."""
+        return self.table.ckpt_to_load_from
+
+    @property
+    def tensor_name_in_ckpt(self) -> str | None:
+        """The tensor's name there."""
+        return self.table.tensor_name_in_ckpt
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the table is."""
+        return self.table.trainable
+
+    @property
+    def shared_embedding_collection_name(self) -> str:
+        """The table's name."""
+        return self.shared_name
+
+    @property
     def name(self) -> str:
         """The categorical column's name and '_shared_embedding'."""
         return f"{self.categorical_column.name}_shared_embedding"

@@ -170,13 +170,15 @@ def _checked_default(
         return None
     array_of = np.asarray(value)
     numeric = array_of.dtype.kind in "iu" or (array_of.dtype.kind == "f" and dtype.is_floating)
-    if not numeric or array_of.shape not in ((), shape):
+    if array_of.shape not in ((), shape):
+        raise ValueError(
+            "The shape of default_value must be equal to given shape. "
+            f"default_value: {value}, shape: {shape}, key: {key}"
+        )
+    if not numeric:
         raise TypeError(
-            explain(
-                f"default_value must be compatible with shape and dtype of column {key!r}",
-                expected=f"{dtype.name}, one number or shape {shape}",
-                received=repr(value),
-            )
+            "default_value must be compatible with dtype. "
+            f"default_value: {value}, dtype: {dtype}, key: {key}"
         )
     full = np.broadcast_to(array_of, shape).astype(dtype.numpy_dtype)
     return tuple(_as_tuples(full.tolist()))
