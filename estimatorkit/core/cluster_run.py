@@ -40,7 +40,7 @@ from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import Plan, make_plan
 from estimatorkit.core.targets import Channel, Cluster, Held
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
-from estimatorkit.core.task_placement import HERE, holders, named_operation
+from estimatorkit.core.task_placement import HERE, holders
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
 
@@ -226,7 +226,7 @@ class ClusterState(State):
         return {name for wanted in by_task.values() for name in wanted}
 
     def _task_of(self, name: str) -> str:
-        op = named_operation(self.graph, name)
+        op = self.graph.find_operation(name)
         is_variable = op is not None and op.type == "VarHandleOp"
         return self.cluster.placer(op) if op is not None and is_variable else HERE
 
@@ -462,5 +462,5 @@ class ClusterFunction:
 def attributed(error: OpError, graph: Graph) -> OpError:
     """An error of another task, with the operation of this graph that it names."""
     if isinstance(error.op, str):
-        error.op = named_operation(graph, error.op)
+        error.op = graph.find_operation(error.op)
     return error

@@ -96,11 +96,9 @@ class FunctionGraph(Graph):
                 return handle
             return placeholder(like.dtype, like.shape, f"{like.op.name}_{like.value_index}")
 
-    def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`, of the body or of a graph around it."""
-        if name in self._by_name:
-            return self._by_name[name]
-        return self.outer.get_operation_by_name(name)
+    def find_operation(self, name: str) -> Operation | None:
+        """The operation called `name`, of the body or of a graph around it; None if absent."""
+        return self._by_name.get(name) or self.outer.find_operation(name)
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:

@@ -393,6 +393,10 @@ class Graph:
         """Grows with every operation."""
         return len(self._ops)
 
+    def find_operation(self, name: str) -> Operation | None:
+        """The operation called `name`; None where there is none."""
+        return self._by_name.get(name)
+
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation called `name`.
 
@@ -400,7 +404,7 @@ class Graph:
             KeyError: there is none.
             ValueError: it is the name of a tensor.
         """
-        found = self._by_name.get(name)
+        found = self.find_operation(name)
         if found is None and ":" in name:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
         if found is None:

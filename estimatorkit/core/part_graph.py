@@ -20,7 +20,6 @@ from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import NEVER_RUN
 from estimatorkit.core.source import SourceLine
 from estimatorkit.core.task_parts import TaskPart
-from estimatorkit.core.task_placement import named_operation
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -170,7 +169,7 @@ def _named(ops: Sequence[Operation]) -> set[Operation]:
         )
         for each in (op, *operations_within(op)):
             for name in (name for value in each.attrs.values() for name in _strings(value)):
-                handle = named_operation(op.graph, name)
+                handle = op.graph.find_operation(name)
                 if handle is not None and not handle.inputs and not handle.outputs:
                     found.add(handle)
     return found

@@ -20,7 +20,6 @@ from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.function_graph import GraphFunction, functions_held, operations_within
-from estimatorkit.core.graph import Graph
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -123,18 +122,10 @@ def holders(op: Operation) -> list[Operation]:
     for each in (op, *operations_within(op)):
         names = each.attrs.get(registry.lookup(each.type).holder, ())
         for name in (names,) if isinstance(names, str) else names:
-            handle = named_operation(each.graph, name)
+            handle = each.graph.find_operation(name)
             if handle is not None:
                 found.append(handle)
     return found
-
-
-def named_operation(graph: Graph, name: str) -> Operation | None:
-    """The operation of a name, if there is one: a table may be shared under another name."""
-    try:
-        return graph.get_operation_by_name(name)
-    except KeyError:
-        return None
 
 
 def is_of_this_process(op: Operation) -> bool:

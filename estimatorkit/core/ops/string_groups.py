@@ -74,7 +74,7 @@ register_string_op(
     "StringNGrams",
     _ngrams,
     lambda: [Case((_WORDS,), _HOW, np.array([[b"a b", b"b c"], [b"d e", b"e f"]], object))],
-    lambda inputs, attrs: [Spec(string, TensorShape([*inputs[0].shape.as_list()[:-1], None]))],
+    lambda inputs, attrs: [Spec(string, inputs[0].shape[:-1].concatenate([None]))],
 )
 register_string_op(
     "StringNGramsOfRows",
