@@ -25,7 +25,11 @@ from estimatorkit.core.ops import array, nn
 from estimatorkit.core.ops.sliding_windows import is_channels_first
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variable_scope import get_variable, variable_scope
+from estimatorkit.layers.convolution_by_channel import DepthwiseConv2D
 from estimatorkit.layers.functional import CLASSES
+from estimatorkit.layers.scoped import scoped
+
+_CLASSES = {**CLASSES, "DepthwiseConv2D": scoped(DepthwiseConv2D)}
 
 # What `contrib.layers` calls the variables of `tf.layers`.
 _NAMES = {
@@ -104,7 +108,7 @@ def _call(
         scope, default, [inputs], reuse=reuse, custom_getter=custom_getter(variables_collections)
     ) as inner:
         tensor = convert_to_tensor(inputs, name="inputs")
-        layer = CLASSES[kind](**arguments, dtype=tensor.dtype, _scope=inner)
+        layer = _CLASSES[kind](**arguments, dtype=tensor.dtype, _scope=inner)
         outputs = layer(tensor, **(call or {}))
         if normalizer_fn is not None:
             outputs = normalizer_fn(outputs, **(normalizer_params or {}))
@@ -143,6 +147,8 @@ _ARGUMENTS = {
     "rate": "dilation_rate",
     "depth_multiplier": "depth_multiplier",
 }
+# Their kernels, where there is more than one or it has another name.
+_KERNELS = {"SeparableConv2D": ("depthwise", "pointwise"), "DepthwiseConv2D": ("depthwise",)}
 _OF_WEIGHTS: dict[str, Any] = {
     "activation_fn": nn.relu,
     "normalizer_fn": None,
@@ -203,7 +209,8 @@ _TABLE = {
 # What is said of the arguments; of each function those that it has.
 _DOCUMENT = {
     "inputs": "floats `(batch, ..., channels)`.",
-    "num_outputs": "the number of outputs.",
+    "num_outputs": "the number of outputs; None in a separable convolution leaves its channels "
+    "unmixed.",
     "kernel_size": "the window's lengths, or one for all.",
     "stride": "steps of the window, or one for all.",
     "rate": "distances of the window's elements, or one for all.",
@@ -256,6 +263,9 @@ def _make(name: str, entry: _Layer) -> Callable[..., Any]:
 
 
 def _run(entry: _Layer, given: dict[str, Any]) -> Any:
+    if entry.kind == "SeparableConv2D" and given["num_outputs"] is None:
+        entry = dataclasses.replace(entry, kind="DepthwiseConv2D")  # the channels stay unmixed
+        given = {name: each for name, each in given.items() if name != "num_outputs"}
     taken = {new: given[old] for old, new in _ARGUMENTS.items() if old in given}
     if "padding" in taken:
         first = _channels_first(given["data_format"])
@@ -273,9 +283,9 @@ def _run(entry: _Layer, given: dict[str, Any]) -> Any:
             "initializer": given["weights_initializer"],
             "regularizer": given["weights_regularizer"],
         }
-        names = ("depthwise", "pointwise") if entry.kind == "SeparableConv2D" else ("kernel",)
+        names = _KERNELS.get(entry.kind, ("kernel",))
         taken |= {f"{name}_{part}": each for name in names for part, each in kernel.items()}
-        if given.get("pointwise_initializer") is not None:
+        if "pointwise" in names and given["pointwise_initializer"] is not None:
             taken["pointwise_initializer"] = given["pointwise_initializer"]
         taken |= {
             "use_bias": given["normalizer_fn"] is None and given["biases_initializer"] is not None,

@@ -253,6 +253,8 @@ _COPY_BYTES = 1 << 20
 # The modes without '+' in which a method is allowed.
 _MODES = {"write": "wa", "read": "r", "readline": "r", "readlines": "r"}
 
+_WRITTEN_ONLY = ("w", "a", "wb", "ab", "bw", "ba")
+
 
 class GFile:
     """A file, opened when it is first used (`tf.io.gfile.GFile`). A context manager and an iterator
@@ -261,6 +263,7 @@ class GFile:
     Args:
         name: the file.
         mode: 'r', 'w' or 'a', with '+' for both ways, with 'b' for bytes instead of text (UTF-8).
+            'w+' truncates the file when it is first written to; until then it reads what is there.
 
     Raises:
         InvalidArgumentError: there is no such mode.
@@ -281,6 +284,7 @@ class GFile:
         self._mode = mode
         self._file: Any = None
         self._was_opened = False
+        self._only_read = False  # in mode 'w+', as long as nothing is written
 
     @property
     def name(self) -> Any:
@@ -292,13 +296,18 @@ class GFile:
         """The mode."""
         return self._mode
 
-    def _opened(self) -> Any:
+    def _opened(self, writes: bool) -> Any:
+        if self._only_read and writes:
+            self._file.close()
+            self._file = None
         if self._file is None:
-            self._was_opened = True
+            mode = self._mode
+            self._only_read = mode[0] == "w" and "+" in mode and not (writes or self._was_opened)
+            if self._only_read:
+                mode = mode.replace("w", "r").replace("+", "")
             # newline="": lines end as they do in the file
-            self._file = open_file(
-                self._path, self._mode, newline=None if "b" in self._mode else ""
-            )
+            self._file = open_file(self._path, mode, newline=None if "b" in mode else "")
+            self._was_opened = not self._only_read
         return self._file
 
     def _do(self, method: str, *arguments: Any) -> Any:
@@ -311,7 +320,7 @@ class GFile:
                     received=f"{self._path}, mode {self._mode!r}",
                 ),
             )
-        file = self._opened()
+        file = self._opened(method == "write")
         with file_errors(method, self._path):
             return getattr(file, method)(*arguments)
 
@@ -347,8 +356,10 @@ class GFile:
 
         Raises:
             InvalidArgumentError: the place is before the beginning, or `whence` is none of these.
-            TypeError: no offset is given.
+            TypeError: not exactly one of `offset` and `position` is given.
         """
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
         given = position if offset is None else offset
         if given is None:
             raise TypeError("seek(): offset argument required")
@@ -387,8 +398,9 @@ class GFile:
     def close(self) -> None:
         """Closes the file; using it again opens it anew."""
         file, self._file = self._file, None
-        if file is None and self._mode[0] != "r" and not self._was_opened:
-            file = self._opened()  # writing nothing makes an empty file
+        self._only_read = False
+        if file is None and self._mode in _WRITTEN_ONLY and not self._was_opened:
+            file = self._opened(writes=True)  # writing nothing makes an empty file
             self._file = None
         if file is not None:
             with file_errors("close", self._path):

@@ -18,7 +18,7 @@ import numpy as np
 
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import resource
+from estimatorkit.core.dtypes import bool_, resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -56,7 +56,7 @@ def gradients(
         For each x a tensor, an `IndexedSlices` (where rows were gathered from it), or None.
 
     Raises:
-        TypeError: a y is not floating.
+        TypeError: a y is neither a number nor, without grad_ys, a bool.
         ValueError: grad_ys or unconnected_gradients do not fit.
     """
     ys, xs = _as_list(ys), _as_list(xs)
@@ -82,9 +82,12 @@ def gradients(
     stopped = {_source(each) for each in _as_list([] if stop_gradients is None else stop_gradients)}
     with graph.name_scope(name):
         flowing: dict[Tensor, list[Any]] = {}
+        integers: dict[Tensor, list[Any]] = {}  # these have gradients, but pass none on
         for target, gradient in zip(targets, given, strict=True):
-            flowing.setdefault(target, []).append(_first_gradient(target, gradient))
+            first = flowing if target.dtype.is_differentiable else integers
+            first.setdefault(target, []).append(_first_gradient(target, gradient))
         _flow_back(graph, targets, set(sources), stopped, flowing)
+        flowing.update(integers)
         results = [_total(flowing.get(source, ())) for source in sources]
         if unconnected == "zero":
             results = [
@@ -105,12 +108,15 @@ def _source(x: Any) -> Tensor:
 
 
 def _first_gradient(target: Tensor, gradient: Any) -> Any:
-    if not target.dtype.is_differentiable:
+    dtype = target.dtype
+    numeric = dtype.is_differentiable or dtype.is_integer
+    if not numeric and (gradient is not None or dtype is not bool_):
         raise TypeError(
             explain(
-                f"gradients: {target.name} has no derivative",
-                expected="a floating dtype",
-                received=target.dtype.name,
+                f"Tensor {target} with type {dtype.name} must be numeric to obtain a default "
+                "gradient",
+                expected="a number",
+                received=dtype.name,
                 made_at=target.op.source,
             )
         )

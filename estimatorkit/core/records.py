@@ -147,13 +147,18 @@ class TFRecordWriter:
             )
         self._file: IO[bytes] | None = open_file(self._path, "wb")
 
-    def write(self, record: bytes) -> None:
+    def write(self, record: bytes | str) -> None:
         """Appends one record.
 
+        Args:
+            record: bytes; a str is encoded as UTF-8.
+
         Raises:
-            TypeError: it is no bytes.
+            TypeError: it is neither.
             FailedPreconditionError: the writer is closed.
         """
+        if isinstance(record, str):
+            record = record.encode()
         if not isinstance(record, (bytes, bytearray, memoryview)):
             raise TypeError(
                 explain(

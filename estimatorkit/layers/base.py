@@ -63,6 +63,9 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         TypeError: an argument is unknown.
     """
 
+    # Whether a call is for training where nobody says; None asks the learning phase.
+    _default_training: bool | None = None
+
     def __init__(
         self,
         trainable: bool = True,
@@ -200,6 +203,8 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
                 found = scope.training
                 if found is None:
                     found = arguments.default_training
+                if found is None:
+                    found = self._default_training
                 kwargs["training"] = learning_phase() if found is None else found
             if scope.training is None:
                 scope.training = kwargs.get("training")

@@ -201,6 +201,7 @@ class Conv(Filters):
                 self.strides,
                 data_format=layout(self.data_format),
                 dilations=self.dilation_rate,
+                name=f"Conv{self.rank}D",
             )
         )
 

@@ -155,6 +155,7 @@ class SeparableConv(_ByChannel):
                 self.pointwise_kernel,
                 "VALID",
                 data_format=layout(self.data_format),
+                name=f"separable_conv{self.rank}d",
             )
         )
 

@@ -46,6 +46,7 @@ _DEFAULTS: dict[str, Any] = {
     "data_format": "channels_last",
     "rate": 0.5,
 }
+_POOLING_DEFAULTS = {"pool_size": Parameter.empty, "strides": Parameter.empty}
 # Arguments that Keras's classes have got since; they are taken after the others, by keyword.
 _NEWER = ("groups", "output_padding", "synchronized", "axes", "keepdims")
 # Arguments that TensorFlow 1 has after `name` and `reuse`.
@@ -61,9 +62,11 @@ _LAST = {
 def _arguments(kind: type[base.Layer]) -> dict[str, Parameter]:
     """The arguments of a class of layers, with TensorFlow 1's defaults."""
     given = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    pools = any(each.name == "pool_size" for each in given)
+    defaults = {**_DEFAULTS, **(_POOLING_DEFAULTS if pools else {})}
     return {
         each.name: each.replace(
-            default=_DEFAULTS.get(each.name, each.default), kind=Parameter.POSITIONAL_OR_KEYWORD
+            default=defaults.get(each.name, each.default), kind=Parameter.POSITIONAL_OR_KEYWORD
         )
         for each in given
         if each.kind is not Parameter.VAR_KEYWORD
@@ -99,10 +102,13 @@ def _make_class(kind: type[base.Layer]) -> type[ScopedLayer]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = signature.bind(*args, **kwargs).arguments
         more = given.pop("kwargs", {})
+        if "pool_size" in given and given["strides"] is None:
+            raise ValueError("Argument `strides` must not be None.")
         kind.__init__(self, **{**changed, **given, **more})
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     made.__init__ = __init__  # type: ignore[method-assign]
+    made._default_training = False
     made.__signature__ = signature  # type: ignore[attr-defined]
     made.__module__ = __name__
     return made

@@ -72,6 +72,23 @@ def test_convolutions_and_pooling_say_what_tf_contrib_says() -> None:
     assert all(np.isfinite(each).all() for each in run(outputs))
 
 
+def test_a_separable_convolution_without_outputs_of_its_own_is_depthwise() -> None:
+    x = tf.constant(IMAGE)
+    ones = tf.ones_initializer()
+    given = {"weights_initializer": ones, "activation_fn": None}
+    plain = layers.separable_conv2d(x, None, 3, depth_multiplier=2, scope="plain", **given)
+    normalized = layers.separable_conv2d(
+        x, None, [3, 3], stride=2, rate=1, normalizer_fn=layers.batch_norm, scope="normalized"
+    )
+    assert normalized.shape.as_list() == [2, 3, 3, 3]
+    assert names() == [
+        *("plain/depthwise_weights", "plain/biases", "normalized/depthwise_weights"),
+        *(f"normalized/BatchNorm/{each}" for each in ("beta", "moving_mean", "moving_variance")),
+    ]
+    expected = tf.nn.depthwise_conv2d(x, tf.ones([3, 3, 3, 2]), [1, 1, 1, 1], "SAME")
+    np.testing.assert_allclose(*run([plain, expected]))
+
+
 def test_formats_that_there_are_not() -> None:
     for function in (
         lambda: layers.max_pool2d(IMAGE, 2, data_format="HWCN"),

@@ -102,9 +102,30 @@ def test_a_file_is_read_as_it_was_written(mode: str, content: Any, tmp_path: Pat
         first = file.readline()
         assert file.tell() > 0
         assert [first, *file] == (content * 2).splitlines(keepends=True)
+        with pytest.raises(TypeError, match="may not be set simultaneously"):
+            file.seek(0, position=0)
         file.seek(position=0)
         assert len(file.readlines()) == len((content * 2).splitlines())
         assert file.read(3) == content[:0]
+
+
+def test_writing_truncates_a_file_of_both_ways(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("before")
+    with gfile.GFile(path, "w+"):
+        pass
+    with gfile.GFile(path, "w+") as file:
+        assert (file.read(3), file.tell(), file.read()) == ("bef", 3, "ore")
+        file.write("new")
+        assert file.size() == 3
+        file.seek(0)
+        assert file.read() == "new"
+    assert path.read_text() == "new"
+    with gfile.GFile(path, "wb+") as file:
+        assert file.read() == b"new"
+    assert path.read_text() == "new"
+    with pytest.raises(tf.errors.NotFoundError):
+        gfile.GFile(tmp_path / "missing", "w+").read()
 
 
 def test_misuse_of_a_file(tmp_path: Path) -> None:

@@ -93,8 +93,19 @@ def test_integers_have_none() -> None:
     y = placeholder(float32, [2])
     assert gradients(elementwise.cast(elementwise.cast(y, int32), float32), [y]) == [None]
     assert gradients(elementwise.floor(y), y) == [None]
-    with pytest.raises(TypeError, match="no derivative"):
-        gradients(i, [i])
+    assert gradients([elementwise.cast(y, int32), y > 1.0], [y]) == [None]
+    assert gradients(i * 2, i, grad_ys=[constant([3, 4])]) == [None]
+    both = gradients([elementwise.cast(y, int32), y * 2.0], [y])
+    assert run(both, {y: [1.0, 2.0]})[0].tolist() == [2.0, 2.0]
+    (itself,) = gradients(i, [i])
+    assert itself.dtype is int32
+    assert run(itself).tolist() == [1, 1]
+    (filled,) = gradients(elementwise.cast(y, int32), y, unconnected_gradients="zero")
+    assert filled.dtype is float32
+    with pytest.raises(TypeError, match="must be numeric to obtain a default gradient"):
+        gradients(constant("a"), [y])
+    with pytest.raises(TypeError, match="must be numeric to obtain a default gradient"):
+        gradients(y > 1.0, [y], grad_ys=[constant([1.0, 1.0])])
 
 
 def test_casts_between_floats() -> None:

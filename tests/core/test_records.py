@@ -136,10 +136,11 @@ def test_misuse(tmp_path: Path) -> None:
         next(read_records(tmp_path / "missing"))
     writer = TFRecordWriter(tmp_path / "file")
     with pytest.raises(TypeError, match="a record is bytes"):
-        writer.write("text")  # type: ignore[arg-type]
+        writer.write(3)  # type: ignore[arg-type]
     writer.write(b"1")
+    writer.write("a\u00e9")
     writer.flush()
-    assert list(read_records(tmp_path / "file")) == [b"1"]
+    assert list(read_records(tmp_path / "file")) == [b"1", b"a\xc3\xa9"]
     writer.close()
     writer.close()
     with pytest.raises(tf.errors.FailedPreconditionError, match="Writer is closed"):

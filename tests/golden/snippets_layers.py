@@ -204,6 +204,38 @@ def normalization_called_again(tf: Any) -> dict[str, Any]:
 
 
 @snippet
+def normalization_outside_training(tf: Any) -> dict[str, Any]:
+    x = tf.placeholder(tf.float32, [None, 4])
+    layer = tf.layers.BatchNormalization()
+    drop = tf.layers.Dropout(0.9)
+    outputs = [layer(x), layer(x, training=False), tf.layers.batch_normalization(x), drop(x)]
+    counts = [len(layer.updates), len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))]
+    layer(x, training=tf.placeholder_with_default(True, []))
+    counts.append(len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        feeds = {x: [[1.0, 2.0, 3.0, 4.0]]}
+        values = [np.round(each, 2).tolist() for each in session.run(outputs, feeds)]
+    return {"updates": counts, "values": values}
+
+
+@snippet
+def names_without_a_bias(tf: Any) -> dict[str, Any]:
+    image = tf.ones([1, 4, 4, 1])
+    volume = tf.ones([1, 4, 4, 4, 1])
+    given = {"kernel_size": 3, "use_bias": False}
+    outputs = [
+        tf.layers.conv2d(image, 2, **given),
+        tf.layers.conv3d(volume, 2, **given),
+        tf.layers.separable_conv2d(image, 2, **given),
+        tf.layers.conv2d(image, 2, 3),
+        tf.layers.conv2d(image, 2, 3, activation=tf.nn.relu),
+        tf.keras.layers.Conv2D(2, 3, use_bias=False)(image),
+    ]
+    return {"names": _names(outputs)}
+
+
+@snippet
 def static_shapes_of_dropout(tf: Any) -> dict[str, Any]:
     x = tf.placeholder(tf.float32, [None, 5])
     p = tf.placeholder(tf.float32)
@@ -296,6 +328,8 @@ mistakes(
         tf.placeholder(tf.float32, [2, None])
     ),
     normalization_axis=lambda tf: tf.layers.batch_normalization(tf.ones([2, 2]), axis=4),
+    pooling_without_strides=lambda tf: tf.layers.max_pooling2d(tf.ones([1, 4, 4, 1]), 2, None),
+    pooling_layer_without_strides=lambda tf: tf.layers.AveragePooling1D(2, None),
     scope_name_before_use=lambda tf: tf.layers.Dense(2).scope_name,
     variable_shared_before_it_is_made=lambda tf: tf.layers.dense(
         tf.ones([2, 2]), 2, name="fc", reuse=True
