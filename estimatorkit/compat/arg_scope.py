@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,3 +72,20 @@ def current_arg_scope() -> dict[str, dict[str, Any]]:
 def has_arg_scope(function: Callable[..., Any]) -> bool:
     """Whether `arg_scope` can give the function default arguments."""
     return hasattr(function, "_arg_scope_key")
+
+
+def arg_scope_func_key(function: Callable[..., Any]) -> str:
+    """The key of a function in the scopes that `arg_scope` gives."""
+    return _key(function)
+
+
+def arg_scoped_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments that `arg_scope` can give the function: those with a default.
+
+    Raises:
+        ValueError: the function was not made by `add_arg_scope`.
+    """
+    if not has_arg_scope(function):
+        raise ValueError(f"{function.__name__} is not decorated with @add_arg_scope")
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(each.name for each in parameters if each.default is not each.empty)

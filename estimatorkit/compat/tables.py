@@ -89,6 +89,11 @@ TOP = Table(
 _CONTRIB_LEARN = tuple(
     f"estimatorkit.compat.contrib_learn{part}" for part in ("_estimators", "_premade", "")
 )
+_ARG_SCOPE = names(
+    "estimatorkit.compat.arg_scope",
+    *("add_arg_scope", "arg_scope", "arg_scope_func_key", "arg_scoped_arguments"),
+    *("current_arg_scope", "has_arg_scope"),
+)
 _CONTRIB_LAYERS = (
     "estimatorkit.compat.contrib_layers",
     "estimatorkit.compat.contrib_layer_functions",
@@ -335,11 +340,13 @@ MODULES: dict[str, Table] = {
     ),
     "contrib.crf": Table(behind=("estimatorkit.compat.contrib_crf",)),
     "contrib.framework": Table(
-        behind=("estimatorkit.compat.contrib_variables", "estimatorkit.train", "estimatorkit"),
+        behind=(
+            *("estimatorkit.compat.contrib_variables", "estimatorkit.compat.contrib_tensor_util"),
+            *("estimatorkit.train", "estimatorkit"),
+        ),
         names={
             **names(f"{_CORE}.variables", "global_variables", "local_variables", "model_variables"),
-            "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
-            "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
+            **_ARG_SCOPE,
             "nest": f"{_CORE}.nest",
             "smart_cond": f"{_CORE}.control_flow:smart_cond",
             "smart_constant_value": f"{_CORE}.control_flow:constant_bool",
@@ -596,8 +603,7 @@ MODULES: dict[str, Table] = {
     "contrib.slim": Table(
         behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_variables"),
         names={
-            "arg_scope": "estimatorkit.compat.arg_scope:arg_scope",
-            "add_arg_scope": "estimatorkit.compat.arg_scope:add_arg_scope",
+            **_ARG_SCOPE,
             **names(
                 "estimatorkit.train.global_steps",
                 *("create_global_step", "get_global_step", "get_or_create_global_step"),
