@@ -894,7 +894,10 @@ MODULES: dict[str, Table] = {
             "_increment_global_step": "estimatorkit.train.global_steps:increment_global_step",
         }
     ),
-    "python.util.nest": Table(names={"is_sequence": f"{_CORE}.nest:is_nested"}),
+    "python.util.nest": Table(
+        behind=("estimatorkit.compat.shallow_structures",),
+        names={"is_sequence": f"{_CORE}.nest:is_nested"},
+    ),
     **{
         f"core.{folder}.{name}_pb2": Table(behind=(f"tensorboard.compat.proto.{name}_pb2",))
         for folder, kinds in (
