@@ -14,11 +14,14 @@ from estimatorkit.core.dtypes import bfloat16, float16, float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.ops.array import group
-from estimatorkit.core.ops.elementwise import cast, minimum
+from estimatorkit.core.ops.elementwise import cast, div, minimum
+from estimatorkit.core.ops.elementwise import truediv as divide
 from estimatorkit.core.ops.filling import zeros
 from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import (
     Variable,
     global_variables,
@@ -174,3 +177,42 @@ def assign_moving_average(
         count = local_step.assign_add(1.0)
         unbiased = new_biased / (1.0 - (1.0 - rate) ** count)
         return variable.assign_sub(variable.read_value() - unbiased, name=scope)
+
+
+def weighted_moving_average(
+    value: Any,
+    decay: Any,
+    weight: Any,
+    truediv: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The moving average of `value * weight` divided by that of `weight`; both move when it runs.
+
+    Args:
+        value: a tensor.
+        decay: a number or scalar tensor.
+        weight: a tensor that broadcasts with `value`.
+        truediv: whether integers are divided as floats.
+        collections: of the variables `value_x_weight` and `weight`; GLOBAL_VARIABLES by default.
+        name: the variable scope; "WeightedMovingAvg", made unique, by default.
+    """
+    value, weight = convert_to_tensor(value), convert_to_tensor(weight)
+    with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+        averages = []
+        for kept, start, update in (
+            ("value_x_weight", value, value * weight),
+            ("weight", weight, weight),
+        ):
+            variable = get_variable(
+                kept,
+                start.shape,
+                start.dtype,
+                Zeros(),
+                trainable=False,
+                collections=None if collections is None else list(collections),
+            )
+            averages.append(assign_moving_average(variable, update, decay, zero_debias=False))
+        numerator, denominator = averages
+        divided = divide if truediv else div
+        return divided(numerator, denominator, name=scope.name)
