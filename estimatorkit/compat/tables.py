@@ -255,10 +255,6 @@ MODULES: dict[str, Table] = {
         names={
             **names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
             **names(
-                "estimatorkit.train.scipy_optimizer",
-                *("ExternalOptimizerInterface", "ScipyOptimizerInterface"),
-            ),
-            **names(
                 "estimatorkit.train.multitask_optimizer",
                 *("MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"),
             ),
