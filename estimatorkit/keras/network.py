@@ -164,14 +164,18 @@ class Network:
             mask: masks of the inputs.
         """
         given = self.matched(inputs)
+        columns = {id(old): new for old, new in zip(self.input_tensors, given, strict=True)}
         values: dict[int, Any] = {
-            id(old): new for old, new in zip(self.input_tensors, given, strict=True)
+            id(old): _with_rank_of(old, columns[id(old)]) for old in self.input_tensors
         }
         if mask is not None:
             masks = record_of().masks
             for tensor, each in zip(given, flatten(mask), strict=False):
                 if each is not None:
                     masks[tensor] = each
+
+        def column(tensor: Any) -> Any:
+            return columns[id(tensor)] if id(tensor) in columns else value(tensor)
 
         def value(tensor: Any) -> Any:
             if not isinstance(tensor, Tensor):
@@ -180,7 +184,8 @@ class Network:
 
         for step in self.steps:
             if isinstance(step, LayerCall):
-                args, kwargs = map_structure(value, [step.args, step.kwargs])
+                argument = column if step.layer.takes_columns else value
+                args, kwargs = map_structure(argument, [step.args, step.kwargs])
                 results = step.layer(*args, **kwargs)
                 pairs = zip(flatten(step.outputs), flatten(results), strict=True)
             else:
@@ -207,7 +212,7 @@ class Network:
                         received=f"keys {list(inputs)}",
                     )
                 )
-            return self._conformed([inputs[name] for name in names])
+            return [inputs[name] for name in names]
         given = flatten(inputs)
         if len(given) != len(self.input_tensors):
             raise ValueError(
@@ -217,16 +222,7 @@ class Network:
                     received=f"{len(given)}",
                 )
             )
-        return self._conformed(given)
-
-    def _conformed(self, given: list[Any]) -> list[Any]:
-        """The values with the ranks of the input tensors, where they differ by a last dimension of
-        1: a column of numbers has it or not.
-        """
-        pairs = zip(given, self.input_tensors, strict=True)
-        return [
-            _with_rank_of(own, each) if isinstance(each, Tensor) else each for each, own in pairs
-        ]
+        return given
 
     def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
         """A tensor that does not depend on the inputs; in another graph a copy of it."""
@@ -270,7 +266,12 @@ class Network:
         return tensor.op.name.rsplit("/", 1)[-1] if call is None else call.layer.name
 
 
-def _with_rank_of(own: Tensor, given: Tensor) -> Tensor:
+def _with_rank_of(own: Tensor, given: Any) -> Any:
+    """A value with the rank of an input tensor, where they differ by a last dimension of 1: a
+    column of numbers has it or not.
+    """
+    if not isinstance(given, Tensor):
+        return given
     wanted, rank = own.shape.ndims, given.shape.ndims
     if wanted is None or rank is None:
         return given

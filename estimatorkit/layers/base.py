@@ -115,6 +115,8 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
 
     # -- what subclasses say
 
+    takes_columns = False  # whether inputs may be vectors in place of columns, shape [batch, 1]
+
     def build(self, input_shape: Any) -> None:
         """Makes the variables; called once, before the first call.
 

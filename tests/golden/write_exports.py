@@ -10,8 +10,11 @@ import json
 import os
 import re
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as v1
@@ -25,6 +28,18 @@ from tests.golden.snippets_exports import (
     receiver_of,
     request_of,
 )
+
+
+class WeightsByName(tf.train.SessionRunHook):
+    """Starts training with weights that depend on variables' names and shapes alone: drawn ones
+    change with the number of operations that are made before them.
+    """
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Sets the weights."""
+        for variable in v1.trainable_variables():
+            random = np.random.default_rng(zlib.crc32(variable.op.name.encode()))
+            variable.load(random.normal(scale=0.3, size=variable.shape.as_list()), session)
 
 
 def trained(case: Case, folder: Path) -> Any:
@@ -41,7 +56,7 @@ def trained(case: Case, folder: Path) -> Any:
         given = (examples,) if case.labels is None else (examples, case.labels)
         return tf.data.Dataset.from_tensors(given).map(parsed)
 
-    return case.build(tf, str(folder)).train(input_fn, steps=1)
+    return case.build(tf, str(folder)).train(input_fn, [WeightsByName()], steps=1)
 
 
 def export_of(estimator: Any, case: Case, receiver: str, base: Path) -> str:

@@ -98,6 +98,7 @@ class _FeaturesLayer(Layer):
     and where there is a partitioner, they are got by `get_variable`, as in TensorFlow 1.
     """
 
+    takes_columns = True  # so strings reach the columns as they come from the input
     _untracked = Layer._untracked | {"_columns", "_tables", "_maker"}
     _kind: type[FeatureColumn]
 
