@@ -170,7 +170,7 @@ def test_variables_are_found() -> None:
     framework.add_model_variable(biases)
     framework.add_model_variable(biases)
     assert framework.get_model_variables() == [weights, biases]
-    with pytest.raises(ValueError, match="does not uniquely identify"):
+    with pytest.raises(ValueError, match="find variable none"):
         framework.get_unique_variable("none")
     with pytest.raises(TypeError, match="include must be a list"):
         framework.get_variables_to_restore("net")

@@ -174,7 +174,7 @@ def test_an_activation_of_none_makes_a_linear_network(tmp_path: Path) -> None:
         (lambda: dnn.DNNRegressor([10], COLUMNS, loss_reduction="avg"), "Invalid loss_reduction"),
         (
             lambda: linear.LinearRegressor(COLUMNS, sparse_combiner="x"),
-            "sparse_combiner is unknown",
+            "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",
         ),
         (lambda: linear.LinearClassifier(COLUMNS * 2), "Duplicate feature column name found"),
         (lambda: baseline.BaselineRegressor(label_dimension=0), "Invalid label_dimension 0."),
@@ -260,7 +260,7 @@ def test_two_parts_of_one_model_need_columns(tmp_path: Path) -> None:
         ({"dnn_feature_columns": COLUMNS}, "dnn_hidden_units must be defined"),
         (
             {"linear_feature_columns": COLUMNS, "linear_sparse_combiner": "avg"},
-            "sparse_combiner is unknown",
+            "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -138,7 +138,7 @@ def check_sparse_combiner(sparse_combiner: Any) -> None:
     if sparse_combiner not in SPARSE_COMBINERS:
         raise ValueError(
             explain(
-                "combiner must be one of 'mean', 'sqrtn' or 'sum'",
+                "sparse_combiner must be one of 'mean', 'sqrtn' or 'sum'",
                 expected=f"one of {SPARSE_COMBINERS}",
                 received=repr(sparse_combiner),
                 hint=did_you_mean(str(sparse_combiner), SPARSE_COMBINERS),
