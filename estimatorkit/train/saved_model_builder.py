@@ -28,6 +28,7 @@ from estimatorkit.core.graph_util import proto_bytes, write_proto
 from estimatorkit.core.graphdef_export import Exported, attr_value, export_graph
 from estimatorkit.core.graphdef_tensorflow import known_part
 from estimatorkit.core.log import logger
+from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.tensor_bundle_writer import write_bundle
@@ -375,7 +376,12 @@ def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], 
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
     made = MetaGraphDef(meta_info_def=info)
-    variables = {name: item for name, item in items.items() if isinstance(item, Variable)}
+    variables = [
+        (name, variable)
+        for name, item in items.items()
+        if isinstance(item, (Variable, PartitionedVariable))
+        for variable in ([item] if isinstance(item, Variable) else item)
+    ]
     made.graph_def.CopyFrom(exported.graph_def)
     initializable = set(_add_initializers(made.graph_def, graph, exported))
     if variables:
@@ -418,8 +424,13 @@ def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Itera
         yield variable
 
 
-def _add_saving(graph_def: Any, variables: Mapping[str, Variable]) -> Any:
-    """Adds the operations that save and restore variables, and gives their `SaverDef`."""
+def _add_saving(graph_def: Any, variables: Sequence[tuple[str, Variable]]) -> Any:
+    """Adds the operations that save and restore variables, and gives their `SaverDef`.
+
+    Args:
+        graph_def: the graph.
+        variables: variables, or parts of them, with the names of their tensors in the checkpoint.
+    """
     from tensorboard.compat.proto.saver_pb2 import SaverDef
 
     used = {node.name.partition("/")[0] for node in graph_def.node}
@@ -436,12 +447,14 @@ def _add_saving(graph_def: Any, variables: Mapping[str, Variable]) -> Any:
         array = np.array(values, object)
         return add("Const", name, dtype=string, value=array)
 
-    names = [name.encode() for name in variables]
-    dtypes = [variable.dtype for variable in variables.values()]
+    dtypes = [variable.dtype for _, variable in variables]
+    parts = [variable.save_slice_info for _, variable in variables]
     path = texts("Const", b"model")
-    tensor_names = texts("tensor_names", names)
-    slices = texts("shape_and_slices", [b""] * len(names))
-    values = [variable._snapshot.op.name for variable in variables.values()]
+    tensor_names = texts("tensor_names", [name.encode() for name, _ in variables])
+    slices = texts(
+        "shape_and_slices", [b"" if each is None else each.spec.encode() for each in parts]
+    )
+    values = [variable._snapshot.op.name for _, variable in variables]
     saved = add("SaveV2", "SaveV2", [path, tensor_names, slices, *values], dtypes=dtypes)
     written = add("Identity", "control_dependency", [path, f"^{saved}"], T=string)
     read = add("RestoreV2", "RestoreV2", [path, tensor_names, slices], dtypes=dtypes)
@@ -452,7 +465,7 @@ def _add_saving(graph_def: Any, variables: Mapping[str, Variable]) -> Any:
             [variable.op.name, f"{read}:{at}" if at else read],
             dtype=variable.dtype,
         )
-        for at, variable in enumerate(variables.values())
+        for at, (_, variable) in enumerate(variables)
     ]
     restored = add("NoOp", "restore_all", [f"^{each}" for each in assigned])
     return SaverDef(

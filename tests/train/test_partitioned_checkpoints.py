@@ -256,3 +256,30 @@ def test_the_files_are_those_of_one_tensor(tmp_path: Path) -> None:
             read_checkpoint(path).tensors["table"], whole(session, variable)
         )
         assert tf.train.load_variable(path, "table").shape == (7, 4)
+
+
+def test_saved_models_restore_each_part_from_its_slice(tmp_path: Path) -> None:
+    """TensorFlow restores variables by the operations of the `SaverDef`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = table(2)
+        output = tf.convert_to_tensor(parts)
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(
+            session, str(tmp_path / "model"), {"x": tf.placeholder(tf.float32)}, {"table": output}
+        )
+    with tf.Graph().as_default(), tf.Session() as session:
+        model = tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
+    nodes = {node.name: node for node in model.graph_def.node}
+    texts = {
+        name: list(nodes[f"save/{name}"].attr["value"].tensor.string_val)
+        for name in ("tensor_names", "shape_and_slices")
+    }
+    assert texts == {
+        "tensor_names": [b"table", b"table"],
+        "shape_and_slices": [b"7 4 0,4:0,4", b"7 4 4,3:0,4"],
+    }
+    assigned = [node.input[:] for node in nodes.values() if node.name.startswith("save/Assign")]
+    assert assigned == [
+        ["table/part_0", "save/RestoreV2"],
+        ["table/part_1", "save/RestoreV2:1"],
+    ]
