@@ -63,7 +63,7 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.layers": ("estimatorkit.layers",),
     "python.lib.io": _IO,
     "python.lib.io.file_io": ("estimatorkit.compat.file_io",),
-    "python.ops.audio_ops": ("estimatorkit.audio",),
+    "python.ops.audio_ops": ("estimatorkit.audio", f"{_CORE}.ops.audio_features"),
     "python.ops.bitwise_ops": ("estimatorkit.bitwise",),
     "python.ops.candidate_sampling_ops": _NN,
     "python.ops.check_ops": ("estimatorkit.debugging",),

@@ -348,6 +348,9 @@ MODULES: dict[str, Table] = {
             "smart_constant_value": f"{_CORE}.control_flow:constant_bool",
         },
     ),
+    "contrib.framework.python.ops.audio_ops": Table(
+        behind=("estimatorkit.audio", f"{_CORE}.ops.audio_features")
+    ),
     "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
     "contrib.layers": Table(
         behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_columns"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,28 @@ def _there_and_back(tf: Any) -> Any:
     x = _of(tf, 2, 9)
     filtered = tf.signal.irfft(tf.signal.rfft(x, [12]) * tf.signal.rfft(_of(tf, 12)), [12])
     return [filtered, *gradient(tf, filtered, x)]
+
+
+def _speech(tf: Any) -> Any:
+    package = "tensorflow" if tf.__name__.startswith("tensorflow") else "estimatorkit.compat.v1"
+    audio = importlib.import_module(f"{package}.python.ops.gen_audio_ops")
+    decoded = tf.audio.decode_wav(tf.audio.encode_wav(wave(700, 2), 16000), 2, 640)
+    spectrum = audio.audio_spectrogram(
+        decoded.audio, window_size=120, stride=60, magnitude_squared=True
+    )
+    return [
+        spectrum,
+        audio.mfcc(spectrum, decoded.sample_rate, dct_coefficient_count=10),
+        audio.mfcc(
+            spectrum,
+            8000,
+            upper_frequency_limit=3000.0,
+            lower_frequency_limit=100.0,
+            filterbank_channel_count=9,
+            dct_coefficient_count=9,
+        ),
+        audio.audio_spectrogram(wave(100, 1), 32, 32),
+    ]
 
 
 def _stft(tf: Any) -> Any:
@@ -114,6 +137,8 @@ SIGNALS: dict[str, Callable[[Any], Any]] = {
         *tf.audio.decode_wav(tf.audio.encode_wav(wave(6, 1), 16000), 2, 8),
     ],
 }
+
+SIGNALS["speech"] = _speech
 
 SIGNAL_ERRORS: dict[str, Callable[[Any], Any]] = {
     "no_wav": lambda tf: tf.audio.decode_wav(b"RIFF but no more than these words").audio,
