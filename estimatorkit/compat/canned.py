@@ -1,4 +1,4 @@
-"""Functions of TensorFlow's private `estimator.canned.dnn`, `.linear` and `.optimizers`."""
+"""Functions of TensorFlow's private `estimator.estimator` and `estimator.canned`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from estimatorkit import keras
+from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
@@ -13,6 +14,7 @@ from estimatorkit.core.ops import array, elementwise, nn
 from estimatorkit.core.ops.selection import count_nonzero
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.estimator.evaluated_training import step_of
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.lazy import listing
 from estimatorkit.premade.dnn import Activation, dnn_part
@@ -25,6 +27,11 @@ from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
 __dir__ = listing(__name__)
 
 linear_logit_fn_builder_v2 = linear_logit_fn_builder
+
+
+def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
+    """The global step of a folder's latest checkpoint; 0 where there is none."""
+    return step_of(latest_checkpoint(checkpoint_dir))
 
 
 def dnn_logit_fn_builder_v2(

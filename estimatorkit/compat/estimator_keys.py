@@ -1,4 +1,4 @@
-"""Keys of metrics and predictions, which TensorFlow keeps in private modules of `estimator`."""
+"""Keys of metrics and predictions, and kinds of tasks, of private modules of `estimator`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ __dir__ = listing(__name__)
 
 LOSS_METRIC_KEY = "loss"
 AVERAGE_LOSS_METRIC_KEY = "average_loss"
+
+EXPORT_TAG_MAP = {"infer": ["serve"], "train": ["train"], "eval": ["eval"]}
+"""The tags of graphs in a SavedModel by mode (`export_lib.EXPORT_TAG_MAP`)."""
 
 
 class MetricKeys:
@@ -51,3 +54,13 @@ class PredictionKeys:
     PREDICTIONS = "predictions"
     PROBABILITIES = "probabilities"
     TOP_K = "top_k"
+
+
+class TaskType:
+    """Kinds of tasks in a cluster (`estimator.run_config.TaskType`)."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+    CHIEF = "chief"
+    EVALUATOR = "evaluator"

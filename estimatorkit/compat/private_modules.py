@@ -37,6 +37,7 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.estimator": (
         *(f"{ROOT}.estimator", "estimatorkit.estimator.export", f"{ROOT}.estimator.experimental"),
         *("estimatorkit.data.inputs", "estimatorkit.compat.estimator_keys"),
+        "estimatorkit.estimator.serving_inputs",
     ),
     "python.feature_column": ("estimatorkit.layers.feature_column",),
     "python.framework.dtypes": (f"{_CORE}.dtypes",),

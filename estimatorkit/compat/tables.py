@@ -718,7 +718,14 @@ MODULES: dict[str, Table] = {
     "python.estimator.model_fn": Table(
         names={"_TPUEstimatorSpec": "estimatorkit.compat.tpu:TPUEstimatorSpec"}
     ),
-    "python.estimator.estimator": Table(names={"EstimatorV2": "estimatorkit.estimator:Estimator"}),
+    "python.estimator.estimator": Table(
+        names={
+            "EstimatorV2": "estimatorkit.estimator:Estimator",
+            "_load_global_step_from_checkpoint_dir": (
+                "estimatorkit.compat.canned:load_global_step_from_checkpoint_dir"
+            ),
+        }
+    ),
     "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
     "python.feature_column.feature_column": Table(
         names={
@@ -847,6 +854,9 @@ MODULES: dict[str, Table] = {
     ),
     "python.tf2": Table(names=names(_PRIVATE, "enabled")),
     "python.keras.utils.tf_utils": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
+    "python.ops.variables": Table(
+        names=names(f"{_CORE}.variables", VariableV1="Variable", RefVariable="Variable")
+    ),
     "python.ops.resource_variable_ops": Table(
         names={
             "ResourceVariable": f"{_CORE}.variables:Variable",

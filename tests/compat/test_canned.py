@@ -93,3 +93,23 @@ def test_kmeans_of_contrib_gives_squares(tmp_path: Path) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         parsed = kmeans._parse_features_if_necessary(features, None)
         np.testing.assert_array_equal(session.run(parsed), [[3.0, 4.0]])
+
+
+def test_names_of_private_estimator_modules(tmp_path: Path) -> None:
+    from estimatorkit.compat.v1.python.estimator import estimator, run_config
+    from estimatorkit.compat.v1.python.estimator.export import export
+    from estimatorkit.compat.v1.python.ops import variables
+
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        variables.VariableV1(1.0, name="one")
+        step = tf.assign_add(tf.train.get_global_step(), 1)
+        return tf.estimator.EstimatorSpec(mode, loss=tf.constant(0.0), train_op=step)
+
+    trained = estimator.EstimatorV2(model_fn, str(tmp_path))
+    assert estimator._load_global_step_from_checkpoint_dir(trained.model_dir) == 0
+    trained.train(lambda: ({"x": tf.constant([1])}, tf.constant([1])), steps=3)
+    assert estimator._load_global_step_from_checkpoint_dir(trained.model_dir) == 3
+    assert variables.RefVariable is tf.Variable
+    assert run_config.TaskType.CHIEF == "chief"
+    assert export.EXPORT_TAG_MAP["infer"] == [tf.saved_model.tag_constants.SERVING]
+    assert callable(export.build_supervised_input_receiver_fn_from_input_fn)

@@ -377,7 +377,7 @@ def _parse_features(
     with get_default_graph().name_scope(name or op_name):
         texts = _texts(serialized, names, rank)
         inputs = [*texts, *_default_tensors(reads)]
-        made = apply("ParseExampleV2", inputs, {"columns": _columns(reads)}, op_name)
+        made = apply("ParseExampleV2", inputs, {"columns": _columns(reads)}, "ParseExampleV2")
         return _take(reads, iter(made.outputs))
 
 
