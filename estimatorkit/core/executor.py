@@ -40,6 +40,7 @@ from estimatorkit.core.recompilation import ShapeWatch
 from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
+from estimatorkit.core.value_shapes import ValueShapes
 from estimatorkit.core.x64 import x64
 
 
@@ -302,6 +303,7 @@ class CompiledSegment:
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
+        self.value_shapes = ValueShapes(segment) if self._static else None
         self._changed = changed_names(segment)
         taken = state_names(segment)
         self._kept = [name for name in taken if name not in self._changed]
@@ -383,7 +385,8 @@ class CompiledSegment:
         return found
 
     def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
-        function = segment_function(self.segment, static)
+        watch = None if self.value_shapes is None else self.value_shapes.add
+        function = segment_function(self.segment, static, watch)
         taken = [*self._kept, *self._donated]
         names = state_names(self.segment)
 
@@ -494,6 +497,13 @@ class PlanRunner:
             levels.setdefault(segment.level, []).append(step)
         self._levels = list(levels.values())
         self._state = state
+        self._next: PlanRunner | None = None
+        self._value_shapes = [
+            step.value_shapes
+            for step in self._steps
+            if isinstance(step, CompiledSegment) and step.value_shapes
+        ]
+        self._value_shapes = [shapes for shapes in self._value_shapes if shapes.movable]
         # JAX may read a fed array in place: the caller must not get it back while it does.
         self._waits = [
             step.wait
@@ -525,6 +535,8 @@ class PlanRunner:
             feeds, trace: see `run`.
             waits: gets what waits until the feeds are used, instead of waiting here.
         """
+        if self._next is not None:
+            return self._next.compute(feeds, trace, waits)
         values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
         if self._constants:
             values.update(self._constants)
@@ -548,6 +560,9 @@ class PlanRunner:
                 wait(values)
         else:
             waits += [partial(wait, values) for wait in self._waits]
+        for shapes in self._value_shapes:
+            if shapes.settled:
+                self._next = PlanRunner(self.plan.with_on_host(shapes.ops), self._state)
         return [values[tensor] for tensor in self._fetches]
 
     def _run_together(

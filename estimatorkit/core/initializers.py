@@ -109,12 +109,18 @@ def _floating(dtype: Any) -> DType:
 
 
 class RandomUniform(Initializer):
-    """Numbers drawn evenly from [minval, maxval)."""
+    """Numbers drawn evenly from [minval, maxval).
+
+    Args:
+        minval, maxval: the bounds; 0 and 1 by default (integers need a maxval).
+        seed: see `set_random_seed`.
+        dtype: floating, or an integer dtype.
+    """
 
     def __init__(
         self,
-        minval: Any = -0.05,
-        maxval: Any = 0.05,
+        minval: Any = 0,
+        maxval: Any = None,
         seed: int | None = None,
         dtype: Any = float32,
     ) -> None:
@@ -124,7 +130,7 @@ class RandomUniform(Initializer):
         self.dtype = as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        wanted = dtype or self.dtype
+        wanted = as_dtype(dtype or self.dtype)
         return random.random_uniform(shape, self.minval, self.maxval, wanted, self.seed)
 
 
@@ -132,7 +138,7 @@ class RandomNormal(Initializer):
     """Numbers drawn from a normal distribution."""
 
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32
     ) -> None:
         self.mean = mean
         self.stddev = stddev

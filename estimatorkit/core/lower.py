@@ -314,13 +314,16 @@ def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidA
 
 
 def segment_function(
-    segment: Segment, static_values: Mapping[Tensor, Any]
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
 ) -> Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]:
     """A device segment as a function for `jax.jit`.
 
     Args:
         segment: the segment.
         static_values: the values of its static inputs.
+        watch: called with the traced values of all tensors, once a compilation.
 
     Returns:
         `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order,
@@ -335,6 +338,8 @@ def segment_function(
         values.update(static_values)
         current = dict(zip(names, state, strict=True))
         interpret(segment.ops, values, current, host=False, rewriting=segment.rewriting)
+        if watch is not None:
+            watch(values)
         return (
             [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
             [current[name] for name in changed_names(segment)],

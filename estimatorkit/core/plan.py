@@ -88,6 +88,7 @@ class Plan:
         segments: in an order that respects all edges.
         pruned: how many operations of the graph do not run.
         rewriting: what stands in for operations that are needed and do not run.
+        with_on_host: gives a plan of the same run in which these operations run on the host, too.
     """
 
     fetches: tuple[Tensor, ...]
@@ -95,6 +96,7 @@ class Plan:
     segments: tuple[Segment, ...]
     pruned: int
     rewriting: Rewriting
+    with_on_host: Callable[[Collection[Operation]], Plan]
 
     @property
     def results(self) -> list[Tensor]:
@@ -198,7 +200,12 @@ def make_plan(
     ]
     _connect(segments, fetches, fed, static, rewriting)
     unused = len(graph.get_operations()) - len(needed)
-    return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting)
+
+    def with_on_host(more: Collection[Operation]) -> Plan:
+        chosen = {*on_host, *more}
+        return make_plan(graph, fetches, targets, feeds, placer, optimize, elsewhere, chosen)
+
+    return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting, with_on_host)
 
 
 def needed_operations(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from estimatorkit.core import initializers
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.initializers import (
     Constant,
     GlorotNormal,
@@ -9,9 +13,6 @@ from estimatorkit.core.initializers import (
     Identity,
     Ones,
     Orthogonal,
-    RandomNormal,
-    RandomUniform,
-    TruncatedNormal,
     VarianceScaling,
     Zeros,
 )
@@ -22,6 +23,38 @@ from estimatorkit.core.initializers import lecun_normal as _lecun_normal
 from estimatorkit.core.initializers import lecun_uniform as _lecun_uniform
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
+
+
+class RandomUniform(initializers.RandomUniform):
+    """Numbers drawn evenly from [minval, maxval)."""
+
+    def __init__(
+        self,
+        minval: Any = -0.05,
+        maxval: Any = 0.05,
+        seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
+        super().__init__(minval, maxval, seed, dtype)
+
+
+class RandomNormal(initializers.RandomNormal):
+    """Numbers drawn from a normal distribution."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
+
+
+class TruncatedNormal(initializers.TruncatedNormal):
+    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
+
 
 glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
 he_normal = HeNormal = _he_normal

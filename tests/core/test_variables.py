@@ -333,6 +333,24 @@ def test_defaults_of_a_scope() -> None:
     assert session.run(losses) == [6.0, 2.0]
 
 
+@pytest.mark.parametrize("name", ["random_uniform", "random_normal", "truncated_normal"])
+def test_scale_of_random_initializers_without_arguments(name: str) -> None:
+    """TensorFlow 1's own are of scale 1, those of Keras of 0.05."""
+    drawn = getattr(tf.initializers, name)(seed=1)([400])
+    of_keras = getattr(tf.keras.initializers, name)(seed=1)([400])
+    by_name = tf.keras.initializers.get(name)([400])
+    first, second, third = Session().run([drawn, of_keras, by_name])
+    assert np.abs(first).max() > 0.9
+    assert 0.04 < np.abs(second).max() < 0.25
+    assert 0.04 < np.abs(third).max() < 0.25
+    assert first.min() >= 0 if name == "random_uniform" else first.min() < -0.9
+
+
+def test_integer_initializer() -> None:
+    whole = get_variable("whole", [50], int32, tf.random_uniform_initializer(maxval=4, dtype=int32))
+    assert set(initialized().run(whole)) == {0, 1, 2, 3}
+
+
 def test_initial_values() -> None:
     zeros = get_variable("zeros", [2], initializer=Zeros)
     whole = get_variable("whole", [2], int32)
