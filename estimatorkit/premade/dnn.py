@@ -13,6 +13,7 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import nn
+from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable_scope, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
@@ -63,7 +64,9 @@ def dnn_logits(
         partitioner: of the columns' tables; see `get_variable`.
         version: that of TensorFlow whose names the summaries have.
     """
-    with variable_scope("dnn"):
+    # TensorFlow 1 has `dnn/hiddenlayer_0/kernel/part_0`, and the whole in its checkpoints.
+    whole = min_max_variable_partitioner(1) if version == 1 else None
+    with variable_scope("dnn", partitioner=whole):
         return layered_logits(
             *(features, mode, units, hidden_units, feature_columns),
             activation_fn=activation_fn,

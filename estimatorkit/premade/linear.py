@@ -15,6 +15,7 @@ from typing import Any
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, joining, summary
 from estimatorkit.core.ops.normalization import zero_fraction
+from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.run_config import RunConfig
@@ -74,7 +75,10 @@ def linear_part(
     def logits(features: Any, mode: str, units: int) -> Tensor:
         note_columns("linear", (column.name for column in columns))
         made: dict[Any, Any] = {}
-        with variable_scope("linear", partitioner=partitioner):
+        cut = partitioner
+        if cut is None and version == 1:
+            cut = min_max_variable_partitioner(1)  # names end with `/part_0` there
+        with variable_scope("linear", partitioner=cut):
             found = linear_model(features, columns, units, sparse_combiner, cols_to_vars=made)
         outer = "linear/" if version == 1 else None
         if mode != ModeKeys.PREDICT:

@@ -78,8 +78,8 @@ def train(
     """
     with Graph().as_default(), Session() as session:
         built = Built(estimator, features, labels, ModeKeys.TRAIN)
-        trainable = {each.op.name: each for each in trainable_variables()}
-        others = [each for each in global_variables() if each.op.name not in trainable]
+        trainable = {_whole(each): each for each in trainable_variables()}
+        others = [each for each in global_variables() if _whole(each) not in trainable]
         session.run([each.initializer for each in others])
         shapes = {name: each.shape.as_list() for name, each in trainable.items()}
         for name, value in initial(shapes).items():
@@ -92,16 +92,22 @@ def train(
         return Training(losses, list(trainable), at_start, _values(session))
 
 
+def _whole(variable: Any) -> str:
+    """What a checkpoint calls a variable; version 1's estimators have one part of each."""
+    name: str = variable.op.name
+    return name.replace("/part_0", "")
+
+
 def _values(session: Session) -> Values:
     variables = global_variables()
-    names = [each.op.name for each in variables]
+    names = [_whole(each) for each in variables]
     return dict(zip(names, session.run(variables), strict=True))
 
 
 def load(session: Session, values: Mapping[str, Any]) -> None:
     """Sets global variables to `values`, local ones to 0."""
     for variable in global_variables():
-        variable.load(values[variable.op.name], session)
+        variable.load(values[_whole(variable)], session)
     for variable in local_variables():
         variable.load(np.zeros(variable.shape.as_list(), np.float32), session)
 
