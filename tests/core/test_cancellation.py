@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,14 @@ def in_a_loop() -> None:
         threading.Event().wait(0.001)
 
 
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt: a shell's background jobs start with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -55,6 +63,7 @@ def test_a_timeout_ends_a_loop_on_the_host() -> None:
             session.run(result, options=tf.RunOptions(timeout_in_ms=100))
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_ends_a_loop() -> None:
     before = signal.getsignal(signal.SIGINT)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -70,6 +79,7 @@ def test_ctrl_c_ends_a_loop() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_ends_a_loop_on_the_host() -> None:
     calls: list[int] = []
 
