@@ -40,7 +40,7 @@ from estimatorkit.core.recompilation import ShapeWatch
 from estimatorkit.core.targets import Held
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.timeline import Trace
-from estimatorkit.core.value_shapes import ValueShapes
+from estimatorkit.core.varying_shapes import VaryingShapes
 from estimatorkit.core.x64 import x64
 
 
@@ -303,7 +303,7 @@ class CompiledSegment:
         self._static = list(segment.static_inputs)
         self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
         self._watch = ShapeWatch(self._traced, self._static)
-        self.value_shapes = ValueShapes(segment) if self._static else None
+        self.varying = VaryingShapes(segment)
         self._changed = changed_names(segment)
         taken = state_names(segment)
         self._kept = [name for name in taken if name not in self._changed]
@@ -385,8 +385,7 @@ class CompiledSegment:
         return found
 
     def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
-        watch = None if self.value_shapes is None else self.value_shapes.add
-        function = segment_function(self.segment, static, watch)
+        function = segment_function(self.segment, static, self.varying.add)
         taken = [*self._kept, *self._donated]
         names = state_names(self.segment)
 
@@ -498,17 +497,10 @@ class PlanRunner:
         self._levels = list(levels.values())
         self._state = state
         self._next: PlanRunner | None = None
-        self._value_shapes = [
-            step.value_shapes
-            for step in self._steps
-            if isinstance(step, CompiledSegment) and step.value_shapes
-        ]
-        self._value_shapes = [shapes for shapes in self._value_shapes if shapes.movable]
+        self._compiled = [step for step in self._steps if isinstance(step, CompiledSegment)]
         # JAX may read a fed array in place: the caller must not get it back while it does.
         self._waits = [
-            step.wait
-            for step in self._steps
-            if isinstance(step, CompiledSegment) and set(step.segment.inputs) & set(plan.feeds)
+            step.wait for step in self._compiled if set(step.segment.inputs) & set(plan.feeds)
         ]
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
@@ -560,9 +552,9 @@ class PlanRunner:
                 wait(values)
         else:
             waits += [partial(wait, values) for wait in self._waits]
-        for shapes in self._value_shapes:
-            if shapes.settled:
-                self._next = PlanRunner(self.plan.with_on_host(shapes.ops), self._state)
+        for step in self._compiled:
+            if for_host := step.varying.for_host():
+                self._next = PlanRunner(self.plan.with_on_host(for_host), self._state)
         return [values[tensor] for tensor in self._fetches]
 
     def _run_together(

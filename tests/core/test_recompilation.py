@@ -15,7 +15,8 @@ def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         rows = tf.placeholder(tf.float32, [None, 2], name="rows")
         fixed = tf.placeholder(tf.float32, [2], name="fixed")
-        total = tf.reduce_sum(rows * fixed)
+        total = tf.reduce_sum(rows * fixed * tf.get_variable("scale", []))
+        session.run(tf.global_variables_initializer())
         with caplog.at_level(logging.WARNING, "estimatorkit"):
             for count in range(1, LIMIT):
                 session.run(total, {rows: np.ones([count, 2]), fixed: [1, 2]})
@@ -36,7 +37,8 @@ def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_values_that_decide_shapes_too(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         count = tf.placeholder(tf.int32, [], name="count")
-        ones = tf.exp(tf.fill([count + 1], 1.0))
+        ones = tf.fill([count + 1], 1.0) * tf.get_variable("scale", [])
+        session.run(tf.global_variables_initializer())
         with caplog.at_level(logging.WARNING, "estimatorkit"):
             for at in range(LIMIT):
                 assert session.run(ones, {count: at}).shape == (at + 1,)

@@ -8,6 +8,7 @@ taps are TensorFlow's to the rounding (bicubic weights come from a table of 1024
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -169,21 +170,21 @@ _MOST_TAPS = 8
 """Above it one axis is a product with a matrix: each tap would be a gather of its own."""
 
 
-def _resized(image: Any, axis: int, taps: Taps) -> Any:
+def _resized(image: Any, axis: int, taps: Taps, module: Any) -> Any:
     """One axis in another length."""
     count, each = taps.weights.shape
     if each > _MOST_TAPS:
         matrix = np.zeros([count, image.shape[axis]], np.float32)
         np.add.at(matrix, (np.arange(count)[:, None], taps.indices), taps.weights)
-        moved = jnp.tensordot(matrix.astype(image.dtype), image, (1, axis), precision="highest")
-        return jnp.moveaxis(moved, 0, axis)
+        exact = {"precision": "highest"} if module is jnp else {}
+        moved = module.tensordot(matrix.astype(image.dtype), image, (1, axis), **exact)
+        return module.moveaxis(moved, 0, axis)
     across = [1] * image.ndim
     across[axis] = -1
     total = None
     for indices, weights in zip(taps.indices.T, taps.weights.T, strict=True):
-        part = jnp.take(image, indices, axis=axis, mode="clip") * weights.reshape(across).astype(
-            image.dtype
-        )
+        factors = weights.reshape(across).astype(image.dtype)
+        part = module.take(image, indices, axis=axis, mode="clip") * factors
         total = part if total is None else total + part
     return total
 
@@ -199,8 +200,8 @@ def _target(size: Any, height: int, width: int, preserve_aspect_ratio: bool) -> 
     return int(np.round(scale * height)), int(np.round(scale * width))
 
 
-def _floating(images: Any) -> Any:
-    return jnp.asarray(images).astype(_result(as_dtype(images.dtype)).numpy_dtype)
+def _floating(images: Any, module: Any) -> Any:
+    return module.asarray(images).astype(_result(as_dtype(images.dtype)).numpy_dtype)
 
 
 def _result(dtype: DType) -> DType:
@@ -208,32 +209,38 @@ def _result(dtype: DType) -> DType:
     return float64 if dtype is float64 else float32
 
 
-def _linear_kernel(taps_of: Callable[..., Taps]) -> Callable[..., Any]:
+def _linear_kernel(taps_of: Callable[..., Taps], module: Any) -> Callable[..., Any]:
     def kernel(
         images: Any, size: Any, align_corners: bool, half_pixel_centers: bool, preserve: bool
     ) -> Any:
         height, width = _target(size, images.shape[1], images.shape[2], preserve)
         rows = taps_of(images.shape[1], height, align_corners, half_pixel_centers)
         columns = taps_of(images.shape[2], width, align_corners, half_pixel_centers)
-        return _resized(_resized(_floating(images), 1, rows), 2, columns)
+        narrow = _resized(_floating(images, module), 1, rows, module)
+        return _resized(narrow, 2, columns, module)
 
     return kernel
 
 
 def _nearest_kernel(
-    images: Any, size: Any, align_corners: bool, half_pixel_centers: bool, preserve: bool
+    images: Any,
+    size: Any,
+    align_corners: bool,
+    half_pixel_centers: bool,
+    preserve: bool,
+    module: Any = jnp,
 ) -> Any:
     height, width = _target(size, images.shape[1], images.shape[2], preserve)
     rows = nearest_taps(images.shape[1], height, align_corners, half_pixel_centers)
     columns = nearest_taps(images.shape[2], width, align_corners, half_pixel_centers)
-    return jnp.asarray(images)[:, rows.indices[:, 0]][:, :, columns.indices[:, 0]]
+    return module.asarray(images)[:, rows.indices[:, 0]][:, :, columns.indices[:, 0]]
 
 
 def _scaled_kernel(images: Any, size: Any, method: str, antialias: bool, preserve: bool) -> Any:
     height, width = _target(size, images.shape[1], images.shape[2], preserve)
     rows = kernel_taps(images.shape[1], height, method, antialias)
     columns = kernel_taps(images.shape[2], width, method, antialias)
-    return _resized(_resized(_floating(images), 1, rows), 2, columns)
+    return _resized(_resized(_floating(images, jnp), 1, rows, jnp), 2, columns, jnp)
 
 
 def _infer(keeps_dtype: bool) -> Callable[..., list[Spec]]:
@@ -269,6 +276,7 @@ register(
     "ResizeNearestNeighbor",
     _nearest_kernel,
     infer=_infer(True),
+    numpy_kernel=partial(_nearest_kernel, module=np),
     static=(1,),
     accepts=("fn uint8 uint16", "int32"),
     cases=lambda: _case(_OTHER_ROWS, **_PLAIN),
@@ -280,8 +288,9 @@ for _type, _taps_of, _expected in (
 ):
     register(
         _type,
-        _linear_kernel(_taps_of),
+        _linear_kernel(_taps_of, jnp),
         infer=_infer(False),
+        numpy_kernel=_linear_kernel(_taps_of, np),
         static=(1,),
         accepts=("fn uint8 uint16", "int32"),
         cases=lambda expected=_expected: _case(expected, **_PLAIN),

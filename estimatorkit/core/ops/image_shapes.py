@@ -7,6 +7,7 @@ it is compiled, and is pure JAX. Offsets may be computed values; sizes are known
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -98,7 +99,7 @@ def _crop(image: Any, offset: Any, target: Any) -> Any:
     return jax.lax.dynamic_slice_in_dim(rows, offset[1], width, image.ndim - 2)
 
 
-def _pad(image: Any, offset: Any, target: Any) -> Any:
+def _pad(image: Any, offset: Any, target: Any, module: Any = jnp) -> Any:
     (height, width), after = _size(image), []
     for length, at, wanted, what in zip(
         (height, width), offset, target, ("height", "width"), strict=True
@@ -108,10 +109,10 @@ def _pad(image: Any, offset: Any, target: Any) -> Any:
         if wanted - at - length < 0:
             raise ValueError(f"{what} must be <= target - offset.")
         after.append((int(at), int(wanted) - int(at) - length))
-    return jnp.pad(image, [(0, 0)] * (image.ndim - 3) + [*after, (0, 0)])
+    return module.pad(image, [(0, 0)] * (image.ndim - 3) + [*after, (0, 0)])
 
 
-def _centered(image: Any, target: Any) -> Any:
+def _centered(image: Any, target: Any, module: Any = jnp) -> Any:
     """Cropped or padded evenly on both sides, the odd pixel at the end."""
     sizes, wanted = _size(image), (int(target[0]), int(target[1]))
     if min(wanted) <= 0:
@@ -120,7 +121,7 @@ def _centered(image: Any, target: Any) -> Any:
     kept = [min(size, goal) for size, goal in zip(sizes, wanted, strict=True)]
     cropped = _crop(image, np.array(crop), kept)
     before = [max((goal - size) // 2, 0) for size, goal in zip(sizes, wanted, strict=True)]
-    return _pad(cropped, before, wanted)
+    return _pad(cropped, before, wanted, module)
 
 
 def _infer_target(position: int) -> Any:
@@ -136,6 +137,7 @@ register(
     "CropToBoundingBox",
     _crop,
     infer=_infer_target(2),
+    numpy_kernel=_crop,
     static=(2,),
     accepts=_ACCEPTED,
     cases=lambda: [
@@ -146,6 +148,7 @@ register(
     "PadToBoundingBox",
     _pad,
     infer=_infer_target(2),
+    numpy_kernel=partial(_pad, module=np),
     static=(1, 2),
     accepts=_ACCEPTED,
     cases=lambda: [
@@ -160,6 +163,7 @@ register(
     "ResizeImageWithCropOrPad",
     _centered,
     infer=_infer_target(1),
+    numpy_kernel=partial(_centered, module=np),
     static=(1,),
     accepts=_ACCEPTED,
     cases=lambda: [
@@ -336,6 +340,7 @@ register(
     "FlipImage",
     _flip,
     infer=_same,
+    numpy_kernel=np.flip,
     accepts=_ACCEPTED,
     cases=lambda: [Case((_IMAGE,), {"axis": -2}, _IMAGE[:, ::-1])],
 )
