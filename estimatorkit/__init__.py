@@ -75,7 +75,7 @@ _PLACES: dict[str, str] = {
     **names(f"{_CORE}.defun", "recompute_grad"),
     **names(f"{_CORE}.gradient_tape", "GradientTape", "UnconnectedGradients"),
     **names(f"{_CORE}.control_flow", "case", "cond", "switch_case", "while_loop"),
-    **names(f"{_CORE}.higher_order", "foldl", "foldr", "map_fn", "scan"),
+    **names(f"{_CORE}.higher_order", "foldl", "foldr", "map_fn", "scan", "vectorized_map"),
     **names(f"{_CORE}.tensor_array", "TensorArray"),
     **names(f"{_CORE}.jax_functions", "jax_function"),
     **names(

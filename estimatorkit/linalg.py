@@ -7,6 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _OPS = "estimatorkit.core.ops"
+_OPERATORS = "estimatorkit.core.linear_operators"
 
 _PLACES = {
     **names(
@@ -51,6 +52,22 @@ _PLACES = {
         "l2_normalize",
     ),
     **names("estimatorkit.train.clip", "global_norm"),
+    **names(f"{_OPERATORS}.operator", "LinearOperator"),
+    **names(
+        f"{_OPERATORS}.dense",
+        *("LinearOperatorFullMatrix", "LinearOperatorLowRankUpdate"),
+        "LinearOperatorLowerTriangular",
+    ),
+    **names(
+        f"{_OPERATORS}.diagonal",
+        *("LinearOperatorDiag", "LinearOperatorIdentity", "LinearOperatorScaledIdentity"),
+        "LinearOperatorZeros",
+    ),
+    **names(
+        f"{_OPERATORS}.related",
+        *("LinearOperatorAdjoint", "LinearOperatorBlockDiag", "LinearOperatorComposition"),
+        *("LinearOperatorInversion", "LinearOperatorKronecker"),
+    ),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -27,6 +27,12 @@ _PLACES = {
         transpose="sparse_transpose",
     ),
     **names(
+        f"{_OPS}.sparse_counts",
+        bincount="sparse_bincount",
+        cross="sparse_cross",
+        cross_hashed="sparse_cross_hashed",
+    ),
+    **names(
         f"{_OPS}.sparse_joining",
         concat="sparse_concat",
         fill_empty_rows="sparse_fill_empty_rows",

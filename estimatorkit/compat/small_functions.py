@@ -13,8 +13,6 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import random
 from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.elementwise import cast
-from estimatorkit.core.registry import broadcast_shapes
-from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 
@@ -52,25 +50,6 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """`identity` of each tensor of a list."""
     with get_default_graph().name_scope(name or "IdentityN"):
         return [identity(each) for each in input]
-
-
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """The shape that two static shapes broadcast to.
-
-    Raises:
-        ValueError: they do not.
-    """
-
-    def refusal(a: int, b: int) -> Exception:
-        return ValueError(
-            explain(
-                f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
-                expected="equal dimensions, or 1",
-                received=f"{a} and {b}",
-            )
-        )
-
-    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
 
 
 class Template:

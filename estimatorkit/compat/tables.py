@@ -64,11 +64,11 @@ TOP = Table(
         **names(
             "estimatorkit.compat.small_functions",
             *("AggregationMethod", "add_to_collections"),
-            *("broadcast_static_shape", "get_seed", "identity_n", "make_template"),
+            *("get_seed", "identity_n", "make_template"),
             "to_complex128",
             *("to_complex64", "to_double"),
         ),
-        **names(f"{_CORE}.ops.shape_matching", "broadcast_dynamic_shape"),
+        **names(f"{_CORE}.ops.shape_matching", "broadcast_dynamic_shape", "broadcast_static_shape"),
         **names(
             f"{_CORE}.ops.session_tensors",
             *("delete_session_tensor", "get_session_handle", "get_session_tensor"),

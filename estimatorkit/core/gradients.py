@@ -133,7 +133,25 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
         return filling.ones_like(target, name="grad_ys_0")
     if isinstance(gradient, IndexedSlices):
         return gradient
-    tensor = convert_to_tensor(gradient, target.dtype)
+    tensor = convert_to_tensor(gradient, dtype_hint=target.dtype)
+    kind = "complex" if dtype.is_complex else "real or integer"
+    if tensor.dtype.is_complex != dtype.is_complex or tensor.dtype is bool_:
+        raise TypeError(
+            explain(
+                f"Gradient type {tensor.dtype.name} generated for {kind}-valued tensor {target} "
+                f"with type {dtype.name} must be {kind}",
+                received=tensor,
+            )
+        )
+    if dtype.is_floating and tensor.dtype is not dtype:
+        raise TypeError(
+            explain(
+                f"grad_ys does not match type of {target.name}",
+                expected=dtype.name,
+                received=tensor,
+                hint="use cast(x, dtype)",
+            )
+        )
     if not tensor.shape.is_compatible_with(target.shape):
         raise ValueError(
             explain(

@@ -16,6 +16,7 @@ from estimatorkit.core.host_functions import ELEMENT
 from estimatorkit.core.nest import expand
 from estimatorkit.core.ops.array import identity, stop_gradient
 from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
 
@@ -127,7 +128,8 @@ def map_fn(
 
     Args:
         fn: takes an element (in the structure of `elems`) and gives a nested structure of tensors.
-        elems: a tensor or a nested structure of tensors whose first dimensions are equal.
+        elems: a tensor or a nested structure of tensors, dense or sparse, whose first dimensions
+            are equal. A sparse one's elements are sparse tensors of one dimension less.
         dtype: the dtypes of the results, where they are not those of `elems`; results of another
             dtype are refused.
         parallel_iterations, swap_memory, infer_shape: accepted for TensorFlow's signature.
@@ -140,15 +142,104 @@ def map_fn(
 
     Raises:
         TypeError: `fn` is no function, or gives another dtype than `dtype`.
+        NotImplementedError: `fn` gives sparse tensors.
     """
     _check_callable(fn)
     dtype = fn_output_signature if dtype is None else dtype
     with get_default_graph().name_scope(name or "map"):
-        _, results = scan_op(lambda _, element: ((), fn(element)), (), elems)
+        results = _mapped(fn, elems)
         expected = elems if dtype is None else dtype
         _check_dtypes(results, expected, given=dtype is not None)
         with get_default_graph().name_scope("TensorArrayStack"):
             return _finished(results, back_prop, "TensorArrayGatherV3")
+
+
+def vectorized_map(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    fallback_to_while_loop: bool = True,
+    warn: bool = True,
+    name: str | None = None,
+) -> Any:
+    """`fn` of each element of `elems`, stacked, whatever dtypes it gives.
+
+    Args:
+        fn: takes an element (in the structure of `elems`) and gives a nested structure of tensors.
+        elems: a tensor or a nested structure of tensors whose first dimensions are equal, or 1:
+            that row is then an element of each call.
+        fallback_to_while_loop, warn: accepted for TensorFlow's signature: the loop is compiled.
+        name: the name scope.
+
+    Returns:
+        The results in the structure that `fn` gives, `(elements, ...)`.
+
+    Raises:
+        TypeError: `fn` is no function.
+        ValueError: `elems` is empty, or its first dimensions differ.
+    """
+    _check_callable(fn)
+    leaves = [_tensor(leaf) for leaf in nest.flatten(elems)]
+    if not leaves:
+        raise ValueError(explain("vectorized_map: elems is empty", expected="at least one tensor"))
+    lengths = {leaf.shape[0] for leaf in leaves if leaf.shape.rank} - {1}
+    if len(lengths - {None}) > 1:
+        raise ValueError(
+            explain(
+                "vectorized_map: the first dimensions of elems differ",
+                expected="equal ones, or 1",
+                received=[leaf.shape for leaf in leaves],
+            )
+        )
+    repeated = [bool(lengths) and bool(leaf.shape.rank) and leaf.shape[0] == 1 for leaf in leaves]
+    columns = [leaf for leaf, once in zip(leaves, repeated, strict=True) if not once]
+
+    def with_repeated(rows: Sequence[Any]) -> Any:
+        left = iter(rows)
+        whole = [
+            leaf[0] if once else next(left) for leaf, once in zip(leaves, repeated, strict=True)
+        ]
+        return fn(nest.pack_sequence_as(elems, whole))
+
+    with get_default_graph().name_scope(name or "vectorized_map"):
+        return _mapped(with_repeated, columns)
+
+
+def _mapped(fn: Callable[[Any], Any], elems: Any) -> Any:
+    """The stacked results of `fn`; the rows of sparse tensors are cut out by their numbers."""
+    from estimatorkit.core.ops.filling import range_
+
+    def column(leaf: Any) -> Any:
+        return range_(leaf.dense_shape[0]) if isinstance(leaf, SparseTensor) else leaf
+
+    def element(leaf: Any, row: Any) -> Any:
+        return _sparse_row(leaf, row) if isinstance(leaf, SparseTensor) else row
+
+    def of_element(_: Any, rows: Any) -> tuple[Any, Any]:
+        result = fn(nest.map_structure(element, elems, rows) if sparse else rows)
+        if any(isinstance(leaf, SparseTensor) for leaf in nest.flatten(result)):
+            raise NotImplementedError(
+                explain(
+                    "functions that are mapped over elements give dense tensors",
+                    received=repr(result)[:300],
+                    hint="use sparse.to_dense, and sparse.from_dense on the stacked result",
+                )
+            )
+        return (), result
+
+    sparse = any(isinstance(leaf, SparseTensor) for leaf in nest.flatten(elems))
+    columns = nest.map_structure(column, elems) if sparse else elems
+    return scan_op(of_element, (), columns)[1]
+
+
+def _sparse_row(sparse: SparseTensor, row: Tensor) -> SparseTensor:
+    from estimatorkit.core.ops.filling import ones_like, zeros_like
+    from estimatorkit.core.ops.joining import concat
+    from estimatorkit.core.ops.sparse_shapes import sparse_slice
+
+    rest = sparse.dense_shape[1:]
+    start = concat([row[None], zeros_like(rest)], 0)
+    found = sparse_slice(sparse, start, concat([ones_like(row)[None], rest], 0))
+    return SparseTensor(found.indices[:, 1:], found.values, rest)
 
 
 def _check_callable(fn: Any) -> None:

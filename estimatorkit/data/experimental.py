@@ -12,7 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
+from estimatorkit.core.graph import control_dependencies
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import TensorShape
 from estimatorkit.data.counted import AssertCardinality
 from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
 from estimatorkit.data.dataset import Dataset
@@ -141,31 +144,60 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 
     known = as_shape([None if dim in (None, -1) else dim for dim in row_shape])
 
-    def to_sparse(element: Any) -> Any:
-        from estimatorkit.core.graph import control_dependencies
+    def to_sparse(*elements: Any) -> Any:
         from estimatorkit.core.ops.array import shape
-        from estimatorkit.core.ops.checks import assert_less_equal
         from estimatorkit.core.ops.filling import ones_like
         from estimatorkit.core.ops.gather_nd import gather_nd
-        from estimatorkit.core.ops.joining import unstack
+        from estimatorkit.core.registry import output
 
-        too_large = "Input element had shape that is larger than the row shape."
-        dims = unstack(shape(element, out_type=int64), known.rank)
-        checks = [
-            assert_less_equal(dim, np.int64(most), message=too_large)
-            for dim, most in zip(dims, known, strict=True)
-            if most is not None
-        ]
-        with control_dependencies(checks):
+        if len(elements) != 1:
+            raise TypeError(
+                "`dense_to_sparse_batch` requires an input dataset whose elements have a single "
+                f"component, but the given dataset has {len(elements)} components."
+            )
+        (element,) = elements
+        size = output("SparseRowShape", [shape(element, out_type=int64)], {"row_shape": known})
+        with control_dependencies([size]):
             places = from_dense(ones_like(element)).indices
-        wanted = list(known)
-        if all(dim is not None for dim in wanted):
-            size: Any = np.array(wanted, np.int64)
-        else:
-            size = shape(element, out_type=int64)
-        return SparseTensor(places, gather_nd(element, places), size)
+        made = SparseTensor(places, gather_nd(element, places), size)
+        if known.rank == element.shape.rank:
+            made.set_shape(known)
+        return made
 
     return lambda dataset: dataset.map(to_sparse).batch(batch_size)
+
+
+def _sparse_row_shape(given: Any, row_shape: TensorShape) -> Any:
+    """The shape that an element has in a sparse batch, where it fits into that of the rows."""
+    wanted = row_shape.as_list()
+    if len(wanted) != len(given):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input element had shape ({given.tolist()}) that is incompatible with the row shape "
+            f"({wanted}).",
+        )
+    if any(most is not None and dim > most for dim, most in zip(given, wanted, strict=True)):
+        raise DataLossError(
+            None,
+            None,
+            f"Input element had shape ({given.tolist()}) that is larger than the row shape "
+            f"({wanted}).",
+        )
+    return given if None in wanted else np.array(wanted, np.int64)
+
+
+register(
+    "SparseRowShape",
+    _sparse_row_shape,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(int64, inputs[0].shape)],
+    gradient=None,
+    cases=lambda: [
+        Case((np.array([2, 1]),), {"row_shape": TensorShape([3, 1])}, np.array([3, 1])),
+        Case((np.array([2, 1]),), {"row_shape": TensorShape([None, 1])}, np.array([2, 1])),
+    ],
+)
 
 
 def cardinality(dataset: Dataset) -> Any:
@@ -174,7 +206,16 @@ def cardinality(dataset: Dataset) -> Any:
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """The element of a dataset that has exactly one: tensors."""
+    """The element of a dataset that has exactly one: tensors.
+
+    Raises:
+        TypeError: `dataset` is none.
+        InvalidArgumentError: (when run) it has no element, or more than one.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"Invalid `dataset`. Expected a `tf.data.Dataset` object but got {type(dataset)}."
+        )
     return dataset.get_single_element()
 
 

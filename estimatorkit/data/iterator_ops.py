@@ -255,8 +255,8 @@ class Iterator:
             ]
             raise (TypeError if forms[0] == forms[1] else ValueError)(
                 explain(
-                    "make_initializer(): the dataset's elements are of another kind than the "
-                    "iterator's",
+                    "make_initializer(): Expected output types, classes and structure of the "
+                    "iterator, but got dataset with others",
                     expected=self._spec,
                     received=dataset.element_spec,
                 )
@@ -266,7 +266,8 @@ class Iterator:
             if not mine.shape.is_compatible_with(other.shape):
                 raise TypeError(
                     explain(
-                        "make_initializer(): expected output shapes compatible with the iterator's",
+                        "make_initializer(): Expected output shapes compatible with the "
+                        "iterator's, but got dataset with others",
                         expected=self._spec,
                         received=dataset.element_spec,
                     )

@@ -106,6 +106,11 @@ def test_integers_have_none() -> None:
         gradients(constant("a"), [y])
     with pytest.raises(TypeError, match="must be numeric to obtain a default gradient"):
         gradients(y > 1.0, [y], grad_ys=[constant([1.0, 1.0])])
+    assert gradients(i * 2, i, grad_ys=[constant([3.0, 4.0])]) == [None]
+    with pytest.raises(TypeError, match="does not match type"):
+        gradients(y, y, grad_ys=[constant([1, 2])])
+    with pytest.raises(TypeError, match="must be real or integer"):
+        gradients(y, y, grad_ys=[constant([True, False])])
 
 
 def test_casts_between_floats() -> None:

@@ -27,6 +27,7 @@ WORDS = {
     "add_shapes": "",
     "parts_do_not_fit": "",
     "dense_for_sparse": "Input must be a SparseTensor",
+    "negative_counted": "Input values must all be non-negative",
     "segments_out_of_order": "segment ids are not increasing",
 }
 

@@ -20,7 +20,6 @@ OTHER_CLASS = {
     "flat_map to a tensor": "TypeError",
     "interleave to a tensor": "TypeError",
     "group_by_window of a float key": "ValueError",
-    "dense_to_sparse_batch too large": "InvalidArgumentError",
     "generator that raises": "KeyError",  # the generator's own, not the text of it
 }
 

@@ -25,7 +25,7 @@ TREES = (
 SKIPPED = {
     "python": "autograph compiler debug dlpack grappler kernel_tests mlir profiler "
     "pywrap_dlpack pywrap_mlir pywrap_sanitizers pywrap_tfe types user_ops",
-    "python.ops": "distributions memory_tests numpy_ops parallel_for risc",
+    "python.ops": "distributions memory_tests numpy_ops risc",
     "python.keras": "applications distribute integration_test premade premade_models protobuf "
     "saving tests tools",
     "contrib.slim": "nets",

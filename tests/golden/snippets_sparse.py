@@ -171,6 +171,47 @@ def _distance(tf: Any) -> Any:
     return [tf.edit_distance(one, two), tf.edit_distance(two, one, normalize=False)]
 
 
+def _counts(tf: Any) -> list[Any]:
+    places, shape = [[0, 0], [0, 3], [1, 1], [1, 2]], [3, 4]
+    ids = tf.SparseTensor(places, [2, 2, 5, 0], shape)
+    weights = tf.SparseTensor(places, [1.0, 2.0, 3.0, 4.0], shape)
+    matrix = tf.constant([[1, 1, 7], [2, 2, 0]])
+    return [
+        tf.sparse.bincount(ids),
+        tf.sparse.bincount(ids, axis=-1, minlength=8),
+        tf.sparse.bincount(ids, axis=-1, maxlength=3),
+        tf.sparse.bincount(ids, weights, axis=-1),
+        tf.sparse.bincount(matrix, axis=-1, binary_output=True),
+        tf.sparse.bincount(matrix, weights=tf.cast(matrix, tf.float32)),
+    ]
+
+
+def _crosses(tf: Any) -> list[Any]:
+    columns = [tf.constant([["x", "y"], ["z", "x"], ["y", ""]]), words(tf)]
+    numbers = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], [1, -2, 3], [3, 2])
+    return [
+        tf.sparse.cross(columns),
+        tf.sparse.cross([*columns, numbers], separator="_Y_"),
+        tf.sparse.cross_hashed(columns),
+        tf.sparse.cross_hashed([columns[0], numbers], num_buckets=100, hash_key=7),
+    ]
+
+
+def _mapped(tf: Any) -> list[Any]:
+    return [
+        tf.map_fn(lambda row: tf.sparse.reduce_sum(row), sample(tf), dtype=tf.float32),
+        tf.map_fn(
+            lambda pair: tf.sparse.to_dense(pair[0]) + pair[1],
+            (sample(tf), tf.constant([10.0, 20.0, 30.0])),
+            dtype=tf.float32,
+        ),
+        tf.vectorized_map(
+            lambda pair: (pair[0] * pair[1], tf.cast(pair[0], tf.int32)),
+            (tf.constant([1.0, 2.0, 3.0]), tf.constant([[1.0, 2.0]])),
+        ),
+    ]
+
+
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "matmul": _matmul,
     "matmul_adjoint": _matmul_adjoint,
@@ -222,6 +263,9 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "segments": _segments,
     "sets": _sets,
     "distance": _distance,
+    "counts": _counts,
+    "crosses": _crosses,
+    "mapped": _mapped,
 }
 
 SPARSE_ERRORS: dict[str, Callable[[Any], Any]] = {
@@ -232,6 +276,7 @@ SPARSE_ERRORS: dict[str, Callable[[Any], Any]] = {
     "add_shapes": lambda tf: tf.sparse_add(sample(tf), tf.SparseTensor([[0, 0]], [1.0], [2, 4])),
     "parts_do_not_fit": lambda tf: tf.SparseTensor([[0, 1]], [1, 2], [3, 4]),
     "dense_for_sparse": lambda tf: tf.sparse_reorder([[1, 2]]),
+    "negative_counted": lambda tf: tf.sparse.bincount(tf.SparseTensor([[0]], [-1], [2]), axis=-1),
     "segments_out_of_order": lambda tf: tf.sparse_segment_sum(dense(tf), [0, 1], [1, 0]),
 }
 

@@ -35,6 +35,13 @@ def _mixed(fingerprints: NDArray[np.uint64]) -> NDArray[np.uint64]:
 _mixed_words = KnownHashes(lambda words: _mixed(farmhash.fingerprint64(words)))
 
 
+def join_fingerprint(
+    before: NDArray[np.uint64], fingerprints: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """FingerprintCat64 of two arrays of fingerprints, element by element."""
+    return _joined(before, _mixed(fingerprints))
+
+
 def _joined(before: Any, mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """FingerprintCat64 of `before` and what has been `_mixed`: 5 us for 128."""
     result: NDArray[np.uint64] = before ^ mixed

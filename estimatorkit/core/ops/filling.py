@@ -138,6 +138,14 @@ def _like_op(op_type: str, value: Any, dtype: Any, name: str) -> Tensor:
 
 
 def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor, what in zip(inputs, ("start", "limit", "delta"), strict=True):
+        if tensor.shape.rank not in (None, 0):
+            raise ValueError(
+                explain(
+                    f"Shape must be rank 0 but is rank {tensor.shape.rank} for '{what}' of range",
+                    received=tensor,
+                )
+            )
     values = [constant_value(each) for each in inputs]
     if any(value is None for value in values):
         return [Spec(inputs[0].dtype, TensorShape([None]))]

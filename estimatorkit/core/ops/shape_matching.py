@@ -17,8 +17,8 @@ import numpy as np
 from estimatorkit.core.conversion import make
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.ops import array
-from estimatorkit.core.registry import Case, Spec, register
-from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
 
 _Dims = Sequence[int | None] | None
@@ -64,6 +64,25 @@ register(
         Case((np.array([2, 1], np.int32), np.array([4, 1, 3], np.int32)), {}, np.array([4, 2, 3]))
     ],
 )
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape that two static shapes broadcast to.
+
+    Raises:
+        ValueError: they do not.
+    """
+
+    def refusal(a: int, b: int) -> Exception:
+        return ValueError(
+            explain(
+                f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
+                expected="equal dimensions, or 1",
+                received=f"{a} and {b}",
+            )
+        )
+
+    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
