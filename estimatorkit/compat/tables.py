@@ -626,10 +626,26 @@ MODULES: dict[str, Table] = {
         for top in ("", "python.slim.")
         for name in ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
     },
-    "contrib.slim.prefetch_queue": Table(behind=("estimatorkit.compat.contrib_slim_data",)),
-    "contrib.slim.python.slim.data.prefetch_queue": Table(
-        behind=("estimatorkit.compat.contrib_slim_data",)
-    ),
+    **{
+        f"contrib.slim.{folder}{module}": Table(
+            behind=(f"estimatorkit.compat.contrib_slim_{home}",)
+        )
+        for home, modules in {
+            "data": ("prefetch_queue",),
+            "decoder": ("data_decoder", "tfexample_decoder"),
+            "reading": ("data_provider", "dataset", "dataset_data_provider", "parallel_reader"),
+        }.items()
+        for module in modules
+        for folder in ("", "python.slim.data.")
+    },
+    **{
+        f"contrib.slim.{folder}{module}": Table(
+            behind=("estimatorkit.compat.contrib_slim_reading",)
+        )
+        for module in ("model_analyzer", "queues")
+        for folder in ("", "python.slim.")
+    },
+    "contrib.slim.layers": Table(behind=_CONTRIB_LAYERS, names=_ARG_SCOPE),
     "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib_slim_learning",)),
     "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib_slim_evaluation",)),
     **{
