@@ -22,6 +22,10 @@ __dir__ = listing(__name__)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+"""What graphs written here ask of their readers, and the oldest format that is read."""
+
+
 def enabled() -> bool:
     """False: programs here are those of TensorFlow 1 (`tensorflow.python.tf2`)."""
     return False

@@ -17,6 +17,7 @@ from pathlib import Path
 from estimatorkit.compat.modules import ROOT, Table
 
 _CORE = "estimatorkit.core"
+_COMPAT = "estimatorkit.compat"
 _RNN = ("estimatorkit.layers.rnn_cell", "estimatorkit.layers.rnn")
 _NN = ("estimatorkit.nn", "estimatorkit.layers.rnn")
 _TRAIN = ("estimatorkit.train",)
@@ -47,7 +48,12 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.framework.graph_util": ("estimatorkit.graph_util",),
     "python.framework.tensor_shape": ("estimatorkit.compat.shapes",),
     "python.framework.tensor_util": ("estimatorkit.compat.tensor_protos", f"{_CORE}.registry"),
-    "python.framework.meta_graph": ("estimatorkit.train.meta_graph",),
+    "python.framework.meta_graph": (
+        f"{_COMPAT}.framework_meta_graph",
+        "estimatorkit.train.meta_graph",
+    ),
+    "python.framework.common_shapes": (f"{_COMPAT}.common_shapes",),
+    "python.framework.device": (f"{_COMPAT}.framework_devices",),
     "python.framework.test_": ("estimatorkit.compat.test_util", "estimatorkit.compat.testing"),
     "python.keras": ("estimatorkit.keras", f"{ROOT}.keras.layers", "estimatorkit.keras.models"),
     **{

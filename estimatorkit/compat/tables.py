@@ -914,6 +914,42 @@ MODULES: dict[str, Table] = {
     "python.training.monitored_session": Table(
         names={"_HookedSession": "estimatorkit.train.monitored_session:HookedSession"}
     ),
+    "python.client.session": Table(
+        names=names(
+            *(f"{_CORE}.run_conversions", "register_session_run_conversion_functions"),
+        )
+        | {"BaseSession": f"{_CORE}.session:Session"}
+    ),
+    "python.framework.indexed_slices": Table(
+        names=names(f"{_CORE}.indexed_slices", "IndexedSlicesValue")
+    ),
+    "python.framework.ops": Table(names=names(f"{_CORE}.indexed_slices", "IndexedSlicesValue")),
+    "python.framework.versions": Table(
+        names={
+            "GRAPH_DEF_VERSION": f"{_CORE}.graphdef:FORMAT",
+            **names(_PRIVATE, "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"),
+        }
+    ),
+    "python.framework.device_spec": Table(
+        names=names(f"{_CORE}.devices", DeviceSpecV1="DeviceSpec", DeviceSpecV2="DeviceSpec")
+    ),
+    "python.training.evaluation": Table(
+        names=names(
+            "estimatorkit.compat.contrib_training",
+            _StopAfterNEvalsHook="StopAfterNEvalsHook",
+            _evaluate_once="evaluate_once",
+            _get_or_create_eval_step="get_or_create_eval_step",
+        )
+    ),
+    **{
+        f"python.{package}.checkpoint_management": Table(
+            names=names(
+                f"{_CORE}.checkpoint_state",
+                update_checkpoint_state_internal="update_checkpoint_state",
+            )
+        )
+        for package in ("training", "checkpoint")
+    },
     "python.training.training_util": Table(
         names={
             "_increment_global_step": "estimatorkit.train.global_steps:increment_global_step",
@@ -937,6 +973,12 @@ MODULES: dict[str, Table] = {
         )
         for name in kinds.split()
     },
+    **{
+        f"core.{folder}.error_codes_pb2": Table(behind=(f"{_CORE}.errors",))
+        for folder in ("lib.core", "protobuf")
+    },
+    "core.protobuf.queue_runner_pb2": Table(behind=("estimatorkit.train.queue_runner_def",)),
+    "core.protobuf.tensorflow_server_pb2": Table(behind=("estimatorkit.distribute.server_def",)),
     "core.example.example_pb2": Table(behind=("estimatorkit.train",)),
     "core.example.feature_pb2": Table(behind=("estimatorkit.train",)),
 }

@@ -88,6 +88,7 @@ def update_checkpoint_state(
     latest_filename: str | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
+    save_relative_paths: bool = True,
 ) -> None:
     """Moves the pointer of a folder, in one step (`tf.compat.v1.train.update_checkpoint_state`).
 
@@ -103,6 +104,7 @@ def update_checkpoint_state(
         latest_filename: name of the pointer file; None is `checkpoint`.
         all_model_checkpoint_timestamps: when each was written, seconds since 1970.
         last_preserved_timestamp: see `CheckpointState`.
+        save_relative_paths: accepted for TensorFlow's `update_checkpoint_state_internal`.
 
     Raises:
         InvalidArgumentError: a path leads out of `save_dir`.

@@ -101,7 +101,7 @@ class Graph:
                         hint="make all operations before the session starts to run",
                     )
                 )
-            name = name or op_type
+            name = name.decode() if isinstance(name, bytes) else name or op_type
             if name.endswith("/"):
                 full_name = name[:-1]
             else:

@@ -42,7 +42,7 @@ class PartialRun:
         self._feeds = set(feeds)
         self._state = state
         self._known: dict[Tensor, Any] = {}
-        self._ops = needed_operations(self._fetches, self._targets, self._feeds)
+        self._ops = needed_operations(self._fetches, self._targets, self._feeds, must_feed=False)
         self._done: set[Operation] = set()
         self._given: set[Tensor | Operation] = set()
 

@@ -17,6 +17,7 @@ import jax
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.log import logger
 from estimatorkit.core.tensor import Operation
 
 _TYPES = {"cuda": "GPU", "rocm": "GPU"}
@@ -25,17 +26,24 @@ DEFAULT = ""
 """The name that plans have for the default device."""
 
 
+_cpu_names = 1
+
+
 @functools.cache
 def available() -> dict[str, Any]:
     """The devices of this process by name, the default one first.
 
     JAX starts here: the number of CPU devices cannot change afterwards.
     """
-    return {
+    named = {
         f"/device:{_TYPES.get(device.platform, device.platform.upper())}:{number}": device
         for devices in (jax.local_devices(), jax.local_devices(backend="cpu"))
         for number, device in enumerate(devices)
     }
+    cpus = jax.local_devices(backend="cpu")
+    for number in range(len(cpus), _cpu_names):
+        named[f"/device:CPU:{number}"] = cpus[number % len(cpus)]
+    return named
 
 
 def default_name() -> str:
@@ -51,23 +59,23 @@ def device_named(name: str) -> Any:
 def set_cpu_devices(count: int) -> None:
     """Asks for several CPU devices; they share the cores.
 
-    Raises:
-        RuntimeError: JAX has started with another number.
+    Once JAX has started it cannot make more: the names of those that are missing then stand for the
+    ones that are there, with a warning in the log.
     """
+    global _cpu_names
     try:
         jax.config.update("jax_num_cpu_devices", count)  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
+    except RuntimeError:
         present = len(jax.local_devices(backend="cpu"))
         if present < count:
-            raise RuntimeError(
-                explain(
-                    "the number of CPU devices cannot change once JAX has started",
-                    expected=f"{count} CPU devices",
-                    received=f"{present}",
-                    hint="make the session that asks for them before anything is run, or set the "
-                    f"environment variable JAX_NUM_CPU_DEVICES={count}",
-                )
-            ) from error
+            logger.warning(
+                "The number of CPU devices cannot change once JAX has started: %d names stand for "
+                "%d devices. Make the session that asks for them before anything is run, or set "
+                "the environment variable JAX_NUM_CPU_DEVICES=%d.",
+                *(count, present, count),
+            )
+            _cpu_names = max(count, _cpu_names)
+            available.cache_clear()
 
 
 class Placer:

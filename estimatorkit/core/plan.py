@@ -214,8 +214,13 @@ def needed_operations(
     fed: Collection[Tensor],
     rewriting: Rewriting | None = None,
     elsewhere: Collection[Operation] = frozenset(),
+    must_feed: bool = True,
 ) -> list[Operation]:
-    """The operations that must run, in the order of their making (see `make_plan`)."""
+    """The operations that must run, in the order of their making (see `make_plan`).
+
+    Raises:
+        InvalidArgumentError: `must_feed`, and a placeholder among them is not fed.
+    """
     rewriting = rewriting or Rewriting()
     needed: set[Operation] = set()
     constants: set[Operation] = set()
@@ -233,7 +238,7 @@ def needed_operations(
         pending.extend(makers(op.inputs))
         pending.extend(op.control_inputs)
     for op in sorted(needed, key=lambda op: op.index):
-        if op.type == "Placeholder":
+        if op.type == "Placeholder" and must_feed:
             if op.outputs[0] in fed:  # reached by a control edge only
                 needed.discard(op)
                 continue

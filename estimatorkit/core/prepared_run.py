@@ -15,6 +15,7 @@ from estimatorkit.core.dtypes import resource, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.executor import State
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.run_conversions import converted_fetch
 from estimatorkit.core.session_handle import SessionStore, TensorHandle
 from estimatorkit.core.step_checks import checks_of_run
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
@@ -33,7 +34,7 @@ class Fetches:
 
     def __init__(self, graph: Graph, structure: Any) -> None:
         self._structure = structure
-        leaves = nest.flatten(structure)
+        leaves = [converted_fetch(leaf) for leaf in nest.flatten(structure)]
         parts = [
             [_fetch(graph, part) for part in leaf._components()]
             if is_composite(leaf)

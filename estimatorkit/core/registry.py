@@ -466,8 +466,10 @@ def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` as an array where it follows from constants and static shapes, else
     None.
 
-    As `tf.get_static_value`.
+    As `tf.get_static_value`. What is no tensor is its own value.
     """
+    if not isinstance(tensor, Tensor):
+        return tensor
     row = _REGISTRY[tensor.op.type]
     if row.type == "Const":
         value: Any = tensor.op.attrs["value"]

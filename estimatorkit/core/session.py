@@ -7,9 +7,10 @@ convert the feeds, call the segments and convert the results.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from estimatorkit.core.partial_run import PartialRun
 from estimatorkit.core.placement import available
 from estimatorkit.core.plan import Plan
 from estimatorkit.core.prepared_run import Feeds, Fetches, PreparedRun, structure_key
+from estimatorkit.core.run_conversions import converted_feed_keys, converted_feeds
 from estimatorkit.core.session_config import read_config
 from estimatorkit.core.targets import target_of
 from estimatorkit.core.task_parts import TaskParts
@@ -109,8 +111,10 @@ class Session:
 
     @property
     def graph_def(self) -> Any:
-        """The graph as it is now, as a `GraphDef`."""
-        return self.graph.as_graph_def()
+        """The graph as it is now, as a `GraphDef`; with shapes where the configuration says
+        `graph_options.infer_shapes`.
+        """
+        return self.graph.as_graph_def(add_shapes=self._options.infer_shapes)
 
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
@@ -164,6 +168,7 @@ class Session:
                 "feed_dict must be a dictionary or collections.abc.Mapping type object, instead of "
                 f"{type(feed_dict).__name__!r}."
             )
+        feed_dict = converted_feeds(feed_dict)
         kind = type(fetches)
         key: Any
         if kind is list or kind is tuple:
@@ -253,6 +258,22 @@ class Session:
 
         return call
 
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
+        """A function of the values of `callable_options.feed`, in that order, that returns the
+        values of `fetch` and runs `target`: TensorFlow's form of `make_callable` with a
+        `CallableOptions`. The function takes `run_metadata` by keyword.
+        """
+        given = callable_options
+        fetches = [list(given.fetch), list(given.target)]
+        call = self.make_callable(fetches, list(given.feed), accept_options=True)
+        options = given.run_options if given.HasField("run_options") else None
+
+        def values(*args: Any, run_metadata: Any = None) -> list[Any]:
+            found: list[Any] = call(*args, options=options, run_metadata=run_metadata)[0]
+            return found
+
+        return values
+
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
         """Begins a run in parts.
 
@@ -269,7 +290,7 @@ class Session:
         if self._stopped:
             self._check_open()
         wanted = Fetches(self.graph, fetches)
-        given = Feeds(self.graph, tuple(feeds or ()))
+        given = Feeds(self.graph, converted_feed_keys(feeds or ()))
         return PartialRun(
             wanted.tensors,
             wanted.targets,
@@ -294,6 +315,7 @@ class Session:
                 f"Must run 'setup' before performing partial runs! Received handle {handle!r}",
             )
         wanted = Fetches(self.graph, fetches)
+        feed_dict = converted_feeds(feed_dict)
         given = Feeds(self.graph, tuple(feed_dict or ()))
         values = given.convert(list((feed_dict or {}).values()))
         found = handle(
@@ -387,8 +409,18 @@ class Session:
 class InteractiveSession(Session):
     """The default session from its making to its closing, for shells and notebooks."""
 
+    _open: ClassVar[int] = 0  # sessions that are not closed
+
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
+        if InteractiveSession._open:
+            warnings.warn(
+                "An interactive session is already active. This can cause out-of-memory errors in "
+                "some cases. You must explicitly call `InteractiveSession.close()` to release "
+                "resources held by the other session(s).",
+                stacklevel=2,
+            )
+        InteractiveSession._open += 1
         self._default = default_session(self, enforce_nesting=False)
         self._default.__enter__()
         self._graph_context = None if graph is None else graph.as_default()
@@ -401,6 +433,7 @@ class InteractiveSession(Session):
             if self._graph_context is not None:
                 self._graph_context.__exit__(None, None, None)
             self._default.__exit__(None, None, None)
+            InteractiveSession._open -= 1
         super().close()
 
 

@@ -2,8 +2,8 @@
 
 Fields that mean something here:
 `allow_soft_placement`, `log_device_placement`, `device_count["CPU"]`, `operation_timeout_in_ms` and
-`graph_options.optimizer_options.opt_level` (L0: nothing is folded or shared). Other fields are
-accepted and have no effect, which is logged once.
+`graph_options.optimizer_options.opt_level` (L0: nothing is folded or shared) and
+`graph_options.infer_shapes`. Other fields are accepted and have no effect, which is logged once.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ class SessionOptions:
         placer: gives operations their devices.
         timeout: seconds after which a blocked run ends with DeadlineExceededError; 0 for never.
         optimize: whether plans fold constants and share equal operations.
+        infer_shapes: whether the session's `graph_def` tells the shapes of tensors.
     """
 
     placer: Placer
     timeout: float = 0.0
     optimize: bool = True
+    infer_shapes: bool = False
 
 
 def read_config(config: Any) -> SessionOptions:
     """The options of a `ConfigProto`; without one placement is soft.
 
     Raises:
-        RuntimeError: more CPU devices are asked for, and JAX has started.
         TypeError: it is no `ConfigProto`.
     """
     if config is None:
@@ -72,4 +73,5 @@ def read_config(config: Any) -> SessionOptions:
         Placer(config.allow_soft_placement, config.log_device_placement),
         config.operation_timeout_in_ms / 1000,
         level != OptimizerOptions.L0,
+        config.graph_options.infer_shapes,
     )

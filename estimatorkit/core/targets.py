@@ -229,7 +229,8 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
             None,
             None,
             explain(
-                "Session: this target cannot be reached",
+                "No session factory registered for the given session options: "
+                f"{{target: {name!r}}}",
                 expected="'' (a session by itself), 'grpc://host:port', or the target of a server",
                 received=repr(name),
                 hint="train.Server(...).target",

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import UnavailableError, explain
 from estimatorkit.core.targets import Held, Target, open_target
 from estimatorkit.core.task_placement import HERE, task_name
@@ -100,6 +101,19 @@ class Server:
     def create_local_server(config: Any = None, start: bool = True) -> Server:
         """A server of a cluster of one job `local` with one task, which nobody else reaches."""
         return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+    @property
+    def server_def(self) -> Any:
+        """The cluster and this task's place in it, as a `ServerDef`."""
+        from estimatorkit.distribute.server_def import ServerDef  # with protobuf
+
+        task = DeviceSpec.from_string(self._task)
+        return ServerDef(
+            cluster=self._cluster.as_cluster_def(),
+            job_name=task.job,
+            task_index=task.task,
+            protocol="grpc",
+        )
 
     @property
     def target(self) -> str:

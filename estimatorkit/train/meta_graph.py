@@ -32,6 +32,11 @@ _VARIABLES = (
 """Collections whose bytes are `VariableDef`s, where they hold variables."""
 
 
+UNBOUND_INPUTS = "unbound_inputs"
+"""The collection of the names of tensors that an exported part of a graph lacks."""
+_UNBOUND = "$unbound_inputs_"
+
+
 class LoadedMetaGraph(NamedTuple):
     """What `load_meta_graph` added to a graph.
 
@@ -66,6 +71,7 @@ def export_meta_graph(
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
+    unbound_inputs_col_name: str | None = None,
 ) -> Any:
     """A graph with its collections as a `MetaGraphDef`, which is also written to a file.
 
@@ -81,9 +87,12 @@ def export_meta_graph(
         clear_devices: whether to leave out the devices.
         clear_extraneous_savers, strip_default_attrs, save_debug_info: accepted for TensorFlow's
             signature.
+        unbound_inputs_col_name: a collection for the names of tensors that operations below
+            `export_scope` take from outside. Not in TensorFlow's function.
 
     Raises:
-        ValueError: an operation below `export_scope` takes a tensor from outside.
+        ValueError: an operation below `export_scope` takes a tensor from outside, and there is no
+            collection for its name.
     """
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
@@ -96,7 +105,9 @@ def export_meta_graph(
         graph_def_of(graph, add_shapes=True) if graph_def is None else graph_def
     )
     if scope:
-        _keep_below(made.graph_def, scope)
+        unbound = _keep_below(made.graph_def, scope, unbound_inputs_col_name is not None)
+        if unbound and unbound_inputs_col_name is not None:
+            write_collection(made, unbound_inputs_col_name, unbound)
     if clear_devices:
         _clear_devices(made.graph_def)
     if saver_def is not None:
@@ -110,22 +121,30 @@ def export_meta_graph(
     return made
 
 
-def _keep_below(graph_def: Any, scope: str) -> None:
+def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
+    """Leaves the nodes below a scope; returns the names of what they take from outside."""
+    unbound: dict[str, None] = {}
     nodes = [node for node in graph_def.node if node.name.startswith(scope)]
     for node in nodes:
         for position, each in enumerate(node.input):
             mark = "^" if each.startswith("^") else ""
-            if not each.removeprefix("^").startswith(scope):
+            name = each.removeprefix("^")
+            if not name.startswith(scope) and may_be_unbound:
+                unbound[f"{_UNBOUND}{name}"] = None
+                node.input[position] = f"{mark}{_UNBOUND}{name}"
+                continue
+            if not name.startswith(scope):
                 raise ValueError(
                     explain(
                         f"node {node.name!r} below {scope!r} takes {each!r} from outside",
                         hint="export the whole graph, or put the input below the scope",
                     )
                 )
-            node.input[position] = mark + _below(each.removeprefix("^"), scope)
+            node.input[position] = mark + _below(name, scope)
         node.name = _below(node.name, scope)
     del graph_def.node[:]
     graph_def.node.extend(nodes)
+    return list(unbound)
 
 
 def _clear_devices(graph_def: Any) -> None:

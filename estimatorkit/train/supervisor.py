@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
+from estimatorkit.core.dtypes import int32, int64
+from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import write_graph
@@ -24,7 +28,7 @@ from estimatorkit.core.variables import (
     report_uninitialized_variables,
 )
 from estimatorkit.train.coordinator import Coordinator, LooperThread
-from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.meta_graph import export_meta_graph
 from estimatorkit.train.queue_runner import QueueRunner
 from estimatorkit.train.saver import Saver
 from estimatorkit.train.scaffold import Scaffold
@@ -46,7 +50,8 @@ class Supervisor:
         logdir: where checkpoints and summaries go; none are written without it.
         summary_op: all summaries as one; `summary.merge_all()` by default.
         saver: a `Saver`; by default that of the collection SAVERS, or one of all variables.
-        global_step: counts the steps; `get_global_step()` by default.
+        global_step: counts the steps; by default that of the collection GLOBAL_STEP, or the
+            variable of that name.
         save_summaries_secs: seconds between summaries; 0 for none.
         save_model_secs: seconds between checkpoints; 0 for none.
         recovery_wait_secs: see `SessionManager`.
@@ -56,6 +61,10 @@ class Supervisor:
         summary_writer: a `FileWriter`; one for `logdir` by default.
         init_fn: called with the session after `init_op`.
         local_init_run_options: `RunOptions` for `local_init_op`.
+
+    Raises:
+        ValueError: this is not the chief, and a global variable is not on a device: the chief's
+            session would not hold it.
     """
 
     USE_DEFAULT = _DEFAULT
@@ -94,9 +103,11 @@ class Supervisor:
             self.local_init_op = _given(
                 local_init_op, GraphKeys.LOCAL_INIT_OP, Scaffold.default_local_init_op
             )
-            self.saver = _given(saver, GraphKeys.SAVERS, lambda: Saver(allow_empty=True))
+            self.saver = _given(saver, GraphKeys.SAVERS, _default_saver)
             self.summary_op = _given(summary_op, GraphKeys.SUMMARY_OP, merge_all)
-            self.global_step = get_global_step() if global_step is _DEFAULT else global_step
+            self.global_step = _default_step() if global_step is _DEFAULT else global_step
+        if not is_chief:
+            _check_devices(self._graph)
         self.init_feed_dict = init_feed_dict
         self.is_chief = is_chief
         self.coord = Coordinator()
@@ -211,6 +222,10 @@ class Supervisor:
             write_graph(self._graph, self._logdir, "graph.pbtxt")
             if self.summary_writer is not None:
                 self.summary_writer.add_graph(self._graph)
+                saver_def = getattr(self.saver, "saver_def", None)
+                self.summary_writer.add_meta_graph(
+                    export_meta_graph(graph=self._graph, saver_def=saver_def)
+                )
         except (TypeError, ValueError) as error:  # a training does not need it
             logger.warning("The graph was not written to %s: %s", self._logdir, error)
 
@@ -294,7 +309,7 @@ class Supervisor:
         self.summary_writer.add_session_log(log, session and self._step(session))
 
     def _step(self, session: Session) -> int | None:
-        return None if self.global_step is None else int(session.run(self.global_step))
+        return None if self.global_step is None else _number(session, self.global_step)
 
     # -- the end
 
@@ -322,6 +337,7 @@ class Supervisor:
             if close_summary_writer and self.summary_writer is not None:
                 self._log_session("STOP", None)
                 self.summary_writer.close()
+                self._graph_written = False  # the next file gets it, too
 
     def request_stop(self, ex: Any = None) -> None:
         """Asks the threads to stop (see `Coordinator.request_stop`)."""
@@ -375,19 +391,56 @@ class _StepCounter:
         self._session = session
         self._global_step = global_step
         self._tag = f"{global_step.op.name}/sec"
-        self._step = int(session.run(global_step))
+        self._step = _number(session, global_step)
         self._time = time.monotonic()
 
     def write(self) -> None:
         """Writes it."""
         from estimatorkit.core.protos import Summary
 
-        now, step = time.monotonic(), int(self._session.run(self._global_step))
+        now, step = time.monotonic(), _number(self._session, self._global_step)
         rate = (step - self._step) / max(now - self._time, 1e-9)
         self._step, self._time = step, now
         logger.info("%s: %g", self._tag, rate)
         summary = Summary(value=[Summary.Value(tag=self._tag, simple_value=rate)])
         self._supervisor.summary_computed(self._session, summary, step)
+
+
+def _number(session: Session, global_step: Any) -> int:
+    return int(np.ravel(session.run(global_step))[0])
+
+
+def _default_saver() -> Saver | None:
+    """A saver of all variables; None where there are none."""
+    return (
+        Saver(allow_empty=True)
+        if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+        else None
+    )
+
+
+def _default_step() -> Any:
+    """The graph's global step, which need not be a scalar here; None where there is none."""
+    graph = get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP) or [
+        each
+        for each in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        if each.op.name == GraphKeys.GLOBAL_STEP and each.dtype in (int32, int64)
+    ]
+    return found[0] if found else None
+
+
+def _check_devices(graph: Graph) -> None:
+    for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
+        if not variable.device:
+            raise ValueError(
+                explain(
+                    "When using replicas, all Variables must have their device set: "
+                    f"{variable.op.name}",
+                    made_at=variable.op.source,
+                    hint="make the model under tf.device(tf.train.replica_device_setter(...))",
+                )
+            )
 
 
 def _given(given: Any, collection: str, make: Callable[[], Any]) -> Any:

@@ -52,3 +52,34 @@ def test_threads_begin_with_the_scopes_of_a_graph_that_was_told_so() -> None:
         ("main/own", "/device:CPU:0"),
         ("NoOp", "/device:CPU:0"),
     ]
+
+
+def test_shapes_devices_and_messages_of_servers() -> None:
+    from estimatorkit.compat.v1.core.lib.core import error_codes_pb2
+    from estimatorkit.compat.v1.core.protobuf import tensorflow_server_pb2
+    from estimatorkit.compat.v1.python.framework import common_shapes, device
+
+    one, two = tf.TensorShape([3, 1, None]), tf.TensorShape([4, 1])
+    assert common_shapes.broadcast_shape(one, two).as_list() == [3, 4, None]
+    assert common_shapes.is_broadcast_compatible(one, two)
+    assert not common_shapes.is_broadcast_compatible(two, tf.TensorShape([3, 1]))
+    assert not common_shapes.is_broadcast_compatible(two, tf.TensorShape(None))
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        common_shapes.broadcast_shape(two, tf.TensorShape([3, 1]))
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2, None])
+        assert (common_shapes.rank(x), common_shapes.has_fully_defined_shape(x)) == (2, False)
+        with tf.device("/job:ps"), tf.device(device.merge_device("/gpu:1")):
+            assert tf.no_op().device == "/job:ps/device:GPU:1"
+    assert device.canonical_name("/job:a/cpu:0") == "/job:a/device:CPU:0"
+    assert device.canonical_name(None) == ""
+    assert device.is_device_spec(tf.DeviceSpec(job="a"))
+    with pytest.raises(ValueError, match="Unknown attribute"):
+        device.check_valid("/what:0")
+    assert error_codes_pb2.INVALID_ARGUMENT == tf.errors.INVALID_ARGUMENT
+
+    cluster = tf.train.ClusterSpec({"local": ["localhost:0"]})
+    made = tensorflow_server_pb2.ServerDef(
+        cluster=cluster.as_cluster_def(), job_name="local", protocol="grpc"
+    )
+    assert tf.train.Server(made, start=False).server_def == made

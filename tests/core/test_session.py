@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
+from tensorboard.compat.proto.config_pb2 import CallableOptions
 
-from estimatorkit.core import errors, registry
+from estimatorkit.core import errors, placement, registry
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import (
@@ -28,7 +29,7 @@ from estimatorkit.core.dtypes import (
     string,
 )
 from estimatorkit.core.executor import CompiledSegment
-from estimatorkit.core.graph import Graph, control_dependencies
+from estimatorkit.core.graph import Graph, control_dependencies, device
 from estimatorkit.core.ops import (
     array,
     elementwise,
@@ -40,8 +41,9 @@ from estimatorkit.core.ops import (
     session_tensors,
 )
 from estimatorkit.core.ops.array import placeholder
-from estimatorkit.core.protos import RunMetadata, RunOptions
+from estimatorkit.core.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.core.registry import same_as_input
+from estimatorkit.core.run_conversions import register_session_run_conversion_functions
 from estimatorkit.core.session import InteractiveSession, Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, global_variables_initializer
@@ -654,6 +656,70 @@ def test_default_sessions() -> None:
     assert a.eval() == 3.0
     interactive.close()
     assert get_default_session() is None
+
+
+def test_a_second_interactive_session_is_warned_of() -> None:
+    first = InteractiveSession()
+    with pytest.warns(UserWarning, match="An interactive session is already active"):
+        second = InteractiveSession()
+    second.close()
+    first.close()
+
+
+class Squared:
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor * tensor
+
+
+def test_objects_of_registered_types_are_fetched_and_fed() -> None:
+    register = register_session_run_conversion_functions
+    functions: Any = (
+        lambda squared: ([squared.tensor], lambda values: values[0]),
+        lambda squared, value: [(squared.tensor, value)],
+        lambda squared: [squared.tensor],
+    )
+    register(Squared, *functions)
+    with pytest.raises(ValueError, match="already been registered"):
+        register(Squared, *functions)
+    squared = Squared(constant([3.0, 4.0]))
+    with Session() as session:
+        assert session.run(squared).tolist() == [9, 16]
+        assert session.run({"a": squared}, {squared: [1, 2]})["a"].tolist() == [1, 2]
+        handle = session.partial_run_setup([squared], [squared])
+        assert session.partial_run(handle, squared, {squared: [1, 2]}).tolist() == [1, 2]
+
+
+def test_a_callable_from_options() -> None:
+    fed = placeholder(float32)
+    options = CallableOptions(feed=[fed.name], fetch=[(fed + 1.0).name])
+    options.run_options.trace_level = options.run_options.FULL_TRACE
+    metadata = RunMetadata()
+    with Session() as session:
+        assert session._make_callable_from_options(options)(5.0, run_metadata=metadata) == [6.0]
+    assert metadata.step_stats.dev_stats
+
+
+def test_the_graph_of_a_session_with_shapes() -> None:
+    constant([1, 2], name=b"named")
+    config = ConfigProto()
+    assert "_output_shapes" not in Session(config=config).graph_def.node[0].attr
+    config.graph_options.infer_shapes = True
+    (node,) = Session(config=config).graph_def.node
+    assert node.name == "named"
+    assert "_output_shapes" in node.attr
+
+
+def test_cpu_devices_asked_for_too_late(caplog: pytest.LogCaptureFixture) -> None:
+    there = len(placement.available())
+    config = ConfigProto(device_count={"CPU": there + 1})
+    try:
+        with Session(config=config) as session, device(f"/cpu:{there}"):
+            assert session.run(constant(1.0) + 1.0) == 2.0
+            assert len(session.list_devices()) > there
+    finally:
+        placement._cpu_names = 1
+        placement.available.cache_clear()
+    assert "cannot change once JAX has started" in caplog.text
 
 
 def test_the_session_of_another_graph_cannot_evaluate() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.checkpoint import latest_checkpoint
+from estimatorkit.core.protos import MetaGraphDef
 from tests.golden.snippets_monitored import count, summary_steps
 from tests.threads import StartedThreads
 
@@ -141,6 +142,10 @@ def test_loops_and_queue_runners_of_ones_own() -> None:
 def test_errors() -> None:
     with tf.Graph().as_default():
         count(tf)
+        with pytest.raises(ValueError, match="must have their device set: global_step"):
+            tf.train.Supervisor(is_chief=False)
+    with tf.Graph().as_default(), tf.device("/job:localhost"):
+        count(tf)
         chief = tf.train.Supervisor(summary_op=None)
         worker = tf.train.Supervisor(is_chief=False, summary_op=None)
         session = chief.prepare_or_wait_for_session()
@@ -152,6 +157,20 @@ def test_errors() -> None:
             worker.prepare_or_wait_for_session()
         chief.stop()
         session.close()
+
+
+def test_each_file_of_events_begins_with_the_graph(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.Variable([7], name="global_step")
+        supervisor = tf.train.Supervisor(logdir=str(tmp_path), summary_op=None)
+        for _ in range(2):
+            with supervisor.managed_session(start_standard_services=False) as session:
+                assert session.run(supervisor.global_step).tolist() == [7]
+            events = list(tf.train.summary_iterator(str(next(tmp_path.glob("*tfevents*")))))
+            assert events[1].graph_def == graph.as_graph_def(add_shapes=True).SerializeToString()
+            assert MetaGraphDef.FromString(events[2].meta_graph_def).saver_def.max_to_keep == 5
+            for path in tmp_path.glob("*tfevents*"):
+                path.unlink()
 
 
 def test_a_variable_named_global_step_is_the_global_step(tmp_path: Path) -> None:

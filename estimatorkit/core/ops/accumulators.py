@@ -53,7 +53,7 @@ class _HostAccumulator(Blocking):
                         None,
                         None,
                         explain(
-                            "Shape mismatch of gradients in an accumulator",
+                            "Shape mismatch: expected values shape of the first gradient",
                             expected=f"shape {before.shape}, as the first",
                             received=f"shape {value.shape}",
                         ),
@@ -125,6 +125,12 @@ def _take(required: Any, *, accumulator: str, spec: Spec, context: Any) -> Any:
 def _apply_rows(
     step: Any, indices: Any, values: Any, *shape: Any, accumulator: str, context: Any
 ) -> list[Any]:
+    if np.ndim(indices) != 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input indices should be vector but received shape: {list(np.shape(indices))}",
+        )
     rows: dict[int, NDArray[Any]] = {}
     for row, value in zip(np.asarray(indices).tolist(), np.array(values), strict=True):
         rows[row] = rows[row] + value if row in rows else value

@@ -248,7 +248,7 @@ def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
         multiple = "a multiple of " if -1 in dims else ""
         raise ValueError(
             f"Input to reshape is a tensor with {x.size} values, but the requested shape "
-            f"{list(dims)} has {multiple}{known}"
+            f"{'requires ' if multiple else 'has '}{multiple}{known} ({list(dims)})"
         )
     return module.reshape(x, dims)
 
