@@ -721,6 +721,20 @@ MODULES: dict[str, Table] = {
             ("canned.dnn_linear_combined", "DNNLinearCombined"),
         )
     },
+    "python.eager.context": Table(names={"graph_mode": "contextlib:nullcontext"}),
+    "python.estimator.early_stopping": Table(
+        names={
+            "_StopOnPredicateHook": "estimatorkit.estimator.stopping_hooks:StopOnPredicateHook",
+            "read_eval_metrics": "estimatorkit.estimator.evaluation_records:read_eval_metrics",
+        }
+    ),
+    **{
+        module: Table(behind=("estimatorkit.compat.fake_summary_writer",))
+        for module in (
+            "contrib.testing.python.framework.fake_summary_writer",
+            "python.estimator.hooks.fake_summary_writer",
+        )
+    },
     "python.estimator.canned.head": Table(behind=("estimatorkit.compat.heads",)),
     "python.estimator.head.head_utils": Table(behind=("estimatorkit.compat.head_test_utils",)),
     "python.estimator.canned.kmeans": Table(
@@ -742,10 +756,24 @@ MODULES: dict[str, Table] = {
             ),
         }
     ),
-    "python.feature_column.feature_column_v2": Table(names=_COLUMNS),
+    **dict.fromkeys(
+        ("python.feature_column.feature_column_v2", "python.feature_column.feature_column_lib"),
+        Table(
+            names={
+                **_COLUMNS,
+                "FeatureTransformationCache": f"{_FEATURE_COLUMN}.features:Features",
+                "LinearModel": f"{_FEATURE_COLUMN}.linear_layer:LinearModel",
+                "_transform_features_v2": f"{_FEATURE_COLUMN}.features:transform_features",
+                "make_parse_example_spec_v2": f"{_FEATURE_COLUMN}:make_parse_example_spec",
+                "shared_embedding_columns_v2": f"{_FEATURE_COLUMN}:shared_embeddings",
+            }
+        ),
+    ),
     "python.feature_column.feature_column": Table(
         names={
             **{f"_{name}": place for name, place in _COLUMNS.items()},
+            "_LazyBuilder": f"{_FEATURE_COLUMN}.features:LazyBuilder",
+            "_transform_features": f"{_FEATURE_COLUMN}.features:transform_features",
             **names(
                 _FEATURE_COLUMN,
                 **{

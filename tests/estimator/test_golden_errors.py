@@ -63,7 +63,7 @@ DIFFERENT = {
     ),
     "categorical_column_in_a_dnn": Ours(
         "ValueError",
-        "Items of feature_columns must be a DenseColumn. You can wrap a categorical column",
+        "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column",
         "the class by its name",
     ),
     "input_fn_that_is_a_dataset": Ours(

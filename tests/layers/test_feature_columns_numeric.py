@@ -34,7 +34,7 @@ def test_a_column_is_a_frozen_hashable_description() -> None:
     column = fc.numeric_column("x", [2, 3], default_value=1, dtype="int32")
     assert column.name == "x"
     assert column.shape == (2, 3)
-    assert column.parents == ("x",)
+    assert column.parents == ["x"]
     assert column.variable_shape == [2, 3]
     assert column.parse_example_spec["x"] == ((2, 3), "int32", ((1, 1, 1), (1, 1, 1)))
     assert column == fc.numeric_column("x", (2, 3), 1, "int32")
@@ -188,9 +188,9 @@ def test_features_must_be_a_dict() -> None:
     [
         ([], "feature_columns must not be empty"),
         ({}, "Expected feature_columns to be iterable, found dict"),
-        ("a", "Items of feature_columns must be a FeatureColumn"),
+        ("a", "Items of feature_columns must be a _FeatureColumn"),
         (["a"], "numeric_column('a')"),
-        ([3], "Items of feature_columns must be a FeatureColumn"),
+        ([3], "Items of feature_columns must be a _FeatureColumn"),
         (
             [fc.numeric_column("a"), fc.numeric_column("a", 2)],
             "Duplicate feature column name found for columns",

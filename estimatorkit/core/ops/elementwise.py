@@ -603,12 +603,22 @@ def _infer_add_n(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, shape)]
 
 
+def _sum(*inputs: Any) -> Any:
+    for index, each in enumerate(inputs):
+        if each.shape != inputs[0].shape:
+            raise ValueError(
+                "Inputs to operation of type AddN must have the same size and shape. Input 0: "
+                f"{list(inputs[0].shape)} != input {index}: {list(each.shape)}"
+            )
+    return sum(inputs[1:], inputs[0])
+
+
 register(
     "AddN",
-    lambda *inputs: sum(inputs[1:], inputs[0]),
+    _sum,
     infer=_infer_add_n,
     accepts="fic",
-    numpy_kernel=lambda *inputs: sum(inputs[1:], inputs[0]),
+    numpy_kernel=_sum,
     cases=lambda: [Case((_ANY, _POSITIVE, _UNIT))],
 )
 

@@ -6,6 +6,7 @@ attributes. Lengths that are not known then are left open in the static shapes.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -60,11 +61,28 @@ def _infer_concat(inputs: Any, attrs: Any) -> list[Spec]:
     return [Spec(inputs[0].dtype, TensorShape(dims))]
 
 
+def _check_dimensions(values: Any, axis: int) -> None:
+    first = list(values[0].shape)
+    at = axis % len(first) if first else 0
+    for index, each in enumerate(values):
+        shape = list(each.shape)
+        if len(shape) != len(first) or shape[:at] + shape[at + 1 :] != first[:at] + first[at + 1 :]:
+            raise ValueError(
+                f"Dimensions of inputs should match: shape[0] = {first} vs. shape[{index}] = "
+                f"{shape}"
+            )
+
+
+def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
+    _check_dimensions(values, axis)
+    return numbers.concatenate(values, axis)
+
+
 register(
     "ConcatV2",
-    lambda *values, axis: jnp.concatenate(values, axis),
+    partial(_concatenated, jnp),
     infer=_infer_concat,
-    numpy_kernel=lambda *values, axis: np.concatenate(values, axis),
+    numpy_kernel=partial(_concatenated, np),
     cases=lambda: [
         Case((_SAMPLE, _SAMPLE * 2), {"axis": 0}),
         Case((_SAMPLE, _SAMPLE[:, :1]), {"axis": -1}),

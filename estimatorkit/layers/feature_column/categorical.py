@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import elementwise
+from estimatorkit.core.ops import array, elementwise, filling, joining
 from estimatorkit.core.ops.parsing import VarLenFeature
 from estimatorkit.core.registry import lookup, output
+from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
@@ -25,6 +26,7 @@ from estimatorkit.layers.feature_column.columns import (
     check_key,
 )
 from estimatorkit.layers.feature_column.features import Features, Raw
+from estimatorkit.layers.feature_column.protocol import sparse_ids, sparse_of
 
 
 class KeyedColumn(OfFeature, CategoricalColumn):
@@ -93,6 +95,20 @@ class KeyedColumn(OfFeature, CategoricalColumn):
         kind, attrs = self.kind
         self.note(attrs)
         return ids_of(raw, kind, attrs, steps=steps)
+
+    def plain(self, features: Features) -> Any:
+        """The ids as a `SparseTensor`, with the indices of a sparse feature."""
+        raw = self.checked_raw(features)
+        sparse = raw.value
+        if not isinstance(sparse, SparseTensor):
+            return sparse_ids(features.transformed(self).ids)
+        # Each value in a row of its own: rows of ids would lose the places of empty ones.
+        count = array.shape(sparse.values, out_type=int64)
+        rows = joining.stack([filling.range_(count[0]), filling.zeros(count, int64)], 1)
+        alone = SparseTensor(rows, sparse.values, joining.concat([count, [1]], 0))
+        kind, attrs = self.kind
+        ids = array.reshape(ids_of(Raw(self.key, alone), kind, attrs), [-1])
+        return SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
     def checked_raw(self, features: Features) -> Raw:
         """The raw feature, of the right dtype."""
@@ -278,9 +294,9 @@ class WeightedColumn(CategoricalColumn):
         return {**spec, key: VarLenFeature(self.dtype)}
 
     @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
+    def parents(self) -> list[FeatureColumn | str]:
         """The column and the weights' key."""
-        return (self.categorical_column, self.weight_feature_key)
+        return [self.categorical_column, self.weight_feature_key]
 
     @property
     def num_buckets(self) -> int:
@@ -296,16 +312,7 @@ class WeightedColumn(CategoricalColumn):
         ids: Ids = features.transformed(self.categorical_column)
         raw = features.raw(self.weight_feature_key, f"the weights of column {self.name!r}")
         if raw.dtype is not self.dtype:
-            raise ValueError(
-                explain(
-                    f"Bad dtype, expected <dtype: {self.dtype.name!r}>, but got <dtype: "
-                    f"{raw.dtype.name!r}>",
-                    expected=f"weights of {self.name!r} of dtype {self.dtype.name}",
-                    received=raw.described(),
-                    made_at=raw.value.op.source,
-                    hint=f"weighted_categorical_column(..., dtype={raw.dtype.name})",
-                )
-            )
+            raise self._misfit(features)
         if not raw.is_sparse:
             weights = features.tensor(self.weight_feature_key, self.name)
             return Ids(ids.ids, elementwise.cast(weights, float32))
@@ -314,6 +321,32 @@ class WeightedColumn(CategoricalColumn):
         inputs = [source.tensors[0], *raw.tensors]
         weights = output("SparseFeatureWeights", inputs, attrs, "weights")
         return Ids(ids.ids, weights)
+
+    def plain(self, features: Features) -> Any:
+        """The ids and the weights, both sparse; dense weights of 0 are left out."""
+        weights = features.get(self.weight_feature_key)
+        if weights.dtype is not self.dtype:
+            raise self._misfit(features)
+        if isinstance(weights, SparseTensor):
+            values = elementwise.cast(weights.values, float32)
+            weights = SparseTensor(weights.indices, values, weights.dense_shape)
+        else:
+            weights = elementwise.cast(weights, float32)
+            weights = sparse_of(weights, elementwise.not_equal(weights, 0.0))
+        return features.get(self.categorical_column), weights
+
+    def _misfit(self, features: Features) -> ValueError:
+        raw = features.raw(self.weight_feature_key, f"the weights of column {self.name!r}")
+        return ValueError(
+            explain(
+                f"Bad dtype, expected <dtype: {self.dtype.name!r}>, but got <dtype: "
+                f"{raw.dtype.name!r}>",
+                expected=f"weights of {self.name!r} of dtype {self.dtype.name}",
+                received=raw.described(),
+                made_at=raw.value.op.source,
+                hint=f"weighted_categorical_column(..., dtype={raw.dtype.name})",
+            )
+        )
 
     def _source(self, features: Features) -> Raw:
         """The sparse feature whose values are weighted."""

@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from estimatorkit.core.errors import explain
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.feature_column.protocol import (
+    CategoricalProtocol,
+    ColumnProtocol,
+    DenseProtocol,
+    SequenceProtocol,
+)
 
 if TYPE_CHECKING:
     from estimatorkit.layers.feature_column.features import Features
@@ -45,7 +51,7 @@ class Sequence(NamedTuple):
     sequence_length: Tensor
 
 
-class FeatureColumn(ABC):
+class FeatureColumn(ColumnProtocol, ABC):
     """What every column is: a name, what it reads, and a transformation of it."""
 
     @property
@@ -59,9 +65,9 @@ class FeatureColumn(ABC):
         """What to read from an `Example`, by feature key."""
 
     @property
-    @abstractmethod
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
-        """The columns and the keys of raw features that it reads."""
+    def parents(self) -> list[FeatureColumn | str]:
+        """The columns and the keys of raw features that it reads; [] where it does not tell."""
+        return []
 
     @abstractmethod
     def transform(self, features: Features) -> Any:
@@ -72,7 +78,7 @@ class FeatureColumn(ABC):
         """The name below which its variables are."""
         return self.name
 
-    def make_variables(self, weights: WeightMaker) -> None:  # noqa: B027
+    def make_variables(self, weights: WeightMaker) -> None:
         """Makes the variables that it will ask `weights` for; most columns have none."""
 
 
@@ -87,9 +93,9 @@ class OfFeature(FeatureColumn):
         return self.key
 
     @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
+    def parents(self) -> list[FeatureColumn | str]:
         """The key."""
-        return (self.key,)
+        return [self.key]
 
 
 class OfColumn(FeatureColumn):
@@ -103,12 +109,12 @@ class OfColumn(FeatureColumn):
         return self.categorical_column.parse_example_spec
 
     @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
+    def parents(self) -> list[FeatureColumn | str]:
         """The categorical column."""
-        return (self.categorical_column,)
+        return [self.categorical_column]
 
 
-class DenseColumn(FeatureColumn):
+class DenseColumn(DenseProtocol, FeatureColumn):
     """A column that gives a float tensor."""
 
     @property
@@ -126,7 +132,7 @@ class DenseColumn(FeatureColumn):
         """
 
 
-class CategoricalColumn(FeatureColumn):
+class CategoricalColumn(CategoricalProtocol, FeatureColumn):
     """A column that gives ids."""
 
     @property
@@ -152,13 +158,27 @@ class CategoricalColumn(FeatureColumn):
         )
 
     def host_ids(self, features: Features) -> Tensor:
-        """The ids for operations on the host."""
+        """The ids for operations on the host: those that cross.
+
+        Raises:
+            ValueError: they have weights.
+        """
         found: Ids = features.transformed(self)
+        if found.weights is not None:
+            raise ValueError(
+                explain(
+                    "crossed_column does not support weight_tensor, but the given column "
+                    f"populates weight_tensor. Given column: {self.name}",
+                    hint="cross the column without its weights",
+                )
+            )
         return found.ids
 
 
-class SequenceDenseColumn(FeatureColumn):
+class SequenceDenseColumn(SequenceProtocol, FeatureColumn):
     """A column that gives a float tensor for each step of sequences."""
+
+    TensorSequenceLengthPair = Sequence
 
     @property
     @abstractmethod
@@ -185,11 +205,12 @@ def check_key(key: Any) -> None:
         raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
 
 
-def normalize_columns(feature_columns: Any) -> list[FeatureColumn]:
+def normalize_columns(feature_columns: Any, word: str = "FeatureColumn") -> list[FeatureColumn]:
     """Columns as a list, in the order of their names.
 
     Args:
         feature_columns: a column or an iterable of columns.
+        word: what the error calls a column.
 
     Raises:
         ValueError: there is none, one is no column, or two have one name.
@@ -208,7 +229,7 @@ def normalize_columns(feature_columns: Any) -> list[FeatureColumn]:
         if not isinstance(column, FeatureColumn):
             raise ValueError(
                 explain(
-                    "Items of feature_columns must be a FeatureColumn. "
+                    f"Items of feature_columns must be a {word}. "
                     f"Given (type {type(column)}): {column}",
                     hint=f"use feature_column.numeric_column({column!r})"
                     if isinstance(column, str)

@@ -19,6 +19,7 @@ from estimatorkit.layers.feature_column.categorical import (
 )
 from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, Ids
 from estimatorkit.layers.feature_column.features import Features, Raw
+from estimatorkit.layers.feature_column.protocol import sparse_ids
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class CrossedColumn(CategoricalColumn):
         return spec
 
     @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
+    def parents(self) -> list[FeatureColumn | str]:
         """The columns and keys."""
-        return self.keys
+        return list(self.keys)
 
     @property
     def num_buckets(self) -> int:
@@ -87,6 +88,10 @@ class CrossedColumn(CategoricalColumn):
         if ids.shape.rank is None:
             ids.set_shape([None, None])
         return Ids(ids)
+
+    def plain(self, features: Features) -> Any:
+        """The ids as a `SparseTensor`, as wide as the longest row."""
+        return sparse_ids(features.transformed(self).ids, packed=True)
 
     def attrs(self, expand: tuple[int, ...], mixed: tuple[bool, ...] | None = None) -> Any:
         """The attributes of the operation that crosses.

@@ -41,6 +41,10 @@ class _Embedding(OfColumn, DenseColumn, SequenceDenseColumn):
         ids: Ids = features.transformed(self.categorical_column)
         return ids
 
+    def plain(self, features: Features) -> Any:
+        """What the categorical column makes."""
+        return features.get(self.categorical_column)
+
     def _table(self, weights: WeightMaker) -> Any:
         """The variable."""
         raise NotImplementedError

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array
+from estimatorkit.core.ops.sparse_shapes import sparse_reshape
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
@@ -16,6 +18,7 @@ from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     FeatureColumn,
     Ids,
+    normalize_columns,
     raw_keys,
 )
 from estimatorkit.layers.feature_column.weights import notes_of_graph
@@ -60,28 +63,29 @@ class Features:
     """Raw features, and what columns made of them.
 
     Args:
-        raw: by key tensors, sparse tensors or what becomes one; the first dimension is the batch.
-            Lists of lists of different lengths are filled up with '' or -1, which count for
+        features: by key tensors, sparse tensors or what becomes one; the first dimension is the
+            batch. Lists of lists of different lengths are filled up with '' or -1, which count for
             nothing.
 
     Raises:
-        ValueError: `raw` is no dict.
+        ValueError: `features` is no dict.
     """
 
-    def __init__(self, raw: Any) -> None:
-        if not isinstance(raw, Mapping):
+    def __init__(self, features: Any) -> None:
+        if not isinstance(features, Mapping):
             raise ValueError(
                 explain(
-                    f"features should be a dictionary of `Tensor`s. Given type: {type(raw)}",
+                    f"features should be a dictionary of `Tensor`s. Given type: {type(features)}",
                     expected="a dict of tensors by feature name",
-                    received=repr(raw)[:200],
+                    received=repr(features)[:200],
                     hint="let input_fn return ({'name': values, ...}, labels)",
                 )
             )
-        self._given = raw
+        self._given = features
         self._raw: dict[str, Raw] = {}
         self._tensors: dict[str, Tensor] = {}
         self._transformed: dict[FeatureColumn, Any] = {}
+        self._plain: dict[FeatureColumn | str, Any] = {}
 
     def raw(self, key: str, wanted_by: str) -> Raw:
         """The raw feature `key` as it came.
@@ -143,6 +147,42 @@ class Features:
             self._tensors[key] = array.expand_dims(tensor, -1) if tensor.shape.rank == 1 else tensor
         return self._tensors[key]
 
+    def get(self, key: Any, state_manager: Any = None, training: Any = None) -> Any:
+        """What TensorFlow's `FeatureTransformationCache.get` gives, made once.
+
+        Args:
+            key: a raw feature's key, or a column.
+            state_manager, training: count for nothing.
+
+        Returns:
+            The raw feature, of rank 2 where it had rank 1; or `column.transform_feature(self)`.
+
+        Raises:
+            TypeError: `key` is neither.
+            ValueError: there is no such feature, or the column gives None.
+        """
+        if not isinstance(key, (str, FeatureColumn)):
+            raise TypeError(
+                f'"key" must be either a "str" or "{self._word}". Provided type: {type(key)}'
+            )
+        if key not in self._plain:
+            self._plain[key] = (
+                self._as_rows(key) if isinstance(key, str) else key._transform_feature(self)
+            )
+        if self._plain[key] is None:
+            raise ValueError(f"Column {getattr(key, 'name', key)} is not supported.")
+        return self._plain[key]
+
+    _word = "FeatureColumn"
+
+    def _as_rows(self, key: str) -> Tensor | SparseTensor:
+        value = self.raw(key, f"the column that reads {key!r}").value
+        if value.shape.rank != 1:
+            return value
+        if isinstance(value, SparseTensor):
+            return sparse_reshape(value, [-1, 1])
+        return self.tensor(key, key)
+
     def transformed(self, column: FeatureColumn) -> Any:
         """`column.transform(self)`, made once.
 
@@ -167,7 +207,8 @@ class Features:
 
     def _key(self, column: FeatureColumn) -> Any:
         who = f"column {column.name!r}"
-        return (column, *(self.raw(key, who).tensors for key in raw_keys(column)))
+        read: list[Any] = [self.raw(key, who).tensors for key in raw_keys(column)]
+        return (column, *(read or [self]))  # columns of other classes need not tell what they read
 
 
 def as_tensor(key: str, value: Any) -> Tensor | SparseTensor:
@@ -194,3 +235,23 @@ def _filled_up(value: Any) -> Any:
         return value
     fill = -1 if isinstance(first, int) else ""
     return [[*each, *[fill] * (max(lengths) - len(each))] for each in value]
+
+
+class LazyBuilder(Features):
+    """`Features` with the words of version 1's `_LazyBuilder`."""
+
+    _word = "_FeatureColumn"
+
+
+def transform_features(features: Any, feature_columns: Any, state_manager: Any = None) -> Any:
+    """What each column makes of raw features, by column (`_transform_features_v2`).
+
+    Args:
+        features: tensors by key.
+        feature_columns: columns; they are transformed in the order of their names.
+        state_manager: counts for nothing.
+    """
+    columns = normalize_columns(feature_columns)
+    builder = Features(features)
+    with get_default_graph().name_scope("transform_features"):
+        return {column: builder.get(column) for column in columns}

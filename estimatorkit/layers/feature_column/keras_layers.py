@@ -46,7 +46,7 @@ class _LayerWeights(WeightMaker):
         shared_scope: see `WeightMaker`.
     """
 
-    def __init__(self, layer: _FeaturesLayer, shared_scope: VariableScope) -> None:
+    def __init__(self, layer: FeaturesLayer, shared_scope: VariableScope) -> None:
         super().__init__((), True, shared_scope)
         self._layer = layer
 
@@ -91,7 +91,7 @@ class _LayerWeights(WeightMaker):
         return layer._tables[key]
 
 
-class _FeaturesLayer(Layer):
+class FeaturesLayer(Layer):
     """What `DenseFeatures` and `SequenceFeatures` have in common.
 
     Its variables are made by `build`, whose argument counts for nothing. Within a variable scope,
@@ -100,7 +100,7 @@ class _FeaturesLayer(Layer):
 
     takes_columns = True  # so strings reach the columns as they come from the input
     _untracked = Layer._untracked | {"_columns", "_tables", "_maker"}
-    _kind: type[FeatureColumn]
+    _kind: type[FeatureColumn] | tuple[type[FeatureColumn], ...]
 
     def __init__(
         self,
@@ -140,8 +140,12 @@ class _FeaturesLayer(Layer):
                     variable_scope(inner, auxiliary_name_scope=False),
                     graph.name_scope("/".join([*outer, self.name, inner, ""])),
                 ):
-                    column.make_variables(self._maker)
+                    self._make_variables(column)
         super().build(input_shape)
+
+    def _make_variables(self, column: Any) -> None:
+        """Makes what a column's variables are, in its scope."""
+        column.make_variables(self._maker)
 
     def _own(self, made: Any) -> None:
         """Counts what `get_variable` has given, or another layer has made, as the layer's."""
@@ -158,7 +162,8 @@ class _FeaturesLayer(Layer):
         if isinstance(features, Features):
             return args, kwargs
         Features(features)  # refuses what is no dict
-        read = {key for column in self._columns for key in raw_keys(column)}
+        keys = [set(raw_keys(column)) for column in self._columns]
+        read = set().union(*keys) if all(keys) else set(features)  # all where one does not tell
         tensors = {
             key: as_tensor(key, value)
             for key, value in features.items()
@@ -219,12 +224,12 @@ def _defaults_of(scope: VariableScope) -> tuple[Any, ...]:
 _NONE = _defaults_of(VariableScope())
 
 
-def _first_of(shape: Any) -> Any:
+def first_of(shape: Any) -> Any:
     """A shape, or the first of a dict of them."""
     return next(iter(shape.values())) if isinstance(shape, Mapping) else shape
 
 
-class DenseFeatures(_FeaturesLayer):
+class DenseFeatures(FeaturesLayer):
     """A layer that makes one dense tensor of dense columns (`tf.keras.layers.DenseFeatures`).
 
     Called with features it gives float32 `(batch, total number of values)`, in the order of the
@@ -281,10 +286,10 @@ class DenseFeatures(_FeaturesLayer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """`(batch, total number of values)`, the batch as in `input_shape`."""
-        return TensorShape([_first_of(input_shape)[0], self._total()])
+        return TensorShape([first_of(input_shape)[0], self._total()])
 
 
-class SequenceFeatures(_FeaturesLayer):
+class SequenceFeatures(FeaturesLayer):
     """A layer that makes one tensor of sequences (`tf.keras.experimental.SequenceFeatures`).
 
     Called with features it gives what `sequence_input_layer` gives; every call uses the variables
@@ -325,5 +330,5 @@ class SequenceFeatures(_FeaturesLayer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """`(batch, steps, n)`, the first two as in `input_shape`."""
-        batch, steps = _first_of(input_shape)[:2]
+        batch, steps = first_of(input_shape)[:2]
         return TensorShape([batch, steps, self._total()])

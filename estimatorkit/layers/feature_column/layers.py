@@ -28,18 +28,24 @@ from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, remember_columns
 
 
-def columns_of(kind: Any, feature_columns: Any) -> list[Any]:
+def columns_of(kind: Any, feature_columns: Any, private: bool = False) -> list[Any]:
     """The columns in the order of their names, all of one kind.
+
+    Args:
+        kind: the class, or a tuple of classes.
+        feature_columns: columns.
+        private: whether errors have the names of version 1, with an underscore.
 
     Raises:
         ValueError: one is of another.
     """
+    word = "_" if private else ""
     found = []
-    for column in normalize_columns(feature_columns):
+    for column in normalize_columns(feature_columns, f"{word}FeatureColumn"):
         if not isinstance(column, kind):
             raise ValueError(
                 explain(
-                    f"Items of feature_columns must be a {kind.__name__}. You can wrap a "
+                    f"Items of feature_columns must be a {word}{kind.__name__}. You can wrap a "
                     "categorical column with an embedding_column or indicator_column. "
                     f"Given: {column}",
                     hint=f"indicator_column({column.name!r} column), or embedding_column of it",
@@ -127,7 +133,7 @@ def input_layer(
         ValueError: a column is no dense column, two have one name, or a feature is missing or does
             not fit.
     """
-    columns = columns_of(DenseColumn, feature_columns)
+    columns = columns_of(DenseColumn, feature_columns, private=True)
     source = as_features(features, columns)
     weights = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     outputs = []

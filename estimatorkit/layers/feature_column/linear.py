@@ -67,16 +67,7 @@ def linear_model(
         ValueError: an argument is out of its range; or as for `input_layer`.
     """
     check_sparse_combiner(sparse_combiner)
-    columns = normalize_columns(feature_columns)
-    for column in columns:
-        if not isinstance(column, (DenseColumn, CategoricalColumn)):
-            raise ValueError(
-                explain(
-                    "Items of feature_columns must be either a DenseColumn or CategoricalColumn. "
-                    f"Given: {column}",
-                    hint="columns of sequences are for sequence_input_layer",
-                )
-            )
+    columns = check_linear_columns(feature_columns, private=True)
     source = as_features(features, columns)
     maker = WeightMaker([*(weight_collections or ()), GraphKeys.MODEL_VARIABLES], trainable)
     sums = []
@@ -91,7 +82,7 @@ def linear_model(
         for inner, column in scopes.items():
             with variable_scope(inner):
                 summed, made = made_variables(
-                    partial(_weighted_sum, column, source, maker, units, sparse_combiner)
+                    partial(weighted_sum, column, source, maker, units, sparse_combiner)
                 )
             sums.append(summed)
             if cols_to_vars is not None:
@@ -110,18 +101,51 @@ def _unique_scope(column: FeatureColumn) -> str:
         return str(scope.name).rpartition("/")[2]
 
 
-def _weighted_sum(
+def weighted_sum(
     column: FeatureColumn, features: Features, maker: WeightMaker, units: int, combiner: str
 ) -> Tensor:
     """A column's share, float32 `(batch, units)`."""
     if isinstance(column, CategoricalColumn):
-        weights = maker.make(column, "weights", [column.num_buckets, units], Zeros())
+        weights = column_weights(column, maker, units)
         return combined_rows(weights, _in_rows(features.transformed(column)), combiner)
     if not isinstance(column, DenseColumn):
         raise AssertionError("checked by linear_model")
-    count = math.prod(dim or 0 for dim in column.variable_shape)
-    weights = maker.make(column, "weights", [count, units], Zeros())
+    weights = column_weights(column, maker, units)
     return linalg.matmul(flat_tensor(column, features, maker), weights, name="weighted_sum")
+
+
+def column_weights(column: Any, maker: WeightMaker, units: int) -> Any:
+    """A column's weights `(n, units)`, n the number of its ids or of its values."""
+    if isinstance(column, CategoricalColumn):
+        count = column.num_buckets
+    else:
+        count = math.prod(dim or 0 for dim in column.variable_shape)
+    return maker.make(column, "weights", [count, units], Zeros())
+
+
+def check_linear_columns(feature_columns: Any, *, private: bool = False) -> list[FeatureColumn]:
+    """The columns in the order of their names.
+
+    Args:
+        feature_columns: dense and categorical columns.
+        private: whether errors have the names of version 1, with an underscore.
+
+    Raises:
+        ValueError: one is neither.
+    """
+    word = "_" if private else ""
+    columns = normalize_columns(feature_columns, f"{word}FeatureColumn")
+    for column in columns:
+        if not isinstance(column, (DenseColumn, CategoricalColumn)):
+            raise ValueError(
+                explain(
+                    f"Items of feature_columns must be either a {word}DenseColumn or "
+                    f"{word}CategoricalColumn. "
+                    f"Given: {column}",
+                    hint="columns of sequences are for sequence_input_layer",
+                )
+            )
+    return columns
 
 
 def _in_rows(ids: Ids) -> Ids:

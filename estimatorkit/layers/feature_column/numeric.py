@@ -30,6 +30,7 @@ from estimatorkit.layers.feature_column.columns import (
     check_key,
 )
 from estimatorkit.layers.feature_column.features import Features
+from estimatorkit.layers.feature_column.protocol import IdsAndWeights, sparse_ids
 from estimatorkit.layers.feature_column.weights import WeightMaker
 
 Normalizer = Callable[[Tensor], Tensor]
@@ -87,9 +88,19 @@ class NumericColumn(OfFeature, DenseColumn):
         dims = tensor.shape.dims
         per_example = None if dims is None else TensorShape(dims[1:]).num_elements()
         if per_example is not None and per_example != count:
+            size = dims[0] if dims else None
+            told = (
+                ""
+                if size is None
+                else (
+                    f": Cannot reshape a tensor with {size * per_example} elements to shape "
+                    f"[{','.join(map(str, (size, *self.shape)))}] ({size * count} elements)"
+                )
+            )
             raise ValueError(
                 explain(
-                    f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}",
+                    f"feature {self.key!r} does not fit its numeric_column of shape {self.shape}"
+                    f"{told}",
                     expected=f"{TensorShape((None, *self.shape))}, {count} values an example",
                     received=f"{tensor.shape}, {per_example} values an example",
                     made_at=tensor.op.source,
@@ -206,9 +217,9 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return self.source_column.parse_example_spec
 
     @property
-    def parents(self) -> tuple[FeatureColumn | str, ...]:
+    def parents(self) -> list[FeatureColumn | str]:
         """The source."""
-        return (self.source_column,)
+        return [self.source_column]
 
     @property
     def num_buckets(self) -> int:
@@ -234,6 +245,14 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         ids = elementwise.cast(self._buckets(features), int64)
         width = self.source_column.shape[0]
         return Ids(ids if width == 1 else ids + np.arange(width) * self._each)
+
+    def plain(self, features: Features) -> Any:
+        """The bucket of each number, from 0."""
+        return self._buckets(features)
+
+    def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> IdsAndWeights:
+        """All ids, number i of the source from i * buckets on."""
+        return IdsAndWeights(sparse_ids(transformation_cache.transformed(self).ids), None)
 
     def host_ids(self, features: Features) -> Tensor:
         """The ids made on the host: from the raw numbers, where nothing normalizes them."""
@@ -278,11 +297,10 @@ def bucketized_column(source_column: NumericColumn, boundaries: Any) -> Bucketiz
         )
     if len(source_column.shape) > 1:
         raise ValueError(f"source_column must be one-dimensional column. Given: {source_column}")
-    if boundaries is None or len(boundaries) == 0:
+    is_list = isinstance(boundaries, (list, tuple, np.ndarray))
+    if boundaries is None or (is_list and len(boundaries) == 0):
         raise ValueError("boundaries must not be empty.")
-    if not isinstance(boundaries, (list, tuple, np.ndarray)) or any(
-        one >= two for one, two in pairwise(boundaries)
-    ):
+    if not is_list or any(one >= two for one, two in pairwise(boundaries)):
         raise ValueError(
             explain("boundaries must be a sorted list", received=repr(boundaries)[:200])
         )

@@ -18,6 +18,7 @@ from estimatorkit.core.ops import array, elementwise, filling, indexing, joining
 from estimatorkit.core.ops.feature_ids import ABSENT
 from estimatorkit.core.ops.parsing import VarLenFeature
 from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
+from estimatorkit.core.ops.sparse_shapes import sparse_reshape
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -41,6 +42,7 @@ from estimatorkit.layers.feature_column.numeric import (
     check_numbers,
     checked_shape,
 )
+from estimatorkit.layers.feature_column.protocol import IdsAndWeights
 from estimatorkit.layers.feature_column.vocabulary import (
     categorical_column_with_vocabulary_file,
     categorical_column_with_vocabulary_list,
@@ -67,6 +69,20 @@ class SequenceCategoricalColumn(OfColumn, CategoricalColumn):
     def transform(self, features: Features) -> Ids:
         """The ids, `(batch, steps, width)`."""
         return self.categorical_column.transform_steps(features)
+
+    def plain(self, features: Features) -> Any:
+        """What the categorical column makes."""
+        return features.get(self.categorical_column)
+
+    def get_sparse_tensors(self, transformation_cache: Any, state_manager: Any) -> IdsAndWeights:
+        """The ids and weights of each step, of rank 3."""
+        found = self.categorical_column.get_sparse_tensors(transformation_cache, state_manager)
+        return IdsAndWeights(*(None if each is None else _by_step(each) for each in found))
+
+
+def _by_step(sparse: SparseTensor) -> SparseTensor:
+    shape = sparse.dense_shape
+    return sparse_reshape(sparse, joining.stack([shape[0], shape[1], -1]))
 
 
 def sequence_length_of(ids: Ids) -> Tensor:

@@ -10,6 +10,7 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
 from estimatorkit.layers.feature_column.columns import FeatureColumn
+from estimatorkit.layers.feature_column.protocol import State
 
 
 class WeightMaker:
@@ -31,6 +32,17 @@ class WeightMaker:
         self._collections = list(dict.fromkeys([GraphKeys.GLOBAL_VARIABLES, *collections]))
         self._trainable = trainable
         self._shared_scope = shared_scope or VariableScope()
+        self.state = State(self.make)
+
+    @property
+    def collections(self) -> list[str]:
+        """The collections that take the variables."""
+        return self._collections
+
+    @property
+    def trainable(self) -> bool:
+        """Whether variables may be trainable."""
+        return self._trainable
 
     def make(
         self,
