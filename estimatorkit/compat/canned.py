@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 from estimatorkit import keras
 from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.nest import flatten
 from estimatorkit.core.ops import array, elementwise, nn
 from estimatorkit.core.ops.selection import count_nonzero
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.evaluated_training import step_of
+from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.estimator.training_cluster import TrainingCluster
 from estimatorkit.lazy import listing
 from estimatorkit.premade.dnn import Activation, dnn_part
 from estimatorkit.premade.head import Head, Version
@@ -32,6 +37,28 @@ linear_logit_fn_builder_v2 = linear_logit_fn_builder
 def load_global_step_from_checkpoint_dir(checkpoint_dir: str) -> int:
     """The global step of a folder's latest checkpoint; 0 where there is none."""
     return step_of(latest_checkpoint(checkpoint_dir))
+
+
+def write_dict_to_summary(
+    output_dir: str, dictionary: Mapping[str, Any], current_global_step: int
+) -> None:
+    """Writes the numbers of an evaluation to event files.
+
+    Args:
+        output_dir: a folder; made where it is not there.
+        dictionary: numbers, arrays or serialized summaries by name; the global step is left out.
+        current_global_step: the step they belong to.
+    """
+    numbers = {key: value for key, value in dictionary.items() if key != GraphKeys.GLOBAL_STEP}
+    with closing(MetricsWriter(output_dir)) as writer:
+        writer.write(current_global_step, numbers)
+
+
+def get_replica_device_setter(config: RunConfig) -> Callable[[Any], str] | None:
+    """The device function of a cluster's task: variables to the parameter servers, everything else
+    to the task; None where there are no parameter servers.
+    """
+    return TrainingCluster.device_function(config.task)
 
 
 def dnn_logit_fn_builder_v2(

@@ -680,6 +680,18 @@ MODULES: dict[str, Table] = {
             "are computed; session.plan(fetches).describe() shows what runs",
         }
     ),
+    "python.saved_model.loader_impl": Table(
+        names=names(
+            "estimatorkit.train.saved_model_files",
+            **dict.fromkeys(("parse_saved_model", "_parse_saved_model"), "read_saved_model"),
+        )
+    ),
+    **{
+        f"python.saved_model.{module}": Table(
+            names=names("estimatorkit.train.saved_model_files", get_variables_path="variables_path")
+        )
+        for module in ("utils_impl", "path_helpers")
+    },
     "python.tools.freeze_graph": Table(
         names={"freeze_graph": "estimatorkit.compat.tools:freeze_graph"}
     ),
@@ -745,14 +757,22 @@ MODULES: dict[str, Table] = {
         )
     ),
     "python.estimator.canned.optimizers": Table(behind=("estimatorkit.compat.canned",)),
+    "python.estimator.run_config": Table(
+        names=names(
+            "estimatorkit.estimator.run_config", get_default_session_config="default_session_config"
+        )
+    ),
     "python.estimator.model_fn": Table(
         names={"_TPUEstimatorSpec": "estimatorkit.compat.tpu:TPUEstimatorSpec"}
     ),
     "python.estimator.estimator": Table(
         names={
             "EstimatorV2": "estimatorkit.estimator:Estimator",
-            "_load_global_step_from_checkpoint_dir": (
-                "estimatorkit.compat.canned:load_global_step_from_checkpoint_dir"
+            **names(
+                "estimatorkit.compat.canned",
+                _load_global_step_from_checkpoint_dir="load_global_step_from_checkpoint_dir",
+                _get_replica_device_setter="get_replica_device_setter",
+                _write_dict_to_summary="write_dict_to_summary",
             ),
         }
     ),
@@ -916,8 +936,18 @@ MODULES: dict[str, Table] = {
         }
     ),
     **{
-        module: Table(names=names(_PRIVATE, "fn_args", "has_kwargs", "get_func_name"))
-        for module in ("python.util.function_utils", "python.estimator.util")
+        module: Table(names=names(_PRIVATE, "fn_args", "has_kwargs", "get_func_name") | own)
+        for module, own in (
+            ("python.util.function_utils", {}),
+            (
+                "python.estimator.util",
+                names(
+                    "estimatorkit.compat.input_fn_results",
+                    *("parse_input_fn_result", "parse_iterator_result"),
+                    _DatasetInitializerHook="DatasetInitializerHook",
+                ),
+            ),
+        )
     },
     "python.util.all_util": Table(names=names(_PRIVATE, "remove_undocumented")),
     **{

@@ -168,6 +168,7 @@ def _of_tf_config(config: dict[str, Any]) -> ClusterTask:
             )
         return ClusterTask(**rest)
     chief = _chief_of(cluster)
+    _check_ports(cluster)
     kind, index = _task_of(task, cluster, chief)
     if kind == EVALUATOR:
         return ClusterTask(type=kind, index=index, chief=chief, **rest)
@@ -222,16 +223,21 @@ def _tasks_of(job: str, tasks: Any) -> dict[int, str]:
         where = f"cluster.{job}[{number}]"
         if not isinstance(address, str):
             _fail(f"{where} is not an address", expected='"host:port"', received=repr(address))
-        host, colon, port = address.rpartition(":")
-        if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
-            _fail(
-                f"{where} has no port",
-                expected='"host:port", the port 1 to 65535',
-                received=repr(address),
-                hint=f'"{address.partition(":")[0] or "host"}:2222"',
-            )
         found[int(number)] = address
     return found
+
+
+def _check_ports(cluster: Mapping[str, Mapping[int, str]]) -> None:
+    for job, tasks in cluster.items():
+        for number, address in tasks.items():
+            host, colon, port = address.rpartition(":")
+            if not colon or not host or not port.isdigit() or int(port) >= 65536:
+                _fail(
+                    f"cluster.{job}[{number}] has no port",
+                    expected='"host:port", the port 1 to 65535, or 0 for any that is free',
+                    received=repr(address),
+                    hint=f'"{address.partition(":")[0] or "host"}:2222"',
+                )
 
 
 def _chief_of(cluster: Mapping[str, Mapping[int, str]]) -> tuple[str, int]:

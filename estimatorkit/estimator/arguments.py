@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import numbers
 import os
 import tempfile
@@ -14,37 +15,47 @@ import numpy as np
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.log import logger
-from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.run_config import RunConfig, default_session_config
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "config"}
 
 
-def check_steps(steps: int | None, max_steps: int | None) -> None:
-    """Raises ValueError where both are given, or one is not a whole number above 0."""
+def check_steps(steps: float | None, max_steps: float | None) -> tuple[int | None, int | None]:
+    """The two numbers as `check_count` gives them.
+
+    Raises:
+        ValueError: both are given, or one is not above 0.
+    """
     if steps is not None and max_steps is not None:
         raise ValueError("Can not provide both steps and max_steps.")
-    check_count("steps", steps)
-    check_count("max_steps", max_steps)
+    return check_count("steps", steps), check_count("max_steps", max_steps)
 
 
-def check_count(name: str, value: Any) -> None:
-    """Raises ValueError where a number of steps is neither None nor a whole number above 0."""
-    if value is not None and not _is_count(value):
+def check_count(name: str, value: Any) -> int | None:
+    """A number of steps, rounded up: `steps=len(x) / batch_size` is a fraction; None stays None.
+
+    Raises:
+        ValueError: it is not a finite number above 0.
+    """
+    if value is None:
+        return None
+    if not _is_count(value):
         raise ValueError(
             explain(
                 f"Must specify {name} > 0, given: {value}",
-                expected="a whole number of steps, or None",
+                expected="a number of steps, or None",
                 received=repr(value),
             )
         )
+    return math.ceil(value)
 
 
 def _is_count(value: Any) -> bool:
-    """Whether it is a whole number above 0; `1e3` is one, True is not."""
+    """Whether it is a finite number above 0; True is none."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):
         return False
     number: Any = value
-    return bool(number > 0 and number == number // 1)
+    return bool(0 < number < math.inf)
 
 
 def as_list(value: Any) -> list[Any]:
@@ -81,7 +92,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
 
 
 def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] | None) -> RunConfig:
-    """The config with a model folder: the one given, or a temporary one.
+    """The config with a model folder, the one given or a temporary one, and a `ConfigProto`.
 
     Raises:
         ValueError: two folders are given.
@@ -97,7 +108,10 @@ def checked_config(config: RunConfig | None, model_dir: str | os.PathLike[str] |
     if chosen is None:
         chosen = tempfile.mkdtemp(prefix="estimatorkit-")
         logger.warning("Using temporary folder as model directory: %s", chosen)
-    return config.replace(model_dir=os.fspath(chosen))
+    sessions = config.session_config
+    if sessions is None:
+        sessions = default_session_config()
+    return config.replace(model_dir=os.fspath(chosen), session_config=sessions)
 
 
 __all__ = [

@@ -134,6 +134,11 @@ class Estimator:
         return copy.copy(self._config)
 
     @property
+    def _session_config(self) -> Any:
+        """The `ConfigProto` of sessions, by the name that TensorFlow's subclasses read."""
+        return self._config.session_config
+
+    @property
     def params(self) -> Any:
         """A deep copy of the parameters; an empty dict where none were given."""
         return copy.deepcopy(self._params)
@@ -215,7 +220,7 @@ class Estimator:
                 `mode`, `params`, `config` and `input_context`. Under a strategy it gives batches
                 for single replicas, and is called once in each process.
             hooks: called around the steps.
-            steps: how many more steps.
+            steps: how many more steps; a fraction (`examples / batch_size`) is rounded up.
             max_steps: the global step to end at; nothing happens where it is reached already.
             saving_listeners: called around the saving of checkpoints.
 
@@ -227,7 +232,7 @@ class Estimator:
             NanLossDuringTrainingError: the loss became NaN.
             FailedPreconditionError: another process trains in `model_dir`.
         """
-        check_steps(steps, max_steps)
+        steps, max_steps = check_steps(steps, max_steps)
         if self._config.task_type in (EVALUATOR, PS):
             raise ValueError(
                 explain(
@@ -310,7 +315,7 @@ class Estimator:
         checkpoint_path: str | os.PathLike[str] | None,
         writer: MetricsWriter,
     ) -> dict[str, Any]:
-        check_steps(steps, None)
+        steps, _ = check_steps(steps, None)
         given_hooks = check_hooks(hooks)
         ensure_visible()
         path = self._checkpoint_or_none(checkpoint_path)

@@ -111,7 +111,7 @@ class _SavedModelExporter(Exporter):
             checkpoint_path=checkpoint_path,
         )
         if self._exports_to_keep is not None:
-            _remove_oldest(Path(export_path), Path(os.fsdecode(exported)), self._exports_to_keep)
+            _remove_oldest(Path(export_path), exported, self._exports_to_keep)
         return exported
 
     def _is_wanted(
@@ -246,7 +246,7 @@ class BestExporter(_SavedModelExporter):
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
         if exported is not None:
-            self._exported[export_path] = dict(eval_result)
+            self._exported[export_path] = dict(eval_result or {})
         return exported
 
     def _is_wanted(
@@ -320,7 +320,7 @@ class BestExporter(_SavedModelExporter):
         folder.mkdir(parents=True, exist_ok=True)
         metrics = {
             name: np.asarray(value).item()
-            for name, value in eval_result.items()
+            for name, value in (eval_result or {}).items()
             if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf"
         }
         best: dict[str, Any] = {"step": metrics.get("global_step")}
@@ -353,24 +353,36 @@ def _check_compare_fn(compare_fn: Any) -> None:
         )
 
 
-def _exports(folder: Path) -> list[Path]:
-    """The exports in a folder, the newest by their names first. An empty one was never written."""
+def _versions(folder: Path) -> list[Path]:
+    """The folders in a folder that are called as exports are, the newest by their names first."""
     try:
         entries = [entry for entry in folder.iterdir() if entry.is_dir()]
     except FileNotFoundError:
         return []
-    versions = [
-        entry
-        for entry in entries
-        if len(entry.name) == 10 and entry.name.isdigit() and any(entry.iterdir())
-    ]
+    versions = [entry for entry in entries if len(entry.name) == 10 and entry.name.isdigit()]
     return sorted(versions, key=lambda entry: int(entry.name), reverse=True)
 
 
-def _remove_oldest(folder: Path, newest: Path, keep: int) -> None:
-    """Keeps `keep` exports, among them the newest, whatever the clock called it."""
-    others = [entry for entry in _exports(folder) if entry.name != newest.name]
-    for entry in others[keep - 1 :]:
+def _exports(folder: Path) -> list[Path]:
+    """The exports in a folder, the newest by their names first. An empty one was never written."""
+    return [entry for entry in _versions(folder) if any(entry.iterdir())]
+
+
+def _remove_oldest(folder: Path, exported: Any, keep: int) -> None:
+    """Keeps `keep` exports, among them what was just exported, whatever the clock called it; empty
+    folders go first.
+
+    Args:
+        folder: where the exports are.
+        exported: what the estimator's `export_saved_model` returned.
+        keep: how many stay.
+    """
+    newest = None
+    if isinstance(exported, (str, bytes, os.PathLike)):  # an estimator of another kind may differ
+        newest = os.path.basename(os.fsdecode(exported))
+    written = _exports(folder)
+    order = sorted(_versions(folder), key=lambda each: (each.name != newest, each not in written))
+    for entry in order[keep:]:
         try:
             remove_durably(entry)
         except NotFoundError:

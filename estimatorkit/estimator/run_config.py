@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any, Self
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.distribute.cluster_spec import ClusterSpec
-from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.cluster_task import CHIEF, MASTER, PS, WORKER, ClusterTask
 from estimatorkit.distribute.strategies import Strategy
 
 
@@ -69,7 +70,8 @@ class RunConfig:
         save_checkpoints_steps: steps between checkpoints; 0 for none.
         save_checkpoints_secs: seconds between checkpoints; 600 by default. Not together with steps.
             Both None: no checkpoints.
-        session_config: the `ConfigProto` of sessions.
+        session_config: the `ConfigProto` of sessions; by default that of a cluster's task has
+            `device_filters`, and an estimator takes `default_session_config()`.
         keep_checkpoint_max: how many checkpoints stay; 0 or None for all.
         keep_checkpoint_every_n_hours: of those that go, one stays for so many hours.
         log_step_count_steps: steps between log lines; None for none.
@@ -126,6 +128,8 @@ class RunConfig:
         self._save_summary_steps = save_summary_steps
         self._save_checkpoints_steps = None if steps is _UNSET else steps
         self._save_checkpoints_secs = secs
+        if session_config is None and self._task.cluster.jobs:
+            session_config = _cluster_session_config(self._task)
         self._session_config = session_config
         self._keep_checkpoint_max = keep_checkpoint_max
         self._keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
@@ -395,6 +399,8 @@ class RunConfig:
         default = {name: each.default for name, each in signature(RunConfig).parameters.items()}
         default |= {"save_checkpoints_steps": None, "save_checkpoints_secs": 600}
         given = {name: getattr(self, "_" + name) for name in _FIELDS}
+        if given["session_config"] is not None:
+            default["session_config"] = default_session_config()
         shown = [f"{name}={value!r}" for name, value in given.items() if value != default[name]]
         return f"RunConfig({', '.join(shown)})"
 
@@ -402,6 +408,37 @@ class RunConfig:
 def is_not_chief(config: RunConfig) -> bool:
     """Whether a subclass denies that this process, which would be the chief, is the chief."""
     return config.task.is_chief and not config.is_chief
+
+
+def default_session_config(device_filters: Sequence[str] = ()) -> Any:
+    """The `ConfigProto` of an estimator whose `RunConfig` has none.
+
+    Source: `get_default_session_config` of TensorFlow's `run_config`.
+
+    Args:
+        device_filters: prefixes of the devices that a session may use; all by default.
+    """
+    from estimatorkit.core.protos import ConfigProto, GraphOptions, RewriterConfig
+
+    rewriting = RewriterConfig(meta_optimizer_iterations=RewriterConfig.ONE)
+    return ConfigProto(
+        allow_soft_placement=True,
+        graph_options=GraphOptions(rewrite_options=rewriting),
+        device_filters=device_filters,
+    )
+
+
+def _cluster_session_config(task: ClusterTask) -> Any:
+    """The `ConfigProto` of a task, which talks to the parameter servers only; None for tasks of
+    other kinds.
+    """
+    filters = {
+        CHIEF: ["/job:ps", "/job:chief"],
+        MASTER: ["/job:ps", "/job:master"],
+        WORKER: ["/job:ps", f"/job:worker/task:{task.index}"],
+        PS: ["/job:ps", "/job:worker", "/job:chief", "/job:master"],
+    }.get(task.type)
+    return None if filters is None else default_session_config(filters)
 
 
 def _is_session_config(value: Any) -> bool:

@@ -42,11 +42,10 @@ class TrainSpec(_Train):
         saving_listeners: Iterable[CheckpointSaverListener] | None = None,
     ) -> TrainSpec:
         _check_input_fn(input_fn)
-        check_count("max_steps", max_steps)
         return super().__new__(
             cls,
             input_fn,
-            max_steps,
+            check_count("max_steps", max_steps),
             _all_of(hooks, SessionRunHook, "hooks"),
             _all_of(saving_listeners, CheckpointSaverListener, "saving_listeners"),
         )
@@ -95,7 +94,7 @@ class EvalSpec(_Eval):
         throttle_secs: float = 600,
     ) -> EvalSpec:
         _check_input_fn(input_fn)
-        check_count("steps", steps)
+        steps = check_count("steps", steps)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"`name` must be string, given: {name}")
         for key, value in (

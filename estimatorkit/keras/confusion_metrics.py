@@ -60,7 +60,9 @@ class _AtThresholds(StreamingMetric):
         name, dtype: see `Metric`.
     """
 
-    _kinds: ClassVar[Sequence[str]] = Counts._fields
+    _kinds: ClassVar[Sequence[str]] = (
+        *("true_positives", "true_negatives", "false_positives", "false_negatives"),
+    )
 
     def __init__(
         self,
@@ -266,7 +268,7 @@ class SensitivityAtSpecificity(_Constrained):
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
     def value(self, *sums: Tensor) -> Tensor:
-        right, missed, rejected, wrong = sums
+        right, rejected, wrong, missed = sums
         return self._best(_share(right, missed), _share(rejected, wrong))
 
 
@@ -291,7 +293,7 @@ class SpecificityAtSensitivity(_Constrained):
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
     def value(self, *sums: Tensor) -> Tensor:
-        right, missed, rejected, wrong = sums
+        right, rejected, wrong, missed = sums
         return self._best(_share(rejected, wrong), _share(right, missed))
 
 
@@ -316,7 +318,7 @@ class PrecisionAtRecall(_Constrained):
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
     def value(self, *sums: Tensor) -> Tensor:
-        right, missed, _, wrong = sums
+        right, _, wrong, missed = sums
         return self._best(_share(right, wrong), _share(right, missed))
 
 
@@ -341,7 +343,7 @@ class RecallAtPrecision(_Constrained):
         super().__init__(precision, num_thresholds, class_id, name, dtype)
 
     def value(self, *sums: Tensor) -> Tensor:
-        right, missed, _, wrong = sums
+        right, _, wrong, missed = sums
         return self._best(_share(right, missed), _share(right, wrong))
 
 
@@ -427,7 +429,8 @@ class AUC(_AtThresholds):
         return counts_at(truth, _clipped(guesses), weights, self.thresholds, self.multi_label)
 
     def value(self, *sums: Tensor) -> Tensor:
-        each = reduce.reduce_sum(areas(Counts(*sums), self.curve, self.summation_method, 0.0), 0)
+        counts = Counts(**dict(zip(self._kinds, sums, strict=True)))
+        each = reduce.reduce_sum(areas(counts, self.curve, self.summation_method, 0.0), 0)
         if not self.multi_label:
             return each
         if self.label_weights is None:

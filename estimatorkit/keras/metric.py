@@ -89,7 +89,7 @@ class Metric:
         """Makes a variable.
 
         Args:
-            name: its name, below the metric's.
+            name: its name, below the name scope in force, as in Keras: not below the metric's.
             shape: its shape.
             aggregation, synchronization: accepted for Keras's signature.
             initializer: gives its first value; 'zeros' by default.
@@ -102,8 +102,7 @@ class Metric:
         if initializer not in (None, "zeros"):
             make = initializers.registry.get(initializer)
             start = make(dims, dtype=kind)
-        with self._scope():
-            variable = metric_variable(dims, kind, name, start)
+        variable = metric_variable(dims, kind, name, start)
         state.variables.append(variable)
         state.reset = None
         return variable
@@ -346,9 +345,7 @@ class StreamingMetric(Metric):
         """The operation that adds to the sums; their variables are made where there are none."""
         state = self._in_graph
         if not state.sums:
-            with self._scope():
-                made = variables_of(increments)
-            self._hold(dict(zip(increments, made, strict=True)))
+            self._hold(dict(zip(increments, variables_of(increments), strict=True)))
         with self._scope():
             added = [state.sums[key].assign_add(each) for key, each in increments.items()]
             done: Operation = array.group(*added)
@@ -364,12 +361,12 @@ class StreamingMetric(Metric):
         state = self._in_graph
         shapes = None if state.sums else self.shapes()
         if shapes is not None:
-            with self._scope():
-                made = {
+            self._hold(
+                {
                     key: metric_variable(as_shape(shape).as_list(), self._dtype, key)
                     for key, shape in shapes.items()
                 }
-            self._hold(made)
+            )
         return state.sums
 
     @property

@@ -51,6 +51,12 @@ def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
     return _proto_file(local_path(export_dir)) is not None
 
 
+def variables_path(export_dir: str | os.PathLike[str]) -> str:
+    """The prefix of the files that hold a SavedModel's variables."""
+    names = constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
+    return os.path.join(local_path(export_dir), *names)
+
+
 def _proto_file(folder: str) -> str | None:
     names = constants.SAVED_MODEL_FILENAME_PB, constants.SAVED_MODEL_FILENAME_PBTXT
     paths = (os.path.join(folder, name) for name in names)

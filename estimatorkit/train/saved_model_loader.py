@@ -22,7 +22,12 @@ from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
 from estimatorkit.train import saved_model_constants as constants
 from estimatorkit.train.meta_graph import LoadedMetaGraph, load_meta_graph
-from estimatorkit.train.saved_model_files import assets_of, contains_saved_model, read_saved_model
+from estimatorkit.train.saved_model_files import (
+    assets_of,
+    contains_saved_model,
+    read_saved_model,
+    variables_path,
+)
 from estimatorkit.train.saver import Saver
 
 maybe_saved_model_directory = contains_saved_model
@@ -80,8 +85,7 @@ class SavedModelLoader:
     @property
     def variables_path(self) -> str:
         """The prefix of the files that hold the variables."""
-        names = constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME
-        return os.path.join(self._export_dir, *names)
+        return variables_path(self._export_dir)
 
     def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
         """The `MetaGraphDef` that was written under some tags.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from estimatorkit.compat.v1.python.estimator import estimator, util
 from estimatorkit.compat.v1.python.estimator.canned import dnn, kmeans, linear, optimizers
 
 import estimatorkit.compat.v1 as tf
@@ -44,6 +46,44 @@ def test_model_functions_of_deep_networks(builder: Any, model_fn: Any, make_head
             logit_fn = builder(1, (3,), COLUMNS, tf.nn.relu, None, False)
             logit_fn({"x": tf.constant([[1.0]])}, TRAIN)
             assert {variable.op.name for variable in tf.trainable_variables()} == made
+
+
+def test_devices_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert estimator._get_replica_device_setter(tf.estimator.RunConfig()) is None
+    cluster = {"chief": ["a:1"], "ps": ["b:1", "c:1"], "worker": ["d:1"]}
+    config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    setter = estimator._get_replica_device_setter(tf.estimator.RunConfig())
+    with tf.Graph().as_default(), tf.device(setter):
+        first, second = tf.Variable([1, 2]), tf.Variable([2, 1])
+        total = first + second
+    places = ["/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0"]
+    assert [each.device for each in (first, second, total)] == places
+
+
+def test_evaluations_written_by_hand(tmp_path: Path) -> None:
+    estimator._write_dict_to_summary(str(tmp_path), {"loss": 0.5, "global_step": 3}, 3)
+    (file,) = tmp_path.glob("*tfevents*")
+    written = {
+        value.tag: (event.step, value.simple_value)
+        for event in tf.train.summary_iterator(str(file))
+        for value in event.summary.value
+    }
+    assert written == {"loss": (3, 0.5)}
+
+
+def test_what_an_input_fn_returned() -> None:
+    with tf.Graph().as_default():
+        tensors = tf.constant([1]), tf.constant([2])
+        assert util.parse_input_fn_result(tensors) == (*tensors, [])
+        assert util.parse_input_fn_result(tensors[0]) == (tensors[0], None, [])
+        dataset = tf.data.Dataset.from_tensors(([1.0], [2.0]))
+        features, labels, hooks = util.parse_input_fn_result(dataset)
+        assert isinstance(hooks[0], util._DatasetInitializerHook)
+        with tf.train.MonitoredSession(hooks=hooks) as session:
+            assert [list(each) for each in session.run([features, labels])] == [[1.0], [2.0]]
+        with pytest.raises(ValueError, match="input_fn should return"):
+            util.parse_input_fn_result((1, 2, 3))
 
 
 def test_fraction_of_zero() -> None:

@@ -111,7 +111,7 @@ def test_master_and_chief_stand_for_each_other() -> None:
         ({"cluster": {"ps": [3]}}, ["cluster.ps[0] is not an address", "received: 3"]),
         ({"cluster": {"ps": {"x": "a:1"}}}, ["cluster.ps: 'x' is not a task's number"]),
         ({"cluster": {"worker": ["a:1", "b"]}}, ["cluster.worker[1] has no port", '"b:2222"']),
-        ({"cluster": {"worker": ["a:0"]}}, ["cluster.worker[0] has no port", "'a:0'"]),
+        ({"cluster": {"worker": ["a:65536"]}}, ["cluster.worker[0] has no port", "'a:65536'"]),
         ({"cluster": {"worker": [":1"]}}, ["cluster.worker[0] has no port"]),
         ({"cluster": HOSTS, "task": ["ps", 0]}, ["task cannot be read", "['ps', 0]"]),
         ({"cluster": HOSTS} | task("ps", "one"), ["task.index is not a number", "'one'"]),

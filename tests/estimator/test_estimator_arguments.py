@@ -68,8 +68,8 @@ def test_parameters_are_any_object_and_copied_deeply(tmp_path: Path) -> None:
     assert seen == [([1], {"x"})]
 
 
-@pytest.mark.parametrize("steps", [0, -1, 1.5, float("nan"), True, "3"])
-def test_steps_are_a_whole_number(steps: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, -1, -0.5, float("nan"), float("inf"), True, "3"])
+def test_steps_are_a_number_above_0(steps: Any, tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path)
     with pytest.raises(ValueError, match="Must specify steps > 0"):
         estimator.train(rows, steps=steps)
@@ -83,11 +83,15 @@ def test_steps_are_a_whole_number(steps: Any, tmp_path: Path) -> None:
         tf.estimator.EvalSpec(rows, steps=steps)
 
 
-def test_whole_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
+def test_numbers_of_any_type_are_steps(tmp_path: Path) -> None:
     estimator = Estimator(constant_model(1.0), tmp_path, RunConfig(**QUIET))
     estimator.train(rows, steps=np.int64(2))
     estimator.train(rows, steps=1e0)  # type: ignore[arg-type]
     assert estimator.get_variable_value("global_step") == 3
+    estimator.train(rows, steps=3 / 2)  # type: ignore[arg-type]
+    assert estimator.get_variable_value("global_step") == 5
+    assert tf.estimator.TrainSpec(rows, max_steps=5 / 2).max_steps == 3
+    assert tf.estimator.EvalSpec(rows, steps=0.5).steps == 1
 
 
 def test_a_config_that_is_not_chief(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core.events import MetricsWriter
+from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
 from estimatorkit.estimator.metric_monitor import MetricMonitor
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
@@ -121,6 +122,19 @@ def test_a_clock_that_goes_back_removes_no_new_export(model: Model) -> None:
     model.clock = 1_600_000_000
     export(model, exporter)
     assert kept(model, exporter) == ["1600000000", "1700000100"]
+
+
+@pytest.mark.parametrize("kind", [LatestExporter, BestExporter])
+def test_oldest_go_whatever_an_estimator_says_of_its_export(kind: Any, tmp_path: Path) -> None:
+    for version in range(1_700_000_000, 1_700_000_004):
+        (tmp_path / str(version)).mkdir()
+    estimator = mock.Mock(spec=Estimator, model_dir=str(tmp_path))
+    exporter = kind("n", receiver, exports_to_keep=2)
+    assert exporter.export(estimator, str(tmp_path), None, None, False) is not None
+    assert [each.name for each in sorted(tmp_path.iterdir()) if each.is_dir()] == [
+        "1700000002",
+        "1700000003",
+    ]
 
 
 # -- the best

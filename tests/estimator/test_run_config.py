@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.run_config import RunConfig, default_session_config
 from estimatorkit.estimator.spec import EstimatorSpec
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text("utf-8"))
@@ -108,6 +108,37 @@ def test_every_argument_can_be_replaced() -> None:
     changed = RunConfig().replace(**changes)
     assert changed.checkpoint_save_graph_def is None
     assert changed.keep_checkpoint_every_n_hours == 2.0
+
+
+CLUSTER = {"ps": ["a:0", "b:0"], "worker": ["c:0", "d:0"]}  # port 0: any that is free
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "filters"),
+    [
+        ("chief", 0, ["/job:ps", "/job:chief"]),
+        ("master", 0, ["/job:ps", "/job:master"]),
+        ("worker", 1, ["/job:ps", "/job:worker/task:1"]),
+        ("ps", 1, ["/job:ps", "/job:worker", "/job:chief", "/job:master"]),
+        ("evaluator", 0, None),
+    ],
+)
+def test_sessions_of_a_cluster_see_what_they_need(
+    monkeypatch: pytest.MonkeyPatch, kind: str, index: int, filters: list[str] | None
+) -> None:
+    boss = "master" if kind == "master" else "chief"
+    config = {"cluster": {boss: ["e:0"], **CLUSTER}, "task": {"type": kind, "index": index}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    found = RunConfig().session_config
+    assert found == (None if filters is None else default_session_config(filters))
+    given = default_session_config(["/job:ps"])
+    assert RunConfig(session_config=given).session_config == given
+
+
+def test_an_estimator_has_a_session_config(tmp_path: Path) -> None:
+    estimator = Estimator(lambda features: features, tmp_path)
+    assert estimator._session_config == estimator.config.session_config == default_session_config()
+    assert repr(estimator.config) == f"RunConfig(model_dir={str(tmp_path)!r})"
 
 
 def test_replace_refuses_what_it_does_not_know() -> None:

@@ -121,12 +121,26 @@ def test_metrics_are_named_after_their_class_and_numbered() -> None:
     assert [each.name for each in made] == ["auc", "auc_1", "true_positives", "mean_io_u"]
 
 
+def test_variables_are_named_below_the_scope_in_force_as_in_tensorflow() -> None:
+    made = [metrics.Mean(), metrics.Mean(name="other"), metrics.AUC(num_thresholds=3)]
+    made[0].update_state([1.0])
+    with tf.name_scope("outer"):
+        made[1].update_state([1.0])
+    made[2].update_state([0.0, 1.0], [0.2, 0.3])
+    counts = ["true_positives", "true_negatives", "false_positives", "false_negatives"]
+    assert [[each.op.name for each in metric.variables] for metric in made] == [
+        ["total", "count"],
+        ["outer/total", "outer/count"],
+        counts,
+    ]
+
+
 def test_variables_are_local_and_start_anew_with_the_local_initializer() -> None:
     metric = metrics.Mean("m")
     update = metric.update_state([1.0, 3.0])
     result = metric.result()
     graph = get_default_graph()
-    assert [each.name for each in metric.variables] == ["m/total:0", "m/count:0"]
+    assert [each.name for each in metric.variables] == ["total:0", "count:0"]
     assert (
         metric.weights
         == metric.non_trainable_weights
@@ -201,7 +215,7 @@ def test_metrics_of_ones_own_need_not_return_their_updates() -> None:
         assert found["seen"].tolist() == [3.0, 5.0]
         session.run(metric.reset_state())
         assert session.run(metric.result()["seen"]).tolist() == [1.0, 1.0]
-    assert [each.op.name for each in metric.variables] == ["largest/value", "largest/seen"]
+    assert [each.op.name for each in metric.variables] == ["value", "seen"]
     assert metric.get_config() == {"name": "largest", "dtype": "float32"}
 
 

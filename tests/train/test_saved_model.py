@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core import durable
@@ -150,6 +151,9 @@ def test_builder(tmp_path: Path, as_text: bool) -> None:
     file = builder.save(as_text=as_text)
     assert file == os.fsencode(path / f"saved_model.pb{'txt' * as_text}")
     assert tf.saved_model.contains_saved_model(path)
+    (meta_graph,) = loader_impl.parse_saved_model(path).meta_graphs
+    assert meta_graph.meta_info_def.tags == ["serve"]
+    assert Path(utils_impl.get_variables_path(path) + ".index").is_file()
     assert loaded(path) == [[4.0], [2.0]]
     assert loaded(path, scope="a/b") == [[4.0], [2.0]]
     assert os.listdir(path.parent) == ["model"]
