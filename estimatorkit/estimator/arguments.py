@@ -47,7 +47,8 @@ def check_count(name: str, value: Any) -> int | None:
                 received=repr(value),
             )
         )
-    return math.ceil(value)
+    count: int = math.ceil(value)
+    return count
 
 
 def _is_count(value: Any) -> bool:
