@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.compat.small_functions import broadcast_static_shape
+from estimatorkit.core.ops.shape_matching import broadcast_static_shape
 from estimatorkit.core.shapes import TensorShape
 
 
