@@ -203,12 +203,18 @@ def summarize_collection(
     return summarize_tensors(get_collection(collection, name_filter), summarizer)
 
 
-def summarize_activations(
-    name_filter: str | None = None, summarizer: Any = summarize_activation
-) -> list[Any]:
-    """`summarize_collection` of the collection ACTIVATIONS."""
-    return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)
+def _summarizer_of(collection: str, default: Any = summarize_tensor) -> Callable[..., list[Any]]:
+    def summarize(name_filter: str | None = None, summarizer: Any = default) -> list[Any]:
+        return summarize_collection(collection, name_filter, summarizer)
 
+    summarize.__doc__ = f"`summarize_collection` of the collection '{collection}'."
+    return summarize
+
+
+summarize_activations = _summarizer_of(GraphKeys.ACTIVATIONS, summarize_activation)
+summarize_biases = _summarizer_of(GraphKeys.BIASES)
+summarize_variables = _summarizer_of(GraphKeys.GLOBAL_VARIABLES)
+summarize_weights = _summarizer_of(GraphKeys.WEIGHTS)
 
 __all__ = [
     "bow_encoder",
@@ -221,8 +227,11 @@ __all__ = [
     "softmax",
     "summarize_activation",
     "summarize_activations",
+    "summarize_biases",
     "summarize_collection",
     "summarize_tensor",
     "summarize_tensors",
+    "summarize_variables",
+    "summarize_weights",
     "unit_norm",
 ]

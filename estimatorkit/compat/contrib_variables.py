@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from estimatorkit.core.checkpoint import list_variables, read_checkpoint
+from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_collection, get_default_graph
@@ -18,6 +21,7 @@ from estimatorkit.core.ops.array import group, placeholder
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing
+from estimatorkit.train.global_steps import assert_global_step, get_global_step
 from estimatorkit.train.saver import Saver
 
 __dir__ = listing(__name__)
@@ -94,12 +98,73 @@ def model_variable(
     )
 
 
-def local_variable(initial_value: Any, validate_shape: bool = True, name: str | None = None) -> Any:
+def local_variable(
+    initial_value: Any,
+    validate_shape: bool = True,
+    name: str | None = None,
+    use_resource: bool | None = None,
+) -> Any:
     """A variable in the collection LOCAL_VARIABLES, which is neither trained nor saved."""
     keys = [GraphKeys.LOCAL_VARIABLES]
     return Variable(
         initial_value, trainable=False, collections=keys, validate_shape=validate_shape, name=name
     )
+
+
+def global_variable(
+    initial_value: Any,
+    validate_shape: bool = True,
+    name: str | None = None,
+    use_resource: bool | None = None,
+) -> Any:
+    """A variable in the collection GLOBAL_VARIABLES, which is saved and not trained."""
+    keys = [GraphKeys.GLOBAL_VARIABLES]
+    return Variable(
+        initial_value, trainable=False, collections=keys, validate_shape=validate_shape, name=name
+    )
+
+
+class VariableDeviceChooser:
+    """Tells variables their device: the parameter servers in turn, or one device.
+
+    Args:
+        num_tasks: the number of parameter servers; 0 for `device_type` alone.
+        job_name: the servers' job.
+        device_type, device_index: the device; None for any index.
+        replica: the replica's number.
+    """
+
+    def __init__(
+        self,
+        num_tasks: int = 0,
+        job_name: str = "ps",
+        device_type: str = "CPU",
+        device_index: int | None = 0,
+        replica: int | None = None,
+    ) -> None:
+        self._job = job_name
+        self._spec = DeviceSpec(replica=replica, device_type=device_type, device_index=device_index)
+        self._tasks = itertools.cycle(range(num_tasks))
+
+    def __call__(self, op: Any) -> str:
+        """The device of the next variable."""
+        task = next(self._tasks, None)
+        if task is None:
+            return self._spec.to_string()
+        return replace(self._spec, job=self._job, task=task).to_string()
+
+
+def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
+    """A global step that `assert_global_step` accepts, or by default that of the graph."""
+    if global_step_tensor is None:
+        return get_global_step(graph)
+    assert_global_step(global_step_tensor)
+    return global_step_tensor
+
+
+def get_name_scope() -> str:
+    """The name scope in force in the default graph, without a slash at its end."""
+    return get_default_graph().get_name_scope()
 
 
 def add_model_variable(var: Any) -> None:
@@ -327,14 +392,17 @@ def _found_in(model_path: str, var_list: Any, ignore_missing: bool) -> dict[str,
 
 
 __all__ = [
+    "VariableDeviceChooser",
     "add_model_variable",
     "assign_from_checkpoint",
     "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
+    "assert_or_get_global_step",
     "filter_variables",
     "get_local_variables",
     "get_model_variables",
+    "get_name_scope",
     "get_trainable_variables",
     "get_unique_variable",
     "get_variable_full_name",
@@ -342,6 +410,7 @@ __all__ = [
     "get_variables_by_name",
     "get_variables_by_suffix",
     "get_variables_to_restore",
+    "global_variable",
     "local_variable",
     "model_variable",
     "variable",

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from estimatorkit.core.conversion import constant
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.dtypes import as_dtype, int32
 from estimatorkit.core.ops.array import reshape
 from estimatorkit.core.ops.joining import concat
 from estimatorkit.core.registry import constant_value_as_shape
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.layers.metrics import streaming
 from estimatorkit.lazy import listing
 
 __dir__ = listing(__name__)
@@ -89,6 +90,23 @@ def remove_undocumented(
 def is_resource_variable(var: Any) -> bool:
     """Whether an object is a variable; all variables here are resource variables."""
     return isinstance(var, Variable)
+
+
+def metric_variable(
+    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
+) -> Variable:
+    """A variable for a metric, 0 at first (`metrics_impl.metric_variable`).
+
+    Args:
+        shape: its shape, fully known.
+        dtype: its dtype.
+        validate_shape: accepted for TensorFlow's signature.
+        name: its name, below the name scope in force.
+
+    Returns:
+        A variable in the collections LOCAL_VARIABLES and METRIC_VARIABLES, which replicas add up.
+    """
+    return streaming.metric_variable(shape, as_dtype(dtype), name)
 
 
 def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:

@@ -146,7 +146,13 @@ def private_tables(public: Mapping[str, Table]) -> dict[str, Table]:
                 behind = (*own.behind, *_areas(name))
                 found[name] = Table(behind, own.names, own.instead, _EVERYWHERE)
             elif name not in public and (above := _nearest(public, name)) is not None:
-                found[name] = Table((*above.behind, *_areas(name)), above.names, above.instead)
+                # `contrib.slim.python.slim.learning` is `contrib.slim.learning`.
+                same = public.get(f"{'.'.join(name.split('.')[:2])}.{name.split('.')[-1]}", Table())
+                found[name] = Table(
+                    (*same.behind, *above.behind, *_areas(name)),
+                    {**above.names, **same.names},
+                    {**above.instead, **same.instead},
+                )
     return found
 
 

@@ -107,7 +107,12 @@ _FEATURE_COLUMN = "estimatorkit.layers.feature_column"
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
 _CELLS = "estimatorkit.layers.rnn_cell"
 _RNN = "estimatorkit.layers.rnn"
-_LINEAR = names("estimatorkit.layers.rnn_linear", _linear="linear_of", _Linear="Linear")
+_LINEAR = names(
+    "estimatorkit.layers.rnn_linear",
+    **{"_linear": "linear_of", "_Linear": "Linear"},
+    **{"_WEIGHTS_VARIABLE_NAME": "KERNEL", "_BIAS_VARIABLE_NAME": "BIAS"},
+)
+_TIME = names("estimatorkit.layers.rnn_fused", _transpose_batch_time="transpose_batch_time")
 _MORE_CELLS = tuple(
     f"estimatorkit.layers.{each}" for each in ("rnn_cell_variants", "rnn_cell_block", "rnn_fused")
 )
@@ -334,6 +339,45 @@ MODULES: dict[str, Table] = {
             ),
         },
     ),
+    **{
+        f"contrib.{package}{private}": Table(
+            behind=(f"estimatorkit.compat.contrib_{package}",), names=more, instead=absent
+        )
+        for package, modules, more, absent in (
+            (
+                "cudnn_rnn",
+                (".python.layers.cudnn_rnn", ".python.ops.cudnn_rnn_ops"),
+                names(
+                    "estimatorkit.compat.contrib_cudnn_rnn",
+                    *("CUDNN_INPUT_AUTO_MODE", "CUDNN_INPUT_LINEAR_MODE", "CUDNN_INPUT_SKIP_MODE"),
+                    *("CUDNN_RNN_BIDIRECTION", "CUDNN_RNN_UNIDIRECTION"),
+                ),
+                dict.fromkeys(
+                    ("CudnnLSTMSaveable", "CudnnGRUSaveable"),
+                    "a Saver writes and reads the variables of the compatible cells",
+                ),
+            ),
+            (
+                "image",
+                (".python.ops.image_ops",),
+                {},
+                {
+                    **dict.fromkeys(
+                        ("bipartite_match", "connected_components", "interpolate_spline"),
+                        "use SciPy: linear_sum_assignment, ndimage.label, interpolate",
+                    ),
+                    **dict.fromkeys(
+                        ("dense_image_warp", "sparse_image_warp"), "use gather_nd on the images"
+                    ),
+                    **dict.fromkeys(
+                        ("adjust_hsv_in_yiq", "random_hsv_in_yiq"),
+                        "use image.adjust_hue, adjust_saturation and their random forms",
+                    ),
+                },
+            ),
+        )
+        for private in ("", *modules)
+    },
     "contrib.crf": Table(behind=("estimatorkit.compat.contrib_crf",)),
     "contrib.framework": Table(
         behind=(
@@ -489,6 +533,13 @@ MODULES: dict[str, Table] = {
             "python.learn.utils.input_fn_utils",
         )
     },
+    **{
+        f"contrib.learn.{name}": Table(behind=("estimatorkit.data.inputs",))
+        for name in (
+            *("io", "io.numpy_io", "io.pandas_io", "python.learn.learn_io"),
+            *("python.learn.learn_io.numpy_io", "python.learn.learn_io.pandas_io"),
+        )
+    },
     "contrib.seq2seq": Table(
         behind=tuple(f"{_SEQ2SEQ}.{each}" for each in _SEQ2SEQ_FILES),
         names=_GATHER_TREE,
@@ -518,7 +569,7 @@ MODULES: dict[str, Table] = {
                 },
             ),
             ("beam_search_ops", (), _GATHER_TREE),
-            ("decoder", ("decoder",), {}),
+            ("decoder", ("decoder",), _TIME),
             ("helper", ("helper", "inference_helper"), {}),
             ("loss", ("losses",), {}),
         )
@@ -564,7 +615,7 @@ MODULES: dict[str, Table] = {
             "estimatorkit.compat.contrib_batching",
         ),
         names={
-            "HParams": "estimatorkit.compat.hparams:HParams",
+            **names("estimatorkit.compat.hparams", "HParams", "parse_values"),
             **names(
                 f"{_CORE}.checkpoint_reader", "checkpoints_iterator", "wait_for_new_checkpoint"
             ),
@@ -577,9 +628,12 @@ MODULES: dict[str, Table] = {
             "cut sequences with Dataset.window, and feed back the final state of dynamic_rnn",
         ),
     ),
-    "contrib.training.python.training.hparam": Table(
-        names={"HParams": "estimatorkit.compat.hparams:HParams"}
-    ),
+    **{
+        f"contrib.training.python.training.{name}": Table(
+            names=names("estimatorkit.compat.hparams", "HParamDef", "HParams", "parse_values")
+        )
+        for name in ("hparam", "hparam_pb2")
+    },
     "contrib.util": Table(
         names={
             "make_tensor_proto": "estimatorkit.compat.tensor_protos:make_tensor_proto",
@@ -925,6 +979,16 @@ MODULES: dict[str, Table] = {
         names={
             "ResourceVariable": f"{_CORE}.variables:Variable",
             **names(_PRIVATE, "is_resource_variable"),
+        }
+    ),
+    "python.ops.metrics_impl": Table(names=names(_PRIVATE, "metric_variable")),
+    "python.ops.rnn": Table(
+        names={
+            **_TIME,
+            **names(
+                "estimatorkit.layers.rnn_fused",
+                _best_effort_input_batch_size="best_effort_input_batch_size",
+            ),
         }
     ),
     "python.ops.rnn_cell_impl": Table(

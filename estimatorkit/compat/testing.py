@@ -173,10 +173,16 @@ class TestCase(absltest.TestCase):
             use_gpu, force_gpu: see `session`.
         """
         if self._cached is None:
+            self.addCleanup(self._ClearCachedSession)
             self._cached = Session(graph=graph, config=config)
-            self.addCleanup(self._cached.close)
         with self._cached.graph.as_default(), self._cached.as_default(), _on(force_gpu):
             yield self._cached
+
+    def _ClearCachedSession(self) -> None:
+        """Closes the test's own session; `cached_session` makes another."""
+        if self._cached is not None:
+            self._cached.close()
+            self._cached = None
 
     def test_session(self, *args: Any, **kwargs: Any) -> AbstractContextManager[Session]:
         """`cached_session`, or with a graph `session`."""

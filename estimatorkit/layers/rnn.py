@@ -62,7 +62,7 @@ def dynamic_rnn(
         first = nest.flatten(columns)[0]
         batch, steps = _size(first, 1), _size(first, 0)
         state = _initial_state(cell, initial_state, dtype, batch)
-        lengths = _lengths(sequence_length, first)
+        lengths = _lengths(sequence_length, batch)
         last, outputs = loop_over_time(cell, columns, state, steps, lengths)
         return nest.map_structure(lambda value: _time_major(value, time_major), outputs), last
 
@@ -132,7 +132,8 @@ def _integers(given: Any) -> Any:
     return elementwise.cast(convert_to_tensor(given, name="sequence_length"), int32)
 
 
-def _lengths(given: Any, columns: Tensor) -> Tensor | None:
+def _lengths(given: Any, batch: Any) -> Tensor | None:
+    """One length for each of a batch, whose size is an int or, where it is unknown, a tensor."""
     if given is None:
         return None
     lengths: Tensor = _integers(given)
@@ -144,11 +145,11 @@ def _lengths(given: Any, columns: Tensor) -> Tensor | None:
                 made_at=lengths.op.source,
             )
         )
-    if not lengths.shape.is_compatible_with([columns.shape[1]]):
+    if isinstance(batch, int) and not lengths.shape.is_compatible_with([batch]):
         raise ValueError(
             explain(
                 "sequence_length does not fit the batch",
-                expected=f"({columns.shape[1]},)",
+                expected=f"({batch},)",
                 received=lengths,
                 made_at=lengths.op.source,
             )
@@ -196,7 +197,8 @@ def static_rnn(
 
     Raises:
         TypeError: `inputs` is no list.
-        ValueError: it is empty, or neither `initial_state` nor `dtype` is given.
+        ValueError: it is empty, neither `initial_state` nor `dtype` is given, or `sequence_length`
+            is no vector of the batch's size.
     """
     assert_like_cell(cell)
     if not isinstance(inputs, (list, tuple)):
@@ -206,10 +208,9 @@ def static_rnn(
     with variable_scope(scope or "rnn"):
         steps = [nest.map_structure(convert_to_tensor, each) for each in inputs]
         first = nest.flatten(steps[0])[0]
-        state = _initial_state(cell, initial_state, dtype, _size(first, 0))
-        lengths = None
-        if sequence_length is not None:
-            lengths = elementwise.cast(convert_to_tensor(sequence_length), int32)
+        batch = _size(first, 0)
+        state = _initial_state(cell, initial_state, dtype, batch)
+        lengths = _lengths(sequence_length, batch)
         if is_same_each_step(cell) and are_alike(steps):
             columns = nest.map_structure(lambda *values: joining.stack(values), *steps)
             last, outputs = loop_over_time(cell, columns, state, len(steps), lengths)

@@ -68,6 +68,7 @@ class RNNCell:
         self._name = name
         self._reuse = _reuse
         self._scope: VariableScope | None = None
+        self._dtype: str | None = None
         self.built = False
 
     @property
@@ -105,6 +106,7 @@ class RNNCell:
         """
         with self._variables(scope):
             if not self.built:
+                self._dtype = convert_to_tensor(nest.flatten(inputs)[0]).dtype.base_dtype.name
                 self.build(_shape_of(inputs))
                 self.built = True
             return self.call(inputs, state)
@@ -133,6 +135,19 @@ class RNNCell:
         return [] if self._scope is None else self._scope.trainable_variables()
 
     trainable_weights = trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are not trainable."""
+        trainable = set(map(id, self.trainable_variables))
+        return [each for each in self.variables if id(each) not in trainable]
+
+    non_trainable_weights = non_trainable_variables
+
+    @property
+    def dtype(self) -> Any:
+        """The name of the dtype of its first inputs; None before the first call."""
+        return self._dtype
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros.

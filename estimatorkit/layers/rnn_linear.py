@@ -16,6 +16,10 @@ from estimatorkit.core.ops import joining, linalg, nn
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import get_variable, get_variable_scope, variable_scope
 
+# The names of the variables.
+KERNEL = "kernel"
+BIAS = "bias"
+
 
 class Linear:
     """Concatenated inputs times a kernel, plus a bias.
@@ -45,14 +49,14 @@ class Linear:
         rows = sum(_checked_size(value) for value in values)
         dtype = values[0].dtype
         self._weights = get_variable(
-            "kernel", [rows, output_size], dtype, initializer=kernel_initializer
+            KERNEL, [rows, output_size], dtype, initializer=kernel_initializer
         )
         self._biases: Any = None
         if build_bias:
             with variable_scope(get_variable_scope()) as scope:
                 scope.set_partitioner(None)
                 zeros = Constant(0.0) if bias_initializer is None else bias_initializer
-                self._biases = get_variable("bias", [output_size], dtype, initializer=zeros)
+                self._biases = get_variable(BIAS, [output_size], dtype, initializer=zeros)
 
     def __call__(self, args: Any) -> Tensor:
         """The result, `(batch, output_size)`.

@@ -86,3 +86,32 @@ def test_what_argument_scopes_tell() -> None:
     assert key not in framework.current_arg_scope()
     with pytest.raises(ValueError, match="is not decorated with @add_arg_scope"):
         framework.arg_scoped_arguments(len)
+
+
+def test_variables_of_collections_and_their_devices() -> None:
+    step = framework.global_variable(0, name="step", use_resource=True)
+    framework.local_variable(0, use_resource=False)
+    assert tf.global_variables() == [step]
+    assert not step.trainable
+    choose = framework.VariableDeviceChooser(num_tasks=2)
+    assert [choose(None) for _ in range(3)] == [
+        f"/job:ps/task:{task}/device:CPU:0" for task in (0, 1, 0)
+    ]
+    assert framework.VariableDeviceChooser(device_type="GPU")(None) == "/device:GPU:0"
+    assert framework.assert_or_get_global_step() is None
+    with tf.name_scope("a"), tf.name_scope("b"):
+        assert framework.get_name_scope() == "a/b"
+
+
+def test_private_modules_are_those_of_their_package() -> None:
+    from estimatorkit.compat.v1.contrib.slim.python.slim import evaluation, learning
+    from estimatorkit.compat.v1.python.ops import metrics_impl, rnn, rnn_cell_impl
+
+    assert learning.train is tf.contrib.slim.learning.train
+    assert evaluation.evaluate_once is tf.contrib.slim.evaluation.evaluate_once
+    names = [rnn_cell_impl._WEIGHTS_VARIABLE_NAME, rnn_cell_impl._BIAS_VARIABLE_NAME]
+    assert names == ["kernel", "bias"]
+    assert rnn._transpose_batch_time(tf.zeros([2, 3, 4])).shape.as_list() == [3, 2, 4]
+    assert rnn._best_effort_input_batch_size([tf.zeros([2, 3, 4])]) == 3
+    sums = metrics_impl.metric_variable([2], tf.float32, name="sums")
+    assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == [sums]

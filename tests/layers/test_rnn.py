@@ -299,3 +299,20 @@ def test_cells_of_keras_run_as_in_their_layers(kind: str) -> None:
         found = session.run(networks)
     for name, value in found.items():
         np.testing.assert_allclose(value, found["layer"], rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_lengths_of_a_list_of_steps_are_a_vector() -> None:
+    with tf.Graph().as_default():
+        cell, steps = rnn_cell.GRUCell(2), [tf.zeros([3, 4])]
+        assert cell.dtype is None
+        for wrong in (4, [1, 2]):
+            with pytest.raises(ValueError, match=r"must be a vector|does not fit the batch"):
+                tf.nn.static_rnn(cell, steps, sequence_length=wrong, dtype=tf.float32)
+        with tf.variable_scope("frozen", custom_getter=_not_trainable):
+            cell(steps[0], tf.zeros([3, 2]))
+        assert cell.dtype == "float32"
+        assert (len(cell.non_trainable_variables), cell.trainable_variables) == (4, [])
+
+
+def _not_trainable(getter: Any, *args: Any, **kwargs: Any) -> Any:
+    return getter(*args, **{**kwargs, "trainable": False})

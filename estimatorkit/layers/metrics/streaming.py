@@ -33,7 +33,9 @@ Sums = Mapping[str, Tensor]
 """What a batch adds to each sum, by the name of its variable."""
 
 
-def metric_variable(shape: Any, dtype: DType, name: str, initial_value: Any = None) -> Variable:
+def metric_variable(
+    shape: Any, dtype: DType, name: str | None, initial_value: Any = None
+) -> Variable:
     """A variable that holds a sum.
 
     Args:
