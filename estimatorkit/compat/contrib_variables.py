@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.compat.arg_scope import add_arg_scope
 from estimatorkit.core.checkpoint import list_variables, read_checkpoint
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
@@ -29,6 +30,7 @@ __dir__ = listing(__name__)
 Values = Mapping[str, Any]
 
 
+@add_arg_scope
 def variable(
     name: str,
     shape: Any = None,
@@ -67,6 +69,7 @@ def variable(
         )
 
 
+@add_arg_scope
 def model_variable(
     name: str,
     shape: Any = None,

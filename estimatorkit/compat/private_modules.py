@@ -74,7 +74,7 @@ _AREAS: Mapping[str, tuple[str, ...]] = {
     "python.ops.bitwise_ops": ("estimatorkit.bitwise",),
     "python.ops.candidate_sampling_ops": _NN,
     "python.ops.check_ops": ("estimatorkit.debugging",),
-    "python.ops.control_flow_ops": (f"{_CORE}.ops.debug",),
+    "python.ops.control_flow_ops": (f"{_CORE}.ops.debug", f"{_CORE}.ops.switches"),
     "python.ops.confusion_matrix": ("estimatorkit.layers.weighting",),
     "python.ops.ctc_ops": _NN,
     "python.ops.embedding_ops": _NN,

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimatorkit.compat.v1.python.ops import resource_variable_ops, rnn_cell_impl
+from estimatorkit.compat.v1.python.ops import (
+    control_flow_ops,
+    resource_variable_ops,
+    rnn_cell_impl,
+)
 from estimatorkit.compat.v1.python.util import deprecation, function_utils, nest, tf_export
 
 import estimatorkit.compat.v1 as tf
@@ -148,3 +152,30 @@ def test_dicts_of_structures_are_flattened() -> None:
         nest.flatten_dict_items([1])
     with pytest.raises(ValueError, match="Cannot map over no sequences"):
         nest.map_structure_up_to([1], str)
+
+
+def test_switch_and_merge() -> None:
+    switch, merge = control_flow_ops.switch, control_flow_ops.merge
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        chosen = tf.placeholder(tf.int32, [])
+        sides = [switch(x, tf.equal(chosen, case))[1] * (case + 1.0) for case in range(3)]
+        merged = merge(sides)
+        below, above = switch(x, chosen > 1)
+        both = merge([below - 1.0, above + 1.0])
+        (slope,) = tf.gradients(merged.output, x)
+        for case in range(3):
+            found = session.run([merged, both, slope], {x: [1.0, 2.0], chosen: case})
+            assert found[0][0].tolist() == [case + 1.0, 2 * case + 2.0]
+            assert found[0][1] == case
+            assert found[1][0].tolist() == ([2.0, 3.0] if case > 1 else [0.0, 1.0])
+            assert found[2].tolist() == [case + 1.0] * 2
+    with pytest.raises(ValueError, match="At least one of the merge inputs is None"):
+        merge([None])
+
+
+def test_arguments_of_variables_by_scope() -> None:
+    slim = tf.contrib.slim
+    with tf.Graph().as_default(), slim.arg_scope([slim.variable], trainable=False):
+        slim.variable("held", [2])
+        assert tf.trainable_variables() == []

@@ -283,6 +283,7 @@ register(
     "CentralCrop",
     _central,
     infer=_infer_central,
+    numpy_kernel=_central,
     accepts=_ACCEPTED,
     cases=lambda: [Case((_IMAGE,), {"fraction": 0.5}, _IMAGE[1:3])],
 )
