@@ -811,6 +811,19 @@ MODULES: dict[str, Table] = {
         )
     ),
     "python.estimator.canned.optimizers": Table(behind=("estimatorkit.compat.canned",)),
+    **{
+        f"python.estimator.{module}": Table(
+            names=names(
+                "estimatorkit.estimator.keras_estimator",
+                *("FormattedKeyError", "model_to_estimator"),
+                _create_keras_model_fn="create_keras_model_fn",
+            )
+        )
+        for module in ("keras", "keras_lib")
+    },
+    "python.saved_model.model_utils.export_output": Table(
+        behind=("estimatorkit.estimator.export_outputs",)
+    ),
     "python.estimator.run_config": Table(
         names=names(
             "estimatorkit.estimator.run_config", get_default_session_config="default_session_config"

@@ -139,6 +139,16 @@ class Estimator:
         return self._config.session_config
 
     @property
+    def _model_dir(self) -> str:
+        """The folder, by the name that TensorFlow's subclasses read."""
+        return self.model_dir
+
+    @property
+    def _warm_start_settings(self) -> WarmStartSettings | None:
+        """Where first values come from, by the name that TensorFlow's subclasses read."""
+        return self._warm_start
+
+    @property
     def params(self) -> Any:
         """A deep copy of the parameters; an empty dict where none were given."""
         return copy.deepcopy(self._params)

@@ -50,7 +50,7 @@ def model_to_estimator(
     config: RunConfig | None = None,
     checkpoint_format: str | None = None,
     metric_names_map: Mapping[str, str] | None = None,
-    export_outputs: Mapping[str, str] | None = None,
+    export_outputs: Mapping[str, Any] | None = None,
 ) -> Estimator:
     """Makes an Estimator of a compiled model (`tf.keras.estimator.model_to_estimator`).
 
@@ -61,12 +61,14 @@ def model_to_estimator(
         custom_objects: for loading it.
         model_dir, config: as for `Estimator`.
         checkpoint_format: accepted for TensorFlow's signature.
-        metric_names_map: other names for metrics in what `evaluate` gives, by their own.
-        export_outputs: names of signatures by names of outputs.
+        metric_names_map: names for the metrics in what `evaluate` gives, by their own: all of them.
+        export_outputs: by names of outputs, subclasses of `ExportOutput`, whose signatures are
+            called as the outputs, or names of signatures for a `PredictOutput`.
 
     Returns:
         The estimator. Its input functions give features by the names of the model's inputs (or one
-        tensor, where there is one input), and labels in the structure of its outputs.
+        tensor, where there is one input), and labels in the structure of its outputs. Features that
+        are a dict of 'features' and 'sample_weights' give the weights of the examples, too.
 
     Raises:
         ValueError: no model or two are given, or it is not compiled.
@@ -145,7 +147,7 @@ class KerasEstimator(Estimator):
         model_dir: str | os.PathLike[str] | None,
         config: RunConfig | None,
         metric_names: Mapping[str, str] | None = None,
-        export_outputs: Mapping[str, str] | None = None,
+        export_outputs: Mapping[str, Any] | None = None,
     ) -> None:
         self._first_values = model.first_values
         self._first_checkpoint: _FirstCheckpoint | None = None
@@ -201,11 +203,26 @@ class _Layers(AdaptedModel):
             )
 
 
+def create_keras_model_fn(
+    keras_model: Model,
+    metric_names_map: Mapping[str, str] | None = None,
+    export_outputs: Mapping[str, Any] | None = None,
+) -> Callable[..., EstimatorSpec]:
+    """The `model_fn` of a compiled model (TensorFlow's private `_create_keras_model_fn`).
+
+    Args: see `model_to_estimator`.
+    """
+    return _model_fn(_Layers(keras_model), metric_names_map or {}, export_outputs or {})
+
+
 def _model_fn(
-    model: AdaptedModel, metric_names: Mapping[str, str], export_outputs: Mapping[str, str]
+    model: AdaptedModel, metric_names: Mapping[str, str], export_outputs: Mapping[str, Any]
 ) -> Callable[..., EstimatorSpec]:
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         training = mode == ModeKeys.TRAIN
+        weights = None
+        if isinstance(features, Mapping) and set(features) == {"features", "sample_weights"}:
+            features, weights = features["features"], features["sample_weights"]
         with model.called(features, training) as called:
             names = called.names
             predictions = dict(zip(names, called.tensors, strict=True))
@@ -213,11 +230,13 @@ def _model_fn(
                 return EstimatorSpec(
                     mode, predictions, export_outputs=_signatures(predictions, export_outputs)
                 )
+            if isinstance(labels, Mapping):
+                labels = _chosen(labels, names, "labels", "outputs")
             truths = as_list_of(labels, names, "labels")
-            no_weights = [None] * len(names)
+            sample_weights = as_list_of(weights, names, "sample_weights")
             losses = CompiledLoss(model.loss, model.loss_weights, names)
             with collecting_step_checks() as checks:
-                total, _ = losses(truths, called.tensors, no_weights)
+                total, _ = losses(truths, called.tensors, sample_weights)
             for check in checks:
                 add_step_check(check.tensors, check.check)
             for loss in called.losses:
@@ -226,7 +245,8 @@ def _model_fn(
                 raise ValueError("The model has no loss: give one to compile(loss=...).")
             if not training:
                 metrics = CompiledMetrics(model.metrics, model.weighted_metrics, names)
-                rows = metrics(truths, called.tensors, no_weights)
+                rows = metrics(truths, called.tensors, sample_weights)
+                _check_metric_names(metric_names, [name for name, _, _ in rows])
                 return EstimatorSpec(
                     mode,
                     predictions,
@@ -261,31 +281,64 @@ def inputs_by_name(features: Any, names: Sequence[str]) -> Any:
     """
     if not isinstance(features, Mapping):
         return features
-    if len(features) == 1 and len(names) <= 1:
+    if len(features) == 1 and not names:
         return next(iter(features.values()))
-    missing = [name for name in names if name not in features]
-    if missing:
-        raise KeyError(
-            explain(
-                "The dictionary passed into features does not have the expected inputs keys "
-                "defined in the keras model",
-                expected=f"keys {list(names)}",
-                received=f"keys {sorted(features)}",
-            )
+    return _chosen(features, names, "features", "inputs") if names else features
+
+
+class FormattedKeyError(KeyError):
+    """A `KeyError` whose message is shown as it is, not as a string's `repr`."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _chosen(given: Mapping[str, Any], names: Sequence[str], what: str, ends: str) -> dict[str, Any]:
+    """Those of the tensors that the model has names for.
+
+    Raises:
+        FormattedKeyError: one is missing.
+    """
+    missed = [name for name in names if name not in given]
+    if missed:
+        raise FormattedKeyError(
+            f"The dictionary passed into {what} does not cover requested {ends} keys defined in "
+            f"the keras model.\n\tExpected keys: {list(names)}\n\t{what} keys: {sorted(given)}"
+            f"\n\tMissed keys: {missed}"
         )
-    return {name: features[name] for name in names} if names else features
+    return {name: given[name] for name in names}
 
 
-def _signatures(predictions: Mapping[str, Tensor], names: Mapping[str, str]) -> dict[str, Any]:
+def _check_metric_names(given: Mapping[str, str], names: Sequence[str]) -> None:
+    missing, extra = set(names) - set(given), set(given) - set(names)
+    if given and missing:
+        raise ValueError(
+            "Invalid `metric_names_map`. The following keras model metric names: "
+            f"{sorted(missing)} do not exist in the `metric_names_map` dictionary: {dict(given)}"
+        )
+    if extra:
+        raise ValueError(
+            "Invalid `metric_names_map`. There are unexpected keys in the `metric_names_map` "
+            f"dictionary: {sorted(extra)}; expected: {sorted(names)}"
+        )
+
+
+def _signatures(predictions: Mapping[str, Tensor], kinds: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         DEFAULT_SERVING_SIGNATURE_DEF_KEY: PredictOutput(dict(predictions)),
     }
-    for output, signature in names.items():
-        if output not in predictions:
-            raise ValueError(
-                f"export_outputs: the model has no output {output!r}, but {sorted(predictions)}"
-            )
-        found[signature] = PredictOutput({output: predictions[output]})
+    missed = sorted(set(kinds) - set(predictions))
+    if missed:
+        raise FormattedKeyError(
+            f"export_outputs does not cover the outputs of the keras model.\n\tExpected keys: "
+            f"{sorted(predictions)}\n\texport_outputs keys: {sorted(kinds)}\n\t"
+            f"Missed keys: {missed}"
+        )
+    for output, kind in kinds.items():
+        if isinstance(kind, str):
+            found[kind] = PredictOutput({output: predictions[output]})
+        else:
+            found[output] = kind(predictions[output])
     return found
 
 
@@ -306,4 +359,7 @@ def _put(session: Any, values: Mapping[str, Any]) -> None:
             session.state.values[name] = np.array(value)
 
 
-__all__ = ["AdaptedModel", "Called", "KerasEstimator", "inputs_by_name", "model_to_estimator"]
+__all__ = [
+    *("AdaptedModel", "Called", "FormattedKeyError", "KerasEstimator", "create_keras_model_fn"),
+    *("inputs_by_name", "model_to_estimator"),
+]

@@ -98,8 +98,28 @@ def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="this is no model"):
         make("model")
     predictions = make(compiled(), config=CONFIG, export_outputs={"lien": "mine"}).predict(rows)
-    with pytest.raises(ValueError, match="no output 'lien'"):
+    with pytest.raises(KeyError, match=r"Missed keys: \['lien'\]"):
         next(predictions)
+    model = compiled()
+    (name,) = model.input_names
+    with pytest.raises(KeyError, match=rf"features keys: \['z'\]\n\tMissed keys: \['{name}'\]"):
+        make(model, config=CONFIG).train(lambda: ({"z": X}, Y), steps=1)
+    with pytest.raises(KeyError, match=r"labels keys: \['z'\]\n\tMissed keys: \['line'\]"):
+        make(model, config=CONFIG).train(lambda: (X, {"z": Y}), steps=1)
+    for renamed, problem in (({"z": ""}, "do not exist"), ({"mae": "m", "z": ""}, "unexpected")):
+        with pytest.raises(ValueError, match=f"Invalid `metric_names_map`.*{problem}"):
+            make(model, config=CONFIG, metric_names_map=renamed).evaluate(rows)
+
+
+def test_weights_of_examples_are_those_of_test_on_batch() -> None:
+    inputs = tf.keras.layers.Input(shape=(1,), name="x")
+    model = tf.keras.Model(inputs, inputs)
+    model.compile(loss="mean_absolute_error", optimizer="adam")
+    features, weights = np.array([[0.0], [0], [1], [1]], np.float32), np.float32([0, 0.4, 1, 1])
+    labels = np.array([[0.0], [1], [0], [1]], np.float32)
+    estimator = tf.keras.estimator.model_to_estimator(model, config=CONFIG)
+    found = estimator.evaluate(lambda: ({"features": features, "sample_weights": weights}, labels))
+    assert found["loss"] == pytest.approx(model.test_on_batch(features, labels, weights))
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own
