@@ -6,23 +6,25 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core import nest
 from estimatorkit.core.checkpoint_reader import checkpoints_iterator
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.graph import get_collection, get_default_graph
+from estimatorkit.core.graph import control_dependencies, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
 from estimatorkit.core.ops import array, summary
+from estimatorkit.core.ops.array import group
 from estimatorkit.core.ops.debug import check_numerics as checked_numerics
 from estimatorkit.core.summary_writer import FileWriterCache
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import trainable_variables
 from estimatorkit.train import clip
 from estimatorkit.train.global_steps import get_or_create_global_step, global_step
-from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.train.hooks import SessionRunArgs, SessionRunHook
 from estimatorkit.train.monitored_session import MonitoredSession
 from estimatorkit.train.monitored_training import MonitoredTrainingSession
 from estimatorkit.train.session_creators import ChiefSessionCreator
@@ -30,6 +32,7 @@ from estimatorkit.train.session_hooks import FinalOpsHook
 
 Pairs = list[tuple[Any, Any]]
 _EVAL_STEP = "eval_step"
+_COUNTED = "_counted_eval_ops"
 _OF_THE_GRAPH: Any = 0  # TensorFlow's default for `global_step`
 
 
@@ -230,26 +233,42 @@ class StopAfterNEvalsHook(SessionRunHook):
     """Ends an evaluation after some batches.
 
     Args:
-        num_evals: how many; None for all that there are.
+        num_evals: how many; None for all that there are. Counted is the evaluation step (see
+            `get_or_create_eval_step`), which `evaluate_once` adds to, and the program may.
         log_progress: whether progress is logged.
     """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._count = num_evals
         self._log_progress = log_progress
-        self._done = 0
+        self._completed: Any = None
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Begins anew."""
-        self._done = 0
+    def begin(self) -> None:
+        """Makes the evaluation step, where `evaluate_once` has not."""
+        if self._completed is None:
+            self._completed = get_or_create_eval_step().assign_add(1)
+
+    def _set_evals_completed_tensor(self, updated_eval_step: Any) -> None:
+        self._completed = updated_eval_step
+
+    def before_run(self, run_context: Any) -> SessionRunArgs:
+        """Asks for the evaluation step after the run."""
+        return SessionRunArgs(self._completed)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts, and asks for the end."""
-        self._done += 1
+        """Asks for the end."""
+        done = int(run_values.results)
         if self._log_progress and self._count is not None:
-            logger.info("Evaluation [%d/%d]", self._done, self._count)
-        if self._count is not None and self._done >= self._count:
+            logger.info("Evaluation [%d/%d]", done, self._count)
+        if self._count is not None and done >= self._count:
             run_context.request_stop()
+
+
+class _FreshStepHook(SessionRunHook):
+    """Sets the evaluation step to 0, which older initializers of the graph do not know."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(get_or_create_eval_step().initializer)
 
 
 class SummaryAtEndHook(SessionRunHook):
@@ -320,7 +339,42 @@ def evaluate_once(
     Returns:
         The values of `final_ops`; None where there are none.
     """
-    get_or_create_eval_step()
+    eval_ops = _counted(eval_ops, hooks or ())
+    return _evaluate(
+        checkpoint_path,
+        *(master, scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks, config),
+    )
+
+
+def _counted(eval_ops: Any, hooks: Sequence[SessionRunHook]) -> Any:
+    """The operations, and one after them that adds to the evaluation step, which hooks count."""
+    step = get_or_create_eval_step()
+    if eval_ops is None:
+        return None
+    ops = nest.flatten(eval_ops)
+    made = get_default_graph().get_collection_ref(_COUNTED)
+    completed = next((count for known, count in made if known == ops), None)
+    if completed is None:
+        with control_dependencies([group(*ops)]):
+            completed = step.assign_add(1)
+        made.append((ops, completed))  # the graph may be finalized when the next checkpoint comes
+    for hook in hooks:
+        if isinstance(hook, StopAfterNEvalsHook):
+            hook._set_evals_completed_tensor(completed)
+    return [eval_ops, completed]
+
+
+def _evaluate(
+    checkpoint_path: str | None,
+    master: str,
+    scaffold: Any,
+    eval_ops: Any,
+    feed_dict: Any,
+    final_ops: Any,
+    final_ops_feed_dict: Any,
+    hooks: Sequence[SessionRunHook] | None,
+    config: Any,
+) -> Any:
     final = FinalOpsHook(final_ops, final_ops_feed_dict)
     creator = ChiefSessionCreator(
         scaffold=scaffold,
@@ -328,7 +382,9 @@ def evaluate_once(
         master=master,
         config=config,
     )
-    with MonitoredSession(session_creator=creator, hooks=[*(hooks or ()), final]) as session:
+    with MonitoredSession(
+        session_creator=creator, hooks=[_FreshStepHook(), *(hooks or ()), final]
+    ) as session:
         logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime()))
         while eval_ops is not None and not session.should_stop():
             session.run(eval_ops, feed_dict)
@@ -365,8 +421,9 @@ def evaluate_repeatedly(
         The last values of `final_ops`.
     """
     paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
+    eval_ops = _counted(eval_ops, hooks or ())
     return evaluate_each(
-        lambda path: evaluate_once(
+        lambda path: _evaluate(
             path,
             master,
             scaffold,

@@ -132,6 +132,9 @@ def _tasks(job: Any, tasks: Any) -> dict[int, str]:
     for address in tasks.values():
         if not isinstance(address, (str, bytes)):
             raise TypeError(f"Task address {address!r} must be bytes or unicode")
+    for number in tasks:
+        if not isinstance(number, int) and not str(number).isdigit():
+            raise TypeError(f"Keys in the task map must be integers, not {number!r}")
     numbered = {int(number): address for number, address in tasks.items()}
     return {
         number: address if isinstance(address, str) else address.decode()

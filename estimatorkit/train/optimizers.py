@@ -167,6 +167,11 @@ class AdamOptimizer(RuleOptimizer):
             {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon},
         )
 
+    def _get_beta_accumulators(self) -> Any:
+        """The variables of the betas' powers; one alone is not in a tuple."""
+        powers = tuple(map(self._get_non_slot_variable, self._POWERS))
+        return powers if len(powers) > 1 else powers[0]
+
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda variable: variable.name)
         for power, beta in self._POWERS.items():

@@ -248,6 +248,10 @@ class Saver:
                 path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
             directory, name = os.path.split(path)
             directory = directory or "."
+            if name == (latest_filename or "checkpoint") and write_state:
+                raise ValueError(
+                    f"'latest_filename' collides with 'save_path': {name!r} and {given!r}"
+                )
             # Data first: what others train meanwhile may be trained twice, and is never left out.
             state = session_state(sess)
             tensors = tensors_to_save(sess, items, True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import int32, int64
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import AbortedError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import write_graph
@@ -464,8 +464,8 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls a function again and again in a supervisor's session, until it asks to stop
-    (`tf.compat.v1.train.basic_train_loop`).
+    """Calls a function again and again in a supervisor's session, until it asks to stop;
+    in a new session after an `AbortedError` (`tf.compat.v1.train.basic_train_loop`).
 
     Args:
         supervisor: the supervisor.
@@ -474,6 +474,12 @@ def basic_train_loop(
         args, kwargs: see there.
         master: the session's target.
     """
-    with supervisor.managed_session(master) as session:
-        while not supervisor.should_stop():
-            train_step_fn(session, *(args or ()), **(kwargs or {}))
+    aborted = True
+    while aborted:
+        aborted = False
+        try:
+            with supervisor.managed_session(master) as session:
+                while not supervisor.should_stop():
+                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+        except AbortedError:  # a task was lost: the next session waits for it
+            aborted = True

@@ -129,6 +129,14 @@ def test_the_loop_of_contrib_training(tmp_path: Path) -> None:
         max_number_of_evaluations=1,
     )
     assert found["w"] == pytest.approx(0.3, rel=1e-5)
+    step = training.get_or_create_eval_step()
+    counted = training.evaluate_once(
+        None,
+        eval_ops=[tf.losses.get_total_loss(), step.assign_add(1)],
+        final_ops=tf.identity(step),
+        hooks=[training.StopAfterNEvalsHook(6)],
+    )
+    assert counted == 6  # three runs, as one more is counted in each
     with pytest.raises(ValueError, match="logdir cannot be None"):
         training.train(op, None)
     with pytest.raises(ValueError, match="One of log_dir or summary_writer"):

@@ -133,6 +133,10 @@ def test_what_a_saver_refuses(tmp_path: Path) -> None:
         tf.train.Saver({"a": v, "b": v})
     with pytest.raises(RuntimeError, match="conflicts with path used for checkpoint state"):
         tf.train.update_checkpoint_state(tmp_path, tmp_path / "checkpoint")
+    with tf.Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(ValueError, match="'latest_filename' collides with 'save_path'"):
+            tf.train.Saver().save(session, str(tmp_path / "checkpoint"))
 
 
 def test_a_loop_under_a_supervisor(tmp_path: Path) -> None:
@@ -141,6 +145,8 @@ def test_a_loop_under_a_supervisor(tmp_path: Path) -> None:
 
     def step(session: Any, first: int, second: int = 0) -> None:
         calls.append((first, second))
+        if len(calls) == 1:
+            raise tf.errors.AbortedError(None, None, "begin again")
         if len(calls) == 3:
             supervisor.request_stop()
 
