@@ -15,7 +15,7 @@ from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import nn, summary
+from estimatorkit.core.ops import nn, pooling, summary
 from estimatorkit.core.ops.elementwise import cast, less, sqrt, square
 from estimatorkit.core.ops.embedding import embedding_lookup
 from estimatorkit.core.ops.indexing import one_hot
@@ -170,6 +170,46 @@ def softmax(logits: Any, scope: str | None = None) -> Tensor:
         return nn.softmax(logits)
 
 
+@add_arg_scope
+def pool(
+    inputs: Any,
+    kernel_size: Any,
+    pooling_type: str,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+    stride: Any = 1,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """Pooling over as many dimensions as there are between batch and channels.
+
+    Args:
+        inputs, padding, data_format: see `nn.pool`.
+        kernel_size, dilation_rate, stride: a number, or one for each dimension.
+        pooling_type: 'MAX' or 'AVG'.
+        outputs_collections: where the result goes, too.
+        scope: the operation's name; 'max_pool' or 'avg_pool' by default.
+
+    Raises:
+        ValueError: the rank is unknown or below 3, or `nn.pool` refuses an argument.
+    """
+    with get_default_graph().name_scope(scope or f"{pooling_type.lower()}_pool") as name:
+        values = convert_to_tensor(inputs, name="inputs")
+        count = (values.shape.rank or 0) - 2
+        if count < 1:
+            raise ValueError("Rank of input must be known, and at least 3")
+        window, dilations, strides = (
+            [each] * count if isinstance(each, int) else list(each)
+            for each in (kernel_size, dilation_rate, stride)
+        )
+        found = pooling.pool(
+            values, window, pooling_type, padding, dilations, strides, name, data_format
+        )
+        collect_named_outputs(outputs_collections, name, found)
+        return found
+
+
 # -- summaries
 
 
@@ -222,6 +262,7 @@ __all__ = [
     "embed_sequence",
     "linear",
     "one_hot_encoding",
+    "pool",
     "relu",
     "relu6",
     "softmax",

@@ -8,6 +8,7 @@ normalizers applied before the activation, and in the collections where variable
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
@@ -51,9 +52,18 @@ def custom_getter(collections: Any) -> Callable[..., Any]:
         more = [more] if isinstance(more, str) else list(more or ())
         given = kwargs.get("collections") or [GraphKeys.GLOBAL_VARIABLES]
         kwargs["collections"] = list(dict.fromkeys([*given, GraphKeys.MODEL_VARIABLES, *more]))
+        if kwargs.get("regularizer") is not None:
+            scope = f"{name}/Regularizer/"
+            kwargs["regularizer"] = functools.partial(_loss, kwargs["regularizer"], scope)
         return getter(f"{outer}/{own}" if outer else own, *args, **kwargs)
 
     return get
+
+
+def _loss(regularizer: Callable[[Any], Any], scope: str, weights: Any) -> Any:
+    """A regularization loss, named after the layer's own name of the variable."""
+    with get_default_graph().name_scope(scope):
+        return regularizer(weights)
 
 
 def _channels_first(data_format: Any) -> bool:

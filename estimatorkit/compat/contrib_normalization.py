@@ -37,21 +37,22 @@ def _normalize(
     wanted: Mapping[str, bool],
     initializers: Mapping[str, Any] | None,
     trainable: bool,
+    name: str | None = None,
 ) -> Tensor:
     """Zero mean and variance 1 over `axes`, then 'gamma' and 'beta' of the channels in `shape`."""
     made: dict[str, Tensor | None] = {"beta": None, "gamma": None}
-    for name, default in (("beta", Zeros()), ("gamma", Ones())):
-        if wanted[name]:
+    for own, default in (("beta", Zeros()), ("gamma", Ones())):
+        if wanted[own]:
             variable = get_variable(
-                name,
+                own,
                 [channels],
                 x.dtype,
-                (initializers or {}).get(name, default),
+                (initializers or {}).get(own, default),
                 trainable=trainable,
             )
-            made[name] = array.reshape(variable, shape)
+            made[own] = array.reshape(variable, shape)
     mean, variance = nn.moments(x, list(axes), keepdims=True)
-    return nn.batch_normalization(x, mean, variance, made["beta"], made["gamma"], epsilon)
+    return nn.batch_normalization(x, mean, variance, made["beta"], made["gamma"], epsilon, name)
 
 
 @add_arg_scope
@@ -97,7 +98,8 @@ def instance_norm(
         shape = [channels if each == axis else 1 for each in range(rank)]
         wanted = {"beta": center, "gamma": scale}
         outputs = _normalize(
-            x, axes, channels, shape, epsilon, wanted, param_initializers, trainable
+            *(x, axes, channels, shape, epsilon, wanted, param_initializers, trainable),
+            name="instancenorm",
         )
         outputs = outputs if activation_fn is None else activation_fn(outputs)
         collect_named_outputs(outputs_collections, inner.name, outputs)

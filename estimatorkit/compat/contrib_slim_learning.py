@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from estimatorkit.compat import contrib_training
@@ -17,6 +18,8 @@ from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
 from estimatorkit.core.ops import elementwise
+from estimatorkit.core.protos import RunMetadata, RunOptions
+from estimatorkit.core.timeline import Timeline
 from estimatorkit.train.global_steps import get_or_create_global_step
 from estimatorkit.train.supervisor import Supervisor
 
@@ -78,18 +81,34 @@ def train_step(
         sess: the session.
         train_op: makes the step, and gives the loss.
         global_step: the variable that counts steps.
-        train_step_kwargs: 'should_stop' and 'should_log', boolean tensors, may be in it.
+        train_step_kwargs: 'should_stop', 'should_log' and 'should_trace', boolean tensors, may be
+            in it. With the latter is 'logdir', where the time of the step is written to.
 
     Returns:
         The loss, and whether training is to end.
+
+    Raises:
+        ValueError: there is 'should_trace', and no 'logdir'.
     """
+    should_trace = train_step_kwargs.get("should_trace")
+    if should_trace is not None and "logdir" not in train_step_kwargs:
+        raise ValueError("logdir must be present in train_step_kwargs when should_trace is present")
+    traced: dict[str, Any] = {}
+    if should_trace is not None and sess.run(should_trace):
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+        traced = {"options": options, "run_metadata": RunMetadata()}
     start = time.monotonic()
     fetches = {
         "loss": train_op,
         "step": global_step,
         **{key: train_step_kwargs[key] for key in ("should_log",) if key in train_step_kwargs},
     }
-    found = sess.run(fetches)
+    found = sess.run(fetches, **traced)
+    if traced:
+        path = Path(train_step_kwargs["logdir"]) / f"tf_trace-{sess.run(global_step)}.json"
+        text = Timeline(traced["run_metadata"].step_stats).generate_chrome_trace_format()
+        path.write_text(text, "utf-8")
+        logger.info("Writing trace to %s", path)
     if found.get("should_log"):
         seconds = time.monotonic() - start
         logger.info(
@@ -142,18 +161,27 @@ def train(
         session_wrapper: of the session, giving what steps are run in.
         master, is_chief, init_op, init_feed_dict, local_init_op, init_fn, ready_op, summary_op,
             save_summaries_secs, summary_writer, saver, session_config: see `Supervisor`.
-        startup_delay_steps, trace_every_n_steps, ignore_live_threads: accepted for TensorFlow's
-            signature.
+        trace_every_n_steps: how often the time of a step is written to `logdir`, as a Chrome trace
+            `tf_trace-<step>.json`; never by default.
+        startup_delay_steps, ignore_live_threads: accepted for TensorFlow's signature.
 
     Returns:
         The last loss; None where no step was made.
 
     Raises:
-        ValueError: there is no training operation, a number of steps below 1, a replica that is
-            not the chief in synchronous training by `sync_optimizer`.
+        ValueError: there is no training operation, a number of steps below 1, a `sync_optimizer`,
+            or no `logdir` for the summaries, the saver or the traces that are asked for.
     """
     if train_op is None:
         raise ValueError("train_op cannot be None.")
+    if logdir is None:
+        for what, given in (
+            ("summary_op", summary_op is not _DEFAULT),
+            ("saver", saver is not None),
+            ("trace_every_n_steps", trace_every_n_steps is not None),
+        ):
+            if given:
+                raise ValueError(f"Cannot provide {what} because logdir=None")
     if number_of_steps is not None and number_of_steps <= 0:
         raise ValueError("`number_of_steps` must be either None or a positive number.")
     if sync_optimizer is not None:
@@ -171,6 +199,9 @@ def train(
                 last = constant(False) if number_of_steps is None else step >= number_of_steps
                 logs = elementwise.equal(elementwise.floormod(step, log_every_n_steps), 0)
                 train_step_kwargs = {"should_stop": last, "should_log": logs}
+                if trace_every_n_steps is not None:
+                    traces = elementwise.equal(elementwise.floormod(step, trace_every_n_steps), 0)
+                    train_step_kwargs |= {"should_trace": traces, "logdir": logdir}
         supervisor = Supervisor(
             graph=current,
             is_chief=is_chief,

@@ -34,7 +34,7 @@ Values = Mapping[str, Any]
 def variable(
     name: str,
     shape: Any = None,
-    dtype: Any = float32,
+    dtype: Any = None,
     initializer: Any = None,
     regularizer: Any = None,
     trainable: bool = True,

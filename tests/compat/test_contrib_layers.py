@@ -251,3 +251,37 @@ def test_encoders_and_summaries() -> None:
         layers.embed_sequence(ids)
     with pytest.raises(ValueError, match="dim must be positive"):
         layers.unit_norm(x, 2)
+
+
+def test_regularizers_name_their_losses_and_check_their_scales() -> None:
+    layers = tf.contrib.layers
+    weights = tf.constant([1.0, -2.0])
+    for make in (layers.l1_regularizer, layers.l2_regularizer):
+        for scale, message in ((-1.0, "less than 0"), (1, "cannot be an integer")):
+            with pytest.raises(ValueError, match=message):
+                make(scale)
+        assert make(0.0)(weights) is None
+    both = layers.l1_l2_regularizer(1.0, 2.0)(weights)
+    layers.fully_connected(
+        tf.ones([2, 3]), 4, scope="fc", weights_regularizer=layers.l2_regularizer(0.5)
+    )
+    loss = tf.losses.get_regularization_losses()[0]
+    assert loss.op.name == "fc/kernel/Regularizer/l2_regularizer"
+    assert both.op.name == "l1_l2_regularizer"
+    assert layers.sum_regularizer([None]) is None
+    with pytest.raises(ValueError, match="must return a scalar Tensor"):
+        layers.apply_regularization(lambda _: weights, [weights])
+    with tf.Session() as session:
+        assert session.run(both) == 3.0 + 5.0
+
+
+def test_pooling_and_initializers_of_any_mode() -> None:
+    layers = tf.contrib.layers
+    pooled = layers.pool(tf.ones([2, 7, 9, 3]), [3, 3], "AVG", outputs_collections="pools")
+    assert (pooled.op.name, pooled.shape.as_list()) == ("avg_pool", [2, 5, 7, 3])
+    assert tf.get_collection("pools") == [pooled]
+    with pytest.raises(ValueError, match="Rank of input must be known"):
+        layers.pool(tf.ones([2, 3]), 3, "MAX")
+    for wrong in ({"mode": "FAN"}, {"dtype": tf.int32}):
+        with pytest.raises(TypeError, match=r"Unknown mode FAN|non-floating"):
+            layers.variance_scaling_initializer(**wrong)

@@ -203,3 +203,21 @@ def test_variables_get_values(tmp_path: Path) -> None:
         framework.assign_from_checkpoint(path, {"a": tf.get_variable("c", [3])})
     with pytest.raises(ValueError, match="var_list cannot be empty"):
         framework.assign_from_checkpoint_fn(path, [])
+
+
+def test_slim_writes_traces_and_needs_a_folder_for_them(tmp_path: Path) -> None:
+    with tf.Graph().as_default():
+        line()
+        step = gradient_step()
+        for given in (
+            {"trace_every_n_steps": 2},
+            {"saver": tf.train.Saver()},
+            {"summary_op": None},
+        ):
+            name = next(iter(given))
+            with pytest.raises(ValueError, match=f"Cannot provide {name} because logdir=None"):
+                slim.learning.train(step, None, number_of_steps=1, **given)
+        slim.learning.train(step, str(tmp_path), number_of_steps=3, trace_every_n_steps=2)
+    assert sorted(each.name for each in tmp_path.glob("tf_trace*")) == [
+        *("tf_trace-1.json", "tf_trace-3.json"),
+    ]
