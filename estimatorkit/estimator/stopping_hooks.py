@@ -29,6 +29,8 @@ from estimatorkit.train.summary_hooks import SecondOrStepTimer
 class StopOnPredicateHook(SessionRunHook):
     """Ends the training when a function says so; see `make_early_stopping_hook`."""
 
+    watches_runs = True
+
     def __init__(
         self,
         should_stop_fn: Callable[[], Any],

@@ -151,6 +151,10 @@ class SessionRunHook:
             "estimatorkit."
         )
 
+    watches_runs = False
+    """Whether `after_steps` is also called, with no steps, after a run of a monitored session that
+    moves no global step."""
+
     @property
     def takes_part_in_runs(self) -> bool:
         """Whether `before_run` or `after_run` is overridden."""

@@ -104,6 +104,10 @@ class HookedSession:
         told, self._told = self._told, self._step()
         if self._told > told:
             self._tell_steps(watched, told, self._told - told)
+        else:
+            for hook in self._hooks:
+                if hook.watches_runs:
+                    hook.after_steps(FinishedSteps(told, np.empty(0), self.session, self._stop))
         return values
 
     def should_stop(self) -> bool:

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from estimatorkit.compat.v1.python.estimator import early_stopping
+from estimatorkit.compat.v1.python.estimator import estimator as private_estimator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator as ek
 from estimatorkit.core.events import MetricsWriter
 from estimatorkit.estimator import experimental
@@ -280,3 +283,21 @@ def test_others_stop_when_the_checkpoint_is_there(tmp_path: Path) -> None:
         stops.append(steps.stop)
     assert stops == [[], [], [], ["the checkpoint of step 20 is there"]]
     assert waits == [12, 12]
+
+
+@pytest.mark.parametrize(("threshold", "stops"), [(0.6, True), (0.8, False)])
+def test_a_hook_looks_after_runs_that_move_no_step(
+    tmp_path: Path, threshold: float, stops: bool
+) -> None:
+    eval_dir = str(tmp_path / "eval")
+    metrics = {"accuracy": np.float32(0.7), "global_step": 5, "rows": None}
+    private_estimator._write_dict_to_summary(eval_dir, metrics, 5)
+    assert early_stopping.read_eval_metrics(eval_dir) == {5: {"accuracy": pytest.approx(0.7)}}
+    estimator = tf.estimator.Estimator(lambda features, labels: None, str(tmp_path))
+    hook = tf.estimator.experimental.stop_if_higher_hook(estimator, "accuracy", threshold)
+    with tf.Graph().as_default():
+        tf.train.create_global_step()
+        nothing = tf.no_op()
+        with tf.train.SingularMonitoredSession(hooks=[hook]) as session:
+            session.run(nothing)
+            assert session.should_stop() is stops
