@@ -850,6 +850,7 @@ MODULES: dict[str, Table] = {
                 **_COLUMNS,
                 "FeatureTransformationCache": f"{_FEATURE_COLUMN}.features:Features",
                 "LinearModel": f"{_FEATURE_COLUMN}.linear_layer:LinearModel",
+                "_StateManagerImpl": f"{_FEATURE_COLUMN}.weights:LayerState",
                 "_transform_features_v2": f"{_FEATURE_COLUMN}.features:transform_features",
                 "make_parse_example_spec_v2": f"{_FEATURE_COLUMN}:make_parse_example_spec",
                 "shared_embedding_columns_v2": f"{_FEATURE_COLUMN}:shared_embeddings",

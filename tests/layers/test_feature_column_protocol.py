@@ -81,9 +81,14 @@ def test_an_embedding_takes_its_table_from_a_state_manager() -> None:
     column = tf.feature_column.embedding_column(identity, 2, initializer=tf.ones_initializer())
     states = States()
     column.create_state(states)
+    by_hand = feature_column_v2._StateManagerImpl(None, trainable=False)
+    with tf.variable_scope("by_hand"):
+        column.create_state(by_hand)
+    with pytest.raises(ValueError, match="Variable already exists"):
+        column.create_state(by_hand)
     cache = feature_column_v2.FeatureTransformationCache({"a": SPARSE})
     dense = column.get_dense_tensor(cache, states)
-    assert [each.name for each in tf.global_variables()] == ["embedding_weights:0"]
+    assert [each.name for each in tf.trainable_variables()] == ["embedding_weights:0"]
     assert run(dense).tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
 
 
@@ -149,6 +154,20 @@ def test_a_categorical_column_of_version_2_works_in_a_linear_model() -> None:
         session.run(bias.assign([0.5]))
         assert session.run(net).tolist() == [[1010.5], [2000.5], [3101.5]]
         assert session.run(again).tolist() == session.run(net).tolist()
+
+
+@pytest.mark.parametrize(
+    ("context", "steps", "error", "words"),
+    [
+        (tf.float32, [2, 2], ValueError, "sequence_input must have rank 3, got rank 2"),
+        (tf.int32, [2, 2, 2], TypeError, "context_input must have dtype float32"),
+    ],
+)
+def test_what_context_is_put_beside(context: Any, steps: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        tf.contrib.feature_column.concatenate_context_input(
+            tf.zeros([2, 3], context), tf.zeros(steps)
+        )
 
 
 def test_a_builder_says_what_it_cannot_give() -> None:

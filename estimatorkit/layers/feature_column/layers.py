@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
@@ -227,7 +229,20 @@ def concatenate_context_input(context_input: Any, sequence_input: Any) -> Tensor
 
     Returns:
         float32 `(batch, steps, n + m)`.
+
+    Raises:
+        ValueError: one has another rank.
+        TypeError: one has another dtype.
     """
+    for name, rank, value in (
+        ("sequence_input", 3, sequence_input),
+        ("context_input", 2, context_input),
+    ):
+        tensor = convert_to_tensor(value)
+        if tensor.shape.rank not in (rank, None):
+            raise ValueError(f"{name} must have rank {rank}, got rank {tensor.shape.rank}")
+        if tensor.dtype is not float32:
+            raise TypeError(f"{name} must have dtype float32, got {tensor.dtype.name}")
     steps = array.shape(sequence_input)[1]
     repeated = filling.tile(array.expand_dims(context_input, 1), joining.stack([1, steps, 1]))
     return joining.concat([sequence_input, repeated], 2)

@@ -92,7 +92,13 @@ class State:
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """A new float32 variable of a column; `dtype` and `use_resource` count for nothing."""
+        """A new float32 variable of a column; `dtype` and `use_resource` count for nothing.
+
+        Raises:
+            ValueError: the column has one of this name.
+        """
+        if (feature_column, name) in self._made:
+            raise ValueError("Variable already exists.")
         made = self._make(feature_column, name, shape, initializer, trainable)
         self._made[feature_column, name] = made
         return made

@@ -131,3 +131,15 @@ def remember_columns(columns: Iterable[FeatureColumn]) -> None:
 def remembered_columns(graph: Graph) -> list[FeatureColumn]:
     """The columns that layers of a graph read, in the order in which they were made."""
     return [*notes_of_graph(graph).get("columns", ())]
+
+
+class LayerState(State):
+    """A state manager by hand (`feature_column_v2._StateManagerImpl`).
+
+    Args:
+        layer: accepted for TensorFlow's signature: variables are those of the current scope.
+        trainable: whether they may be trainable.
+    """
+
+    def __init__(self, layer: Any, trainable: bool) -> None:
+        super().__init__(WeightMaker((), trainable).make)
