@@ -290,7 +290,7 @@ def test_a_hook_looks_after_runs_that_move_no_step(
     tmp_path: Path, threshold: float, stops: bool
 ) -> None:
     eval_dir = str(tmp_path / "eval")
-    metrics = {"accuracy": np.float32(0.7), "global_step": 5, "rows": None}
+    metrics = {"accuracy": np.float32(0.7), "global_step": 5}
     private_estimator._write_dict_to_summary(eval_dir, metrics, 5)
     assert early_stopping.read_eval_metrics(eval_dir) == {5: {"accuracy": pytest.approx(0.7)}}
     estimator = tf.estimator.Estimator(lambda features, labels: None, str(tmp_path))
