@@ -38,11 +38,14 @@ class DeviceSpec:
         '/cpu:0', '/gpu:1' and the like are short for '/device:CPU:0', '/device:GPU:1'.
 
         Raises:
-            ValueError: a part is none of these.
+            ValueError: a part is none of these, or there are two devices.
         """
         found = cls()
         for part in filter(None, spec.split("/")):
-            found = replace(found, **_fields_of(part, spec))
+            fields = _fields_of(part, spec)
+            if found.device_type is not None and "device_type" in fields:
+                raise ValueError(f"Multiple device types are not allowed: {spec!r}")
+            found = replace(found, **fields)
         return found
 
     def parse_from_string(self, spec: str) -> DeviceSpec:

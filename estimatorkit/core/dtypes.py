@@ -211,6 +211,7 @@ _ALIASES: dict[Any, DType] = {
     "int": int32,
     "str": string,
     "bytes": string,
+    "variant": variant,
     float: float32,
     int: int32,
     bool: bool_,

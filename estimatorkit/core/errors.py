@@ -105,6 +105,16 @@ class OpError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the operation, which belongs to a graph of this process."""
+        return _unpickled, (type(self), self.message, self.error_code)
+
+
+def _unpickled(kind: type[OpError], message: str, error_code: int) -> OpError:
+    error = kind.__new__(kind)
+    OpError.__init__(error, None, None, message, error_code)
+    return error
+
 
 class CancelledError(OpError):
     """The call was cancelled, for example by closing a queue or a session."""

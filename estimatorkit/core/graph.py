@@ -454,7 +454,8 @@ class Graph:
         if int(index) >= len(outputs):
             raise KeyError(
                 explain(
-                    f"The name {name!r} refers to a Tensor which does not exist",
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                    f"{op_name!r}, exists but only has {len(outputs)} outputs",
                     expected=f"an index below {len(outputs)}",
                     received=index,
                 )

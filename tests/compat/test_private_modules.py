@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import pytest
@@ -76,6 +77,11 @@ def test_shapes_devices_and_messages_of_servers() -> None:
     assert device.is_device_spec(tf.DeviceSpec(job="a"))
     with pytest.raises(ValueError, match="Unknown attribute"):
         device.check_valid("/what:0")
+    with pytest.raises(ValueError, match="Multiple device types"):
+        device.check_valid("/cpu:0/gpu:0")
+    assert tf.as_dtype("variant") is tf.variant
+    error = pickle.loads(pickle.dumps(tf.errors.DataLossError(None, tf.no_op(), "lost")))  # noqa: S301
+    assert (type(error), error.message, error.op) == (tf.errors.DataLossError, "lost", None)
     assert error_codes_pb2.INVALID_ARGUMENT == tf.errors.INVALID_ARGUMENT
 
     cluster = tf.train.ClusterSpec({"local": ["localhost:0"]})

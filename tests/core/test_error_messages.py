@@ -108,7 +108,8 @@ RUNNING: dict[str, tuple[Program, type[Exception], str]] = {
         lambda: _run([tf.constant(1, name="c"), "c:3"]),
         ValueError,
         r"Fetch argument 'c:3' cannot be interpreted as a Tensor. \(The name 'c:3' refers to a "
-        r"Tensor which does not exist.\)\n  expected: an index below 1",
+        r"Tensor which does not exist. The operation, 'c', exists but only has 1 outputs.\)\n  "
+        r"expected: an index below 1",
     ),
     "run without a session": (
         lambda: tf.no_op().run(),
