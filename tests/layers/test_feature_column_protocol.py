@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numpy as np
 import pytest
 from estimatorkit.compat.v1.python.feature_column import feature_column, feature_column_v2
 
@@ -62,6 +63,9 @@ def test_weights_buckets_and_sequences() -> None:
     assert run(buckets._get_sparse_tensors(builder).id_tensor).values.tolist() == [0, 5, 1, 4]
     by_step = run(steps._get_sparse_tensors(builder).id_tensor)
     assert by_step.dense_shape.tolist() == [3, 5, 1]
+    empty = tf.SparseTensorValue(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), (2, 0))
+    nothing = feature_column._LazyBuilder({"a": empty})
+    assert run(steps._get_sparse_tensors(nothing).id_tensor).dense_shape.tolist() == [2, 0, 1]
     assert (buckets._num_buckets, buckets._variable_shape) == (6, (2, 3))
     assert price._get_dense_tensor(builder) is builder.get(price)
 

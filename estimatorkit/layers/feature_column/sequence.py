@@ -81,8 +81,11 @@ class SequenceCategoricalColumn(OfColumn, CategoricalColumn):
 
 
 def _by_step(sparse: SparseTensor) -> SparseTensor:
+    if sparse.shape.rank == 3:
+        return sparse
     shape = sparse.dense_shape
-    return sparse_reshape(sparse, joining.stack([shape[0], shape[1], -1]))
+    width = reduce.reduce_prod(shape[2:])  # 1 without a third dimension; no -1: a step may be empty
+    return sparse_reshape(sparse, joining.stack([shape[0], shape[1], width]))
 
 
 def sequence_length_of(ids: Ids) -> Tensor:
