@@ -141,17 +141,32 @@ def map_fn(
         The results in the structure that `fn` gives, `(elements, ...)`.
 
     Raises:
-        TypeError: `fn` is no function, or gives another dtype than `dtype`.
-        NotImplementedError: `fn` gives sparse tensors.
+        TypeError: `fn` is no function, gives another dtype than `dtype`, or sparse tensors.
     """
     _check_callable(fn)
     dtype = fn_output_signature if dtype is None else dtype
     with get_default_graph().name_scope(name or "map"):
-        results = _mapped(fn, elems)
+        results = _mapped(_giving(fn, elems if dtype is None else dtype), elems)
         expected = elems if dtype is None else dtype
         _check_dtypes(results, expected, given=dtype is not None)
         with get_default_graph().name_scope("TensorArrayStack"):
             return _finished(results, back_prop, "TensorArrayGatherV3")
+
+
+def _giving(fn: Callable[[Any], Any], expected: Any) -> Callable[[Any], Any]:
+    """`fn`, whose numbers and arrays become tensors of the dtypes expected where they can."""
+    dtypes = [getattr(each, "dtype", each) for each in nest.flatten(expected)]
+
+    def converted(element: Any) -> Any:
+        result = fn(element)
+        leaves = nest.flatten(result)
+        if len(leaves) != len(dtypes) or any(hasattr(leaf, "dtype") for leaf in leaves):
+            return result
+        pairs = zip(leaves, dtypes, strict=True)
+        tensors = [convert_to_tensor(leaf, dtype_hint=dtype) for leaf, dtype in pairs]
+        return nest.pack_sequence_as(result, tensors)
+
+    return converted
 
 
 def vectorized_map(
@@ -217,7 +232,7 @@ def _mapped(fn: Callable[[Any], Any], elems: Any) -> Any:
     def of_element(_: Any, rows: Any) -> tuple[Any, Any]:
         result = fn(nest.map_structure(element, elems, rows) if sparse else rows)
         if any(isinstance(leaf, SparseTensor) for leaf in nest.flatten(result)):
-            raise NotImplementedError(
+            raise TypeError(
                 explain(
                     "functions that are mapped over elements give dense tensors",
                     received=repr(result)[:300],

@@ -195,25 +195,38 @@ def _read(layout: _Array, indices: _Array, joined: bool) -> tuple[_Array, _Array
     else:
         inner = [each[1:] if joined else each for each in found]
         if joined and not all(found):
-            raise _refuse("Concat saw a scalar shape but requires at least vectors")
+            raise _refuse(
+                f"Concat saw a scalar shape at index {found.index(())} but requires at least "
+                "vectors"
+            )
+        what = "(excepting dimension 0) shape" if joined else "shape"
         for index, each in enumerate(inner):
             if each != inner[0]:
                 raise _refuse(
-                    "TensorArray has inconsistent shapes.  Index 0 has shape: "
-                    f"{list(found[0])} but index {index} has shape: {list(found[index])}"
+                    f"TensorArray has inconsistent shapes.  Index 0 has {what}: "
+                    f"{list(inner[0])} but index {index} has {what}: {list(each)}"
                 )
         first = sum(each[0] for each in found) if joined else len(found)
         shape = (first, *inner[0])
     return np.concatenate(positions), np.array(shape, np.int64)
 
 
-def _cut(shape: _Array, lengths: _Array) -> _Array:
-    """The layout of pieces along the first dimension."""
+def _cut(shape: _Array, lengths: _Array, size: _Array, dynamic: bool) -> _Array:
+    """The layout of pieces along the first dimension, as many as the array has elements."""
+    if np.ndim(lengths) != 1:
+        raise _refuse(f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}")
     whole, each = np.asarray(shape).tolist(), np.asarray(lengths).tolist()
-    if not whole or sum(each) != whole[0]:
+    if not whole:
+        raise _refuse("Expected value to be at least a vector, but received shape: []")
+    if sum(each) != whole[0]:
         raise _refuse(
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
             f"{sum(each)} and value's shape is: {whole}"
+        )
+    if not dynamic and int(size) != len(each):
+        raise _refuse(
+            f"TensorArray's size is not equal to the size of lengths ({int(size)} vs. "
+            f"{len(each)}), and the TensorArray is not marked as dynamically resizeable"
         )
     return _layout([(length, *whole[1:]) for length in each])
 
@@ -270,7 +283,13 @@ for _type, _of_layout, _infer, _cases in (
         "RaggedLayoutSplit",
         _cut,
         _loose,
-        [Case((np.array([3, 2]), np.array([1, 2])), {}, np.array([[2, 1, 2], [2, 2, 2]]))],
+        [
+            Case(
+                (np.array([3, 2]), np.array([1, 2]), np.int32(2)),
+                {"dynamic": False},
+                np.array([[2, 1, 2], [2, 2, 2]]),
+            )
+        ],
     ),
 ):
     register(
@@ -310,9 +329,12 @@ def read(
     return registry.output("RaggedTake", [flow, *found.outputs], name=name)
 
 
-def split(value: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Flow and layout of pieces of `value` along its first axis."""
+def split(value: Tensor, lengths: Tensor, size: Tensor, dynamic: bool) -> tuple[Tensor, Tensor]:
+    """Flow and layout of pieces of `value` along its first axis, for an array of a size."""
+    from estimatorkit.core.graph import control_dependencies
     from estimatorkit.core.ops.array import reshape
 
-    given = [shape_of(value, out_type=int64), lengths]
-    return reshape(value, [-1]), registry.output("RaggedLayoutSplit", given)
+    given = [shape_of(value, out_type=int64), lengths, size]
+    layout = registry.output("RaggedLayoutSplit", given, {"dynamic": dynamic})
+    with control_dependencies([layout]):
+        return reshape(value, [-1]), layout

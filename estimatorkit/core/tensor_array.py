@@ -19,11 +19,18 @@ from jax import lax
 from estimatorkit.core import ragged_arrays, registry
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
-from estimatorkit.core.errors import explain
+from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops.array import shape as shape_of
 from estimatorkit.core.ops.indexing import gather
-from estimatorkit.core.registry import Case, Place, Spec, constant_value, register
+from estimatorkit.core.registry import (
+    Case,
+    Place,
+    Spec,
+    constant_value,
+    register,
+    same_as_input,
+)
 from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -151,6 +158,13 @@ register(
     cases=lambda: [
         Case((np.int32(3),), {"dtype": float32, "element_shape": as_shape([2]), "dynamic": False})
     ],
+)
+register(
+    "TensorArrayUnstack",  # so that the gradient of the rows is dense, whichever are read
+    lambda x: x,
+    numpy_kernel=lambda x: x,
+    infer=same_as_input(),
+    cases=lambda: [Case((_SAMPLE,), {})],
 )
 register(
     "TensorArrayWrite",
@@ -294,7 +308,8 @@ class TensorArray:
         """The array with `value` at `index`.
 
         Raises:
-            TypeError, ValueError: `value` has another dtype, or not the elements' shape.
+            InvalidArgumentError: `value` has another dtype.
+            ValueError: it has not the elements' shape.
         """
         tensor = self._converted(value)
         shape = self._merged(tensor.shape)
@@ -309,13 +324,15 @@ class TensorArray:
     def _converted(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, dtype_hint=self.dtype)
         if tensor.dtype is not self.dtype:
-            raise TypeError(
+            raise InvalidArgumentError(
+                None,
+                None,
                 explain(
                     f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
                     f"{tensor.dtype.name}",
                     made_at=tensor.op.source,
                     hint=f"use cast(x, {self.dtype.name})",
-                )
+                ),
             )
         return tensor
 
@@ -385,7 +402,9 @@ class TensorArray:
         if self._dynamic or self.flow.op.type != "TensorArray":
             indices = _row_numbers(tensor)
             return self.scatter(indices, tensor, name)
-        return self._after(tensor, element_shape=self._merged(_row_shape(tensor)))
+        shape = self._merged(_row_shape(tensor))
+        flow = registry.output("TensorArrayUnstack", [tensor], name=name)
+        return self._after(flow, element_shape=shape)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the rows of `value` at `indices`."""
@@ -398,6 +417,13 @@ class TensorArray:
         attrs = {"dynamic": self._dynamic}
         written = registry.output("TensorArrayScatter", [self.flow, at, tensor], attrs, name)
         return self._after(written, element_shape=shape)
+
+    def _fits(self, tensor: Tensor, lengths: Any) -> bool:
+        """Whether pieces of these lengths are equal, and are sure to be as many as elements."""
+        equal = np.ndim(lengths) == 1 and len(set(lengths.tolist())) == 1
+        size = len(lengths) if self._dynamic else _size_of(self.flow)
+        whole = tensor.shape[0] if tensor.shape.rank else None
+        return equal and size == len(lengths) and whole == int(lengths.sum())
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are pieces of `value` along its first dimension.
@@ -412,12 +438,13 @@ class TensorArray:
 
         tensor, lengths = self._converted(value), as_index_tensor(lengths, "lengths")
         known = constant_value(lengths)
-        if self._layout is None and known is not None and len(set(known.tolist())) == 1:
+        if self._layout is None and known is not None and self._fits(tensor, known):
             rest = [-1 if dim is None else dim for dim in (tensor.shape.dims or ())[1:]]
             rows = reshape(tensor, [len(known), int(known[0]), *rest], name=name)
             return self._after(rows, element_shape=self._merged(_row_shape(rows)))
         with get_default_graph().name_scope(name or "TensorArraySplitV3"):
-            return self._after(*ragged_arrays.split(tensor, lengths))
+            size = shape_of(self.flow if self._layout is None else self._layout)[0]
+            return self._after(*ragged_arrays.split(tensor, lengths, size, self._dynamic))
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, int32."""

@@ -312,7 +312,7 @@ def test_tensor_array_methods() -> None:
     assert values[2].tolist() == [0.0, 1.0, 9.0, 9.0, 4.0, 5.0]
     assert values[3].tolist() == [7.0, 7.0]
     assert values[4].tolist() == [[0.0, 1.0], [2.0, 3.0]]
-    with pytest.raises(TypeError, match="TensorArray dtype is float32"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TensorArray dtype is float32"):
         array.write(0, tf.constant([1, 2]))
 
 

@@ -201,6 +201,16 @@ def _places(tf: Any) -> Any:
     ]
 
 
+def _parts_of_unknown_shape(tf: Any) -> Any:
+    parts = [unknown(tf, np.arange(4.0 * n, dtype=np.float32).reshape(n, 4)) for n in (3, 2, 2)]
+    ids = tf.constant([[0, 1, 2], [6, 5, 3]])
+    return [
+        tf.nn.embedding_lookup(parts, ids),
+        tf.nn.embedding_lookup(parts, unknown(tf, [5, 6, 1]), partition_strategy="div"),
+        tf.nn.embedding_lookup(parts[0], ids[0], max_norm=1.5),
+    ]
+
+
 def _operators(tf: Any) -> Any:
     linalg = tf.linalg
     matrix = np.array([[[4.0, 1.0], [0.5, 3.0]], [[2.0, -1.0], [1.0, 5.0]]], np.float32)
@@ -255,6 +265,7 @@ def _operators(tf: Any) -> Any:
 
 SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "linear_operators": _operators,
+    "parts_of_unknown_shape": _parts_of_unknown_shape,
     "axes as lists": _list_axes,
     "computed axes": _computed_axes,
     "indexing": _indexing,

@@ -475,6 +475,20 @@ def _wrong_lengths(tf: Any, session: Any) -> Any:
     return session.run(array.read(0))
 
 
+def _split_into_too_few(tf: Any, session: Any) -> Any:
+    array = tf.TensorArray(tf.float32, 2, infer_shape=False).split(tf.ones([3]), [3])
+    return session.run(array.flow)
+
+
+def _gradient_of_one_row(tf: Any, session: Any) -> Any:
+    x = tf.constant([2.0, 3.0])
+    return session.run(tf.gradients(tf.TensorArray(tf.float32, 2).unstack(x).read(0), x))
+
+
+def _mapped_to_numbers(tf: Any, session: Any) -> Any:
+    return session.run(tf.map_fn(lambda _: 1, tf.constant([2.0, 3.0])))
+
+
 def _array_of_scalars_joined(tf: Any, session: Any) -> Any:
     array = tf.TensorArray(tf.float32, 1, infer_shape=False).write(0, 1.0)
     return session.run(array.concat())
@@ -508,6 +522,7 @@ ARRAYS: dict[str, Callable[[Any, Any], Any]] = {
         *(_out_of_range, _stack_of_several_shapes, _another_shape, _another_shape_when_run),
         *(_not_the_element_shape, _wrong_lengths, _array_of_scalars_joined, _array_without_size),
         *(_array_of_handle_and_size, _array_of_a_handle, _shapes_of_an_array),
+        *(_split_into_too_few, _gradient_of_one_row, _mapped_to_numbers),
     )
 }
 

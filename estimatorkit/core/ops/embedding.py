@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.dtypes import DType, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
@@ -85,10 +85,7 @@ def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
     if strategy == "mod":
         part, inside = elementwise.floormod(ids, count), elementwise.floordiv(ids, count)
     else:
-        lengths = [convert_to_tensor(each).shape[0] for each in parts]
-        if None in lengths:
-            raise ValueError("embedding_lookup with 'div': the parts' lengths must be known.")
-        starts = [sum(lengths[:at]) for at in range(count)]  # type: ignore[arg-type]
+        starts = _starts([convert_to_tensor(each) for each in parts], ids.dtype)
         reached = [
             elementwise.cast(elementwise.greater_equal(ids, start), ids.dtype) for start in starts
         ]
@@ -96,23 +93,45 @@ def _from_parts(parts: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:
         inside = elementwise.subtract(
             ids, indexing.gather(convert_to_tensor(starts, ids.dtype), part)
         )
-    rank = ids.shape.rank or 0
     result: Tensor | None = None
     for number, table in enumerate(parts):
         own = elementwise.equal(part, number)
         rows = indexing.gather(table, indexing.where(own, inside, filling.zeros_like(inside)))
-        mask = own
-        for _ in range((rows.shape.rank or rank) - rank):
-            mask = array.expand_dims(mask, -1)
-        chosen = rows * elementwise.cast(mask, rows.dtype)
+        chosen = rows * elementwise.cast(_for_rows(own, rows), rows.dtype)
         result = chosen if result is None else result + chosen
     if result is None:
         raise ValueError("Need at least one param")
     return result
 
 
+def _starts(parts: Sequence[Tensor], dtype: DType) -> list[Any]:
+    """The number of the first row of each part: numbers where the lengths are known."""
+    lengths: list[Any] = [each.shape[0] if each.shape.rank else None for each in parts]
+    if None in lengths:
+        lengths = [elementwise.cast(array.shape(each)[0], dtype) for each in parts]
+    starts: list[Any] = [0 if isinstance(lengths[0], int) else filling.zeros([], dtype)]
+    for length in lengths[:-1]:
+        starts.append(starts[-1] + length)
+    return starts
+
+
+def _for_rows(mask: Tensor, rows: Tensor) -> Tensor:
+    """A mask of ids with a dimension of 1 for each of a row."""
+    ranks = (mask.shape.rank, rows.shape.rank)
+    shape = array.shape(mask)
+    if ranks[0] is not None and ranks[1] is not None:
+        ones: Any = [1] * (ranks[1] - ranks[0])
+    else:
+        ones = filling.ones_like(array.shape(rows)[array.rank(mask) :])
+    return array.reshape(mask, joining.concat([shape, ones], 0)) if ones != [] else mask
+
+
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float) -> Tensor:
-    axes = list(range(ids.shape.rank or 0, rows.shape.rank or 1))
+    ranks = (ids.shape.rank, rows.shape.rank)
+    if ranks[0] is not None and ranks[1] is not None:
+        axes: Any = list(range(ranks[0], ranks[1]))
+    else:
+        axes = filling.range_(array.rank(ids), array.rank(rows))
     squares = reduce.reduce_sum(elementwise.square(rows), axes, keepdims=True)
     length = elementwise.sqrt(squares)
     return rows * (max_norm / elementwise.maximum(length, max_norm))
