@@ -34,11 +34,23 @@ def arg_scope(
         **kwargs: the arguments.
 
     Raises:
-        ValueError: a function was not made by `add_arg_scope`.
+        ValueError: a function was not made by `add_arg_scope`, or there are arguments beside a
+            scope.
+        TypeError: the first argument is neither a list, a tuple nor a scope.
     """
     current = _scopes.stack[-1]
     if isinstance(list_ops_or_scope, Mapping):
+        if kwargs:
+            raise ValueError(
+                "When attempting to re-use a scope by supplying a dictionary, kwargs must be "
+                f"empty. Received: {sorted(kwargs)}"
+            )
         inner = dict(list_ops_or_scope)
+    elif not isinstance(list_ops_or_scope, (list, tuple)):
+        raise TypeError(
+            "list_ops_or_scope must either be a list/tuple or reused scope (i.e. dict). "
+            f"Received: {list_ops_or_scope!r}"
+        )
     else:
         inner = dict(current)
         for function in list_ops_or_scope:

@@ -423,12 +423,15 @@ MODULES: dict[str, Table] = {
     ),
     "contrib.lookup": Table(
         behind=("estimatorkit.lookup", "estimatorkit"),
-        names=names(
-            "estimatorkit.compat.contrib",
-            *("index_table_from_tensor", "index_to_string", "index_to_string_table_from_tensor"),
-            *("string_to_index", "string_to_index_table_from_file"),
-            "string_to_index_table_from_tensor",
-        ),
+        names={
+            "MutableDenseHashTable": "estimatorkit.lookup:DenseHashTable",
+            **names(
+                "estimatorkit.compat.contrib",
+                *("index_table_from_tensor", "index_to_string"),
+                *("index_to_string_table_from_tensor", "string_to_index"),
+                *("string_to_index_table_from_file", "string_to_index_table_from_tensor"),
+            ),
+        },
     ),
     "contrib.losses": Table(
         behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")

@@ -115,3 +115,14 @@ def test_private_modules_are_those_of_their_package() -> None:
     assert rnn._best_effort_input_batch_size([tf.zeros([2, 3, 4])]) == 3
     sums = metrics_impl.metric_variable([2], tf.float32, name="sums")
     assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == [sums]
+
+
+def test_argument_scopes_that_are_refused() -> None:
+    layers = tf.contrib.layers
+    with framework.arg_scope([layers.conv2d], stride=2) as scope:
+        pass
+    with pytest.raises(ValueError, match="kwargs must be empty"), framework.arg_scope(scope, a=1):
+        pass
+    with pytest.raises(TypeError, match="must either be a list"):
+        framework.arg_scope(layers.conv2d, stride=2).__enter__()
+    assert tf.contrib.lookup.MutableDenseHashTable is tf.lookup.experimental.DenseHashTable

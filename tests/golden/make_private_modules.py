@@ -34,9 +34,9 @@ SKIPPED = {
 # Folders of tests and generated twins, wherever they are.
 FOLDERS = {"_v1", "_v2", "api", "benchmarks", "kernel_tests", "memory_tests", "tests"}
 CONTRIB = (
-    "data distribute eager estimator feature_column framework keras layers learn legacy_seq2seq "
-    "lookup losses metrics mixed_precision opt predictor rnn seq2seq slim staging summary "
-    "tensorboard training util"
+    "crf data distribute eager estimator feature_column framework keras layers learn "
+    "legacy_seq2seq lookup losses metrics mixed_precision opt predictor rnn seq2seq slim staging "
+    "summary tensorboard training util"
 )
 
 
