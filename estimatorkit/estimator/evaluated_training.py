@@ -14,7 +14,7 @@ from typing import Any
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.errors import explain
 from estimatorkit.core.log import ensure_visible, logger
-from estimatorkit.distribute.cluster_task import EVALUATOR
+from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER, ClusterTask
 from estimatorkit.estimator.arguments import as_list
 from estimatorkit.estimator.completion import (
     FILE,
@@ -66,7 +66,8 @@ def train_and_evaluate(
 
     Raises:
         TypeError: an argument is of the wrong kind.
-        ValueError: names of evaluations or exporters are there twice.
+        ValueError: names of evaluations or exporters are there twice, or the process has no role: a
+            second evaluator, a job of another name.
         SystemExit: in a process of a cluster (see `cluster_roles.run_role`).
     """
     specs = _checked(estimator, train_spec, eval_spec)
@@ -253,6 +254,7 @@ def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalS
         _check_type("eval_spec", spec, EvalSpec)
     _check_type("estimator", estimator, Estimator)
     _check_type("train_spec", train_spec, TrainSpec)
+    _check_task(estimator.config.task)
     labels = [spec.label for spec in specs]
     if len(set(labels)) < len(labels):
         raise ValueError(
@@ -273,6 +275,22 @@ def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalS
             )
         )
     return dict(zip(labels, specs, strict=True))
+
+
+def _check_task(task: ClusterTask) -> None:
+    """Raises ValueError for a process that has no role in `train_and_evaluate`."""
+    if task.type == EVALUATOR and task.index:
+        raise ValueError(
+            "For distributed training, there can only be one `evaluator` task (with task id 0). "
+            f"Given task id {task.index}"
+        )
+    if task.type == "local":
+        raise ValueError("`task.type` in TF_CONFIG cannot be `local`.")
+    roles = [CHIEF, MASTER, PS, EVALUATOR, WORKER]
+    if task.type not in roles:
+        raise ValueError(
+            f"Task type {task.type} is not supported. Supported task types are {', '.join(roles)}."
+        )
 
 
 def _check_type(name: str, value: Any, kind: type) -> None:

@@ -510,3 +510,22 @@ def test_listeners_are_asked_before_the_evaluation(tmp_path: Path) -> None:
     train = TrainSpec(scripted.batches, 15, saving_listeners=[Listener()])
     train_and_evaluate(estimator, train, evaluated(input_fn=input_fn))
     assert story == [0, 10, "evaluate", 15, "evaluate"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "message"),
+    [
+        ("evaluator", 1, "there can only be one `evaluator` task .*with task id 0"),
+        ("local", 0, "`task.type` in TF_CONFIG cannot be `local`"),
+        ("alloc", 0, r"Task type alloc is not supported. Supported task types are ((?!local).)*$"),
+    ],
+)
+def test_processes_without_a_role(
+    kind: str, index: int, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster = {"chief": ["a:0"], "ps": ["b:0"], **({} if index else {kind: ["c:0"]})}
+    task = {"type": kind, "index": index}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    estimator = Estimator(lambda features: features, tmp_path)
+    with pytest.raises(ValueError, match=message):
+        train_and_evaluate(estimator, TrainSpec(list, 1), EvalSpec(list))
