@@ -238,6 +238,9 @@ class _MonitoredSession:
 
     StepContext = StepContext
 
+    has_started_queue_runners = True
+    """`start_queue_runners` has nothing to do for it."""
+
     def __init__(
         self,
         session_creator: SessionCreator | None,

@@ -284,7 +284,7 @@ def start_queue_runners(
         collection: where the runners are.
 
     Returns:
-        The threads.
+        The threads; none for a monitored session, which has started the runners itself.
 
     Raises:
         ValueError: there is no session.
@@ -297,6 +297,8 @@ def start_queue_runners(
             "sess.as_default()` or pass an explicit session to "
             "tf.start_queue_runners(sess=sess)"
         )
+    if getattr(session, "has_started_queue_runners", False):
+        return []
     if not hasattr(session, "graph"):
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(session)}")
     return [

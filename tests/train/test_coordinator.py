@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import estimatorkit.compat.v1 as tf
 from estimatorkit.core import errors
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
@@ -227,3 +228,11 @@ def test_a_session_used_by_many_threads(session: Session) -> None:
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(1.0, 51.0))
     coord.request_stop()
     coord.join(threads)
+
+
+def test_monitored_sessions_run_their_queues_themselves() -> None:
+    with tf.Graph().as_default():
+        value = tf.train.range_input_producer(3, shuffle=False, num_epochs=1).dequeue()
+        with tf.train.SingularMonitoredSession() as session:
+            assert tf.train.start_queue_runners(session, tf.train.Coordinator()) == []
+            assert session.run(value) == 0
