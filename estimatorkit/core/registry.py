@@ -503,8 +503,8 @@ def _shape_enough_for(row: OpDef, shape: TensorShape) -> Any:
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     """What is known of the shape that the 1-D integer tensor `tensor` holds (-1 counts as unknown).
 
-    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2` and slices of
-    them.
+    As TensorFlow's function of this name: looks through `Shape`, `Pack`, `ConcatV2`, slices and
+    casts of them.
     """
     tensor.shape.with_rank_at_most(1)
     value = constant_value(tensor)
@@ -512,6 +512,7 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
         return TensorShape(
             None if np.ndim(value) == 0 and value == -1 else np.atleast_1d(value).tolist()
         )
+    tensor = _uncast(tensor)
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape
@@ -530,11 +531,21 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     return UNKNOWN if length is None else TensorShape([None] * length)
 
 
+def _uncast(tensor: Tensor) -> Tensor:
+    """What a tensor of int32 or int64 is before `identity` and casts between the two."""
+    while tensor.op.type in ("Identity", "Cast"):
+        before = tensor.op.inputs[0]
+        if before.dtype.name not in ("int32", "int64"):
+            break
+        tensor = before
+    return tensor
+
+
 def _dimension_of(tensor: Tensor) -> int | None:
     value = constant_value(tensor)
     if value is not None:
         return int(value)
-    op = tensor.op
+    op = _uncast(tensor).op
     if op.type == "StridedSlice" and not op.inputs[1:] and op.inputs[0].op.type == "Shape":
         index = op.attrs["index"][0]
         shape = op.inputs[0].op.inputs[0].shape

@@ -74,3 +74,12 @@ def test_dimensions() -> None:
         tf.Dimension(tf.string)
     with pytest.raises(ValueError, match=">= 0"):
         tf.Dimension(-1)
+
+
+def test_static_shapes_look_through_casts_and_identities() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [10, None])
+        assert tf.zeros([tf.identity(tf.shape(x)[0])]).shape.as_list() == [10]
+        assert tf.reshape(x, tf.cast(tf.shape(x), tf.int64)).shape.as_list() == [10, None]
+        rounded = tf.cast(tf.cast(tf.shape(x), tf.float32), tf.int32)
+        assert tf.reshape(x, rounded).shape.as_list() == [None, None]
