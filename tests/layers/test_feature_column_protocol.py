@@ -160,6 +160,18 @@ def test_a_categorical_column_of_version_2_works_in_a_linear_model() -> None:
         assert session.run(again).tolist() == session.run(net).tolist()
 
 
+def test_a_linear_model_adds_up_all_ids_of_a_sparse_feature_of_unknown_rank() -> None:
+    column = tf.feature_column.categorical_column_with_identity("a", 3)
+    values = tf.sparse_placeholder(tf.int64)
+    net = tf.feature_column.linear_model({"a": values}, [column])
+    weights = tf.global_variables()[0]
+    given = tf.SparseTensorValue(((0, 0, 0), (0, 1, 0), (1, 0, 1)), (0, 1, 2), (2, 2, 2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(weights.assign([[1.0], [10.0], [100.0]]))
+        assert session.run(net, {values: given}).tolist() == [[11.0], [100.0]]
+
+
 @pytest.mark.parametrize(
     ("context", "steps", "error", "words"),
     [

@@ -144,8 +144,8 @@ def ids_of(raw: Raw, kind: str, attrs: dict[str, Any], *, steps: bool = False) -
         rank = raw.value.shape.rank
         expand = -1 if rank is None else max((3 if steps else 2) - rank, 0)
         ids = output(kind, raw.tensors, {**attrs, "expand": expand}, "lookup")
-    if ids.shape.rank is None:
-        ids.set_shape([None] * (3 if steps else 2))
+    if ids.shape.rank is None and (steps or not raw.is_sparse):
+        ids.set_shape([None] * (3 if steps else 2))  # sparse values of unknown rank may have more
     return ids
 
 
