@@ -998,6 +998,29 @@ MODULES: dict[str, Table] = {
             **names(_PRIVATE, "is_resource_variable"),
         }
     ),
+    # Aliases that TensorFlow 1's layers keep for older programs.
+    **{
+        f"python.layers.{module}": Table(names=names("estimatorkit.layers", **aliases))
+        for module, aliases in {
+            "core": {"FullyConnected": "Dense", "fully_connected": "dense"},
+            "convolutional": {
+                **{f"Convolution{n}D": f"Conv{n}D" for n in (1, 2, 3)},
+                **{f"convolution{n}d": f"conv{n}d" for n in (1, 2, 3)},
+                "SeparableConvolution2D": "SeparableConv2D",
+                "separable_convolution2d": "separable_conv2d",
+            },
+            "normalization": {
+                "BatchNorm": "BatchNormalization",
+                "batch_norm": "batch_normalization",
+            },
+            "pooling": {
+                "AvgPool2D": "AveragePooling2D",
+                "MaxPool2D": "MaxPooling2D",
+                "avg_pool2d": "average_pooling2d",
+                "max_pool2d": "max_pooling2d",
+            },
+        }.items()
+    },
     "python.ops.metrics_impl": Table(names=names(_PRIVATE, "metric_variable")),
     "python.ops.rnn": Table(
         names={

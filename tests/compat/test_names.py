@@ -262,6 +262,8 @@ from {0}.python.ops.losses import losses_impl
 from {0}.python.estimator import estimator, model_fn
 from {0}.python.estimator.canned import dnn, metric_keys, prediction_keys
 from {0}.python.layers.core import Dense as DenseV1
+from {0}.python.layers.convolutional import Convolution2D
+from {0}.python.layers.normalization import batch_norm
 import {0}.python.platform.tf_logging as logging
 from {0}.contrib.layers.python.layers import initializers
 from {0}.contrib.rnn.python.ops import core_rnn_cell, rnn_cell
@@ -274,6 +276,8 @@ def test_private_import_statements() -> None:
     assert names["adam"].AdamOptimizer is tf.train.AdamOptimizer
     assert names["Dense"] is tf.keras.layers.Dense
     assert names["DenseV1"] is tf.layers.Dense
+    assert names["Convolution2D"] is tf.layers.Conv2D
+    assert names["batch_norm"] is tf.layers.batch_normalization
     assert names["estimator"].EstimatorV2 is tf.estimator.Estimator
     assert names["dnn"].DNNClassifier is tf.estimator.DNNClassifier
     assert names["dnn"].DNNClassifierV2 is estimatorkit.estimator.DNNClassifier
