@@ -311,7 +311,10 @@ def test_inference_with_unknown_dimensions(example: Example) -> None:
 
 
 # Inputs with second derivatives, of ops that have none with respect to their others.
-TWICE_DIFFERENTIABLE = {"Betainc": [2], "Igamma": [1], "Igammac": [1]}
+TWICE_DIFFERENTIABLE = {
+    **{"Betainc": [2], "Igamma": [1], "Igammac": [1]},
+    "ImageProjectiveTransformV2": [0],
+}
 
 
 def differentiable(example: Example) -> list[int]:
