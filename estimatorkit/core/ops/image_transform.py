@@ -67,6 +67,7 @@ register(
     _kernel,
     infer=_infer,
     static=(2,),
+    accepts=("uint8 x f", "d"),
     cases=lambda: [
         Case(
             (
