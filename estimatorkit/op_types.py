@@ -12,6 +12,7 @@ from estimatorkit.core import function_ops as function_ops
 from estimatorkit.core import jax_functions as jax_functions
 from estimatorkit.core import tensor_array as tensor_array
 from estimatorkit.data import dataset_values as dataset_values
+from estimatorkit.data import experimental as experimental
 from estimatorkit.data import iterator_ops as iterator_ops
 from estimatorkit.data import record_writing as record_writing
 from estimatorkit.data import traced_functions as traced_functions

@@ -70,7 +70,7 @@ register(
             (longs([[0, 2], [1, 5]]), longs(2, 1), longs(2, 6)),
         ),
         Case(
-            (longs([[0], [1], [2]]), longs(2, 2, 5), longs(3)),
+            (longs([[0], [1], [2]]), longs(2, 2, 5), longs([3])),
             {"minlength": 1, "maxlength": 4, "binary": True},
             (longs([[2]]), longs([1]), longs([4])),
         ),
