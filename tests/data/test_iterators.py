@@ -101,7 +101,7 @@ def test_structure_and_initializers_of_several_datasets() -> None:
         assert drain(session, element) == [0, 1]
         session.run(begin_train)
         assert drain(session, element) == [0, 10, 20]
-    with pytest.raises(TypeError, match="another kind"):
+    with pytest.raises(TypeError, match="Expected output types, classes and structure"):
         iterator.make_initializer(Dataset.from_tensors(1.0))
     with pytest.raises(ValueError, match="does not have an initializer"):
         _ = iterator.initializer
