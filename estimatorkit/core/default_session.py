@@ -45,12 +45,13 @@ def default_session(session: Any, enforce_nesting: bool = True) -> Iterator[Any]
     try:
         yield session
     finally:
-        if enforce_nesting and _stack.sessions[-1:] != [session]:
+        nested = _stack.sessions[-1:] == [session]
+        _stack.sessions.remove(session)
+        if enforce_nesting and not nested:
             raise AssertionError(
                 f"Nesting violated for default stack of {type(session)} objects: blocks must be "
                 "left in the reverse order of their entering."
             )
-        _stack.sessions.remove(session)
 
 
 def session_for(
