@@ -11,7 +11,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --editable
-TEST_PROCESSES ?= 2
+# Three for two cores: the tests of clusters mostly wait for their processes.
+TEST_PROCESSES ?= 3
 
 .PHONY: help quickstart test check format benchmark clean
 
