@@ -95,7 +95,7 @@ def test_the_newest_checkpoint_is_gone_back_to(processes: Processes, tmp_path: P
     last = max(int(line.partition("step = ")[2].split()[0]) for line in before if "step = " in line)
     assert last - int(restored.rpartition("-")[2]) <= 20 + 10  # saved each 20, told each 10
     all_end(started)
-    assert spread(training) <= TORN
+    assert spread(training) < 20  # the worker steps while the chief reads a checkpoint's variables
 
 
 def test_where_a_worker_dies_the_others_go_on_and_it_comes_back(
