@@ -179,8 +179,12 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.ops.array",
-        *("expand_dims", "group", "identity", "no_op", "placeholder", "placeholder_with_default"),
-        *("rank", "reshape", "shape", "shape_n", "size", "squeeze", "stop_gradient", "transpose"),
+        *("expand_dims", "rank", "reshape", "shape", "shape_n", "size", "squeeze", "transpose"),
+    ),
+    **names(
+        f"{_CORE}.builtin_ops",
+        *("group", "identity", "no_op", "placeholder", "placeholder_with_default"),
+        "stop_gradient",
         tuple="tuple_",
     ),
     **names(f"{_CORE}.ops.joining", "concat", "split", "stack", "unstack"),
@@ -218,11 +222,12 @@ _PLACES: dict[str, str] = {
     ),
     **names(
         f"{_CORE}.ops.selection",
-        *("argsort", "bincount", "boolean_mask", "confusion_matrix", "count_nonzero"),
+        *("argsort", "bincount", "boolean_mask", "count_nonzero"),
         *("dynamic_partition", "dynamic_stitch", "histogram_fixed_width"),
         *("histogram_fixed_width_bins", "searchsorted", "setdiff1d", "sort", "unique"),
         "unique_with_counts",
     ),
+    **names("estimatorkit.layers.metrics.confusion_matrix", "confusion_matrix"),
     **names(
         f"{_CORE}.ops.segment",
         *("segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"),

@@ -136,9 +136,9 @@ _PLACES = {
     **names(
         f"{_OPS}.selection",
         "bincount",
-        "confusion_matrix",
         "count_nonzero",
     ),
+    **names("estimatorkit.layers.metrics.confusion_matrix", "confusion_matrix"),
     **names(
         f"{_OPS}.rearrange",
         "invert_permutation",

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from estimatorkit import keras
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.events import MetricsWriter
@@ -174,7 +175,7 @@ def _compute_fraction_of_zero(variables: Any) -> Tensor:
         size = elementwise.add_n([array.size(part, out_type=int64) for part in parts])
         zero = size - elementwise.add_n([count_nonzero(part) for part in parts])
         fraction = elementwise.cast(zero, float32) / elementwise.cast(size, float32)
-        return array.identity(fraction, name="zero_fraction_or_nan")
+        return builtin_ops.identity(fraction, name="zero_fraction_or_nan")
 
 
 def get_optimizer_instance(opt: OptimizerLike, learning_rate: Any = None) -> Optimizer:

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.control_flow import cond
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.ops import checks
-from estimatorkit.core.ops.array import expand_dims, identity, shape, squeeze
+from estimatorkit.core.ops.array import expand_dims, shape, squeeze
 from estimatorkit.core.ops.debug import Assert, Print
 from estimatorkit.core.ops.elementwise import cast, equal, less, logical_or, not_equal, truediv
 from estimatorkit.core.ops.indexing import gather, one_hot, where

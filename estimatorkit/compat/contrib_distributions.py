@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.graph import get_default_graph
@@ -57,7 +58,7 @@ class OneHotCategorical(Categorical):
         raise NotImplementedError("cdf is not implemented: OneHotCategorical")
 
     def _mean(self) -> Tensor:
-        return array.identity(self.probs)
+        return builtin_ops.identity(self.probs)
 
     def _variance(self) -> Tensor:
         return self.probs * (1.0 - self.probs)
@@ -150,10 +151,10 @@ class MultivariateNormalDiag(Distribution):
         return reduce.reduce_sum(logs + 0.5 * math.log(2.0 * math.pi * math.e), -1)
 
     def _mean(self) -> Tensor:
-        return array.identity(self._loc)
+        return builtin_ops.identity(self._loc)
 
     def _mode(self) -> Tensor:
-        return array.identity(self._loc)
+        return builtin_ops.identity(self._loc)
 
     def _stddev(self) -> Tensor:
         return elementwise.abs(self._scale)

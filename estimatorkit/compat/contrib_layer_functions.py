@@ -17,12 +17,13 @@ import numpy as np
 
 from estimatorkit.compat.arg_scope import add_arg_scope
 from estimatorkit.compat.contrib_layer_utils import collect_named_outputs
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Ones, Zeros
-from estimatorkit.core.ops import array, nn
+from estimatorkit.core.ops import nn
 from estimatorkit.core.ops.sliding_windows import is_channels_first
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.variable_scope import get_variable, variable_scope
@@ -442,7 +443,7 @@ def batch_norm(
         if updates_collections is not None:
             return outputs
         with get_default_graph().control_dependencies(updates):
-            return array.identity(outputs)
+            return builtin_ops.identity(outputs)
 
     return _call(
         *("BatchNormalization", inputs, "BatchNorm", scope),

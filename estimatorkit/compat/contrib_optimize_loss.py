@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_collection, get_default_graph
@@ -97,7 +98,7 @@ def optimize_loss(
         updates = get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
         if updates:
             with get_default_graph().control_dependencies(list(updates)):
-                value = array.identity(value)
+                value = builtin_ops.identity(value)
         rate = _learning_rate(learning_rate)
         if learning_rate_decay_fn is not None:
             if rate is None:
@@ -125,7 +126,7 @@ def optimize_loss(
             pairs, global_step=step if increment_global_step else None, name="train"
         )
         with get_default_graph().control_dependencies([train]):
-            return array.identity(value)
+            return builtin_ops.identity(value)
 
 
 def _learning_rate(given: Any) -> Any:

@@ -17,13 +17,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from estimatorkit.core import summary_values
+from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import bool_, int64
 from estimatorkit.core.errors import NotFoundError, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graphdef import graph_def_of
-from estimatorkit.core.ops.array import no_op
 from estimatorkit.core.ops.elementwise import cast, equal
 from estimatorkit.core.ops.py_func import py_func
 from estimatorkit.core.ops.summary import summary_scope

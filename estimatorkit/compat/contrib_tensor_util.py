@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.ops import array, checks, debug, elementwise, reduce
@@ -100,7 +101,7 @@ def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
             same = reduce.reduce_all(elementwise.equal(required, found))
         data = [f"Wrong shape for {tensor.name} [expected] [actual].", required, found]
         with control_dependencies([debug.Assert(same, data)]):
-            result = array.identity(tensor)
+            result = builtin_ops.identity(tensor)
     if is_known:
         result.set_shape(expected.tolist())
     return result

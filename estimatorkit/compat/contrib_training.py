@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.checkpoint_reader import checkpoints_iterator
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int64
@@ -16,8 +17,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import array, summary
-from estimatorkit.core.ops.array import group
+from estimatorkit.core.ops import summary
 from estimatorkit.core.ops.debug import check_numerics as checked_numerics
 from estimatorkit.core.summary_writer import FileWriterCache
 from estimatorkit.core.variable_scope import get_variable
@@ -79,7 +79,7 @@ def create_train_op(
     graph = get_default_graph()
     if updates:
         with graph.control_dependencies(list(updates)):
-            loss = array.identity(loss)
+            loss = builtin_ops.identity(loss)
     variables = trainable_variables() if variables_to_train is None else list(variables_to_train)
     if not variables:
         raise ValueError(explain("create_train_op: there are no variables to train"))
@@ -94,7 +94,7 @@ def create_train_op(
         if check_numerics:
             loss = checked_numerics(loss, "LossTensor is inf or nan")
         with graph.control_dependencies([update]):
-            made = array.identity(loss)
+            made = builtin_ops.identity(loss)
     graph.add_to_collection(GraphKeys.TRAIN_OP, made)
     return made
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.compat.arg_scope import add_arg_scope
+from estimatorkit.core.builtin_ops import group, placeholder
 from estimatorkit.core.checkpoint import list_variables, read_checkpoint
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
@@ -18,7 +19,6 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops.array import group, placeholder
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable
 from estimatorkit.lazy import listing

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 

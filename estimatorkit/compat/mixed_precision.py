@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, indexing
+from estimatorkit.core.ops import indexing
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train.loss_scale import (
@@ -62,14 +63,14 @@ class ExponentialUpdateLossScaleManager(DynamicLossScale):
         bad_steps = self._bad[graph]
         every, ratio = self._fall
         finite = all_finite(grads)
-        good = indexing.where(finite, good_steps + 1, array.identity(good_steps))
-        bad = indexing.where(finite, array.identity(bad_steps), bad_steps + 1)
+        good = indexing.where(finite, good_steps + 1, builtin_ops.identity(good_steps))
+        bad = indexing.where(finite, builtin_ops.identity(bad_steps), bad_steps + 1)
         grows, falls = good >= self.increment_period, bad >= every
         least = indexing.where(scale * ratio < 1.0, 0.0 * scale + 1.0, scale * ratio)
-        kept = indexing.where(falls, least, array.identity(scale))
+        kept = indexing.where(falls, least, builtin_ops.identity(scale))
         changed = indexing.where(grows, scale * self.multiplier, kept)
         over = indexing.where(grows, 0 * good, indexing.where(falls, 0 * good, good))
-        done: Operation = array.group(
+        done: Operation = builtin_ops.group(
             scale.assign(changed),
             good_steps.assign(over),
             bad_steps.assign(indexing.where(grows, 0 * bad, indexing.where(falls, 0 * bad, bad))),

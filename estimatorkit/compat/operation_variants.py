@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit import image, nn
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, filling, reduce
+from estimatorkit.core.ops import elementwise, filling, reduce
 from estimatorkit.core.tensor import Tensor
 
 # -- version 2's orders of arguments
@@ -133,7 +134,7 @@ def _slope(function: Callable[[Tensor], Tensor], x: Any, dy: Any, name: str | No
         given = convert_to_tensor(x)
         incoming = convert_to_tensor(dy, given.dtype)
         [found] = gradients(function(given), [given], [incoming])
-        return array.identity(found, name=scope)
+        return builtin_ops.identity(found, name=scope)
 
 
 def _of_features(function: Callable[..., Any]) -> Callable[..., Tensor]:

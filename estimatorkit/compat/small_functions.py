@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import complex64, complex128, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.ops import random
-from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_scope import variable_scope

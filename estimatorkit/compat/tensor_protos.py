@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.attr_values import compact_tensor_proto, tensor_proto, tensor_value
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor_proto import compact_tensor_proto, tensor_proto, tensor_value
 
 
 def make_tensor_proto(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.columns import (
     Column,
     RaggedColumn,
@@ -35,7 +36,6 @@ from estimatorkit.core.function_graph import FunctionGraph, GraphFunction, as_ou
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.lower import attribute, interpret, segment_function
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.random_bits import state_in_body
 from estimatorkit.core.registry import Spec

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import errors
 from estimatorkit.core.checkpoint_format import (
-    Part,
     range_of,
     read_parts,
     read_state,
@@ -59,6 +58,7 @@ from estimatorkit.core.durable import (
     temporary_beside,
 )
 from estimatorkit.core.gfile import local_path
+from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.tensorflow_checkpoint import (
     is_tensorflow_checkpoint,
     open_tensorflow,
@@ -169,7 +169,7 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
     def read(folder: Path, manifest: Manifest) -> Checkpoint:
         chosen = list(manifest.tensors) if wanted is None else wanted
         _check_known(path, chosen, manifest.tensors)
-        files = None if wanted is None else {*shards_of(manifest, map(Part, chosen)), STATE}
+        files = None if wanted is None else {*shards_of(manifest, map(TensorSlice, chosen)), STATE}
         verify_files(folder, manifest, files)
         tensors = read_tensors(folder, manifest, chosen)
         return Checkpoint(path, tensors, read_state(folder))
@@ -177,7 +177,7 @@ def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkp
     return _open(path, read)
 
 
-def read_checkpoint_parts(path: AnyPath, parts: Iterable[Part]) -> list[NDArray[Any]]:
+def read_checkpoint_parts(path: AnyPath, parts: Iterable[TensorSlice]) -> list[NDArray[Any]]:
     """Reads parts of tensors of a checkpoint, with memory for these alone.
 
     Args:
@@ -203,7 +203,7 @@ def read_checkpoint_parts(path: AnyPath, parts: Iterable[Part]) -> list[NDArray[
     return _open(path, read)
 
 
-def _cut(whole: NDArray[Any], part: Part) -> NDArray[Any]:
+def _cut(whole: NDArray[Any], part: TensorSlice) -> NDArray[Any]:
     places = range_of(part, whole.shape)
     return whole if places is None else whole.take(range(*places), part.axis)
 

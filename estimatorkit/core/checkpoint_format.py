@@ -41,6 +41,7 @@ from estimatorkit.core.checkpoint_manifest import (
     read_small,
 )
 from estimatorkit.core.durable import os_error, sync_file
+from estimatorkit.core.tensor_slice import TensorSlice
 
 _SHARD = "variables-{:05d}-of-{:05d}.safetensors"
 _JSON_DEPTH = 50
@@ -76,23 +77,6 @@ class Pieces:
 
     axis: int
     parts: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Part:
-    """What is wanted of a tensor of a checkpoint: a range along an axis, or all of it.
-
-    Attributes:
-        name: the tensor's.
-        axis: the axis.
-        start: where the range begins.
-        size: its size; None for all of the tensor.
-    """
-
-    name: str
-    axis: int = 0
-    start: int = 0
-    size: int | None = None
 
 
 # Writing
@@ -368,11 +352,13 @@ def read_tensors(
         DataLossError: a shard is no safetensors file, or does not hold what the manifest says.
     """
     wanted = list(names)
-    found = read_parts(directory, manifest, [Part(name) for name in wanted])
+    found = read_parts(directory, manifest, [TensorSlice(name) for name in wanted])
     return dict(zip(wanted, found, strict=True))
 
 
-def read_parts(directory: Path, manifest: Manifest, parts: Iterable[Part]) -> list[NDArray[Any]]:
+def read_parts(
+    directory: Path, manifest: Manifest, parts: Iterable[TensorSlice]
+) -> list[NDArray[Any]]:
     """Reads tensors, or parts of them, of a checkpoint folder whose shards are verified.
 
     No more is in memory than what is asked for; strings and complex numbers are read in whole
@@ -390,7 +376,7 @@ def read_parts(directory: Path, manifest: Manifest, parts: Iterable[Part]) -> li
         return [shards.read(part) for part in parts]
 
 
-def shards_of(manifest: Manifest, parts: Iterable[Part]) -> set[str]:
+def shards_of(manifest: Manifest, parts: Iterable[TensorSlice]) -> set[str]:
     """The files that hold these."""
     entries = ((part, manifest.tensors[part.name]) for part in parts)
     return {piece.shard for part, entry in entries for piece, _, _ in _cuts(part, entry)}
@@ -409,7 +395,7 @@ class _Shards:
             for piece, _ in entry.stored(name):
                 self._listed.setdefault(piece.shard, set()).add(piece.name)
 
-    def read(self, part: Part) -> NDArray[Any]:
+    def read(self, part: TensorSlice) -> NDArray[Any]:
         """A tensor, or a part of it."""
         entry = self._manifest.tensors[part.name]
         found = [
@@ -441,7 +427,7 @@ class _Shards:
 
 
 def _cuts(
-    part: Part, entry: TensorEntry
+    part: TensorSlice, entry: TensorEntry
 ) -> Iterator[tuple[Piece, tuple[int, ...], tuple[slice, ...]]]:
     """What lies in files of a part that is not empty, with its shape, and what of it is wanted."""
     places = range_of(part, entry.shape)
@@ -459,7 +445,7 @@ def _cuts(
             yield piece, shape, tuple(itertools.starmap(slice, cut))
 
 
-def range_of(part: Part, shape: tuple[int, ...]) -> tuple[int, int] | None:
+def range_of(part: TensorSlice, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Where the part of a tensor of this shape begins and ends; None for all of it.
 
     Raises:

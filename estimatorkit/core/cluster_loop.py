@@ -23,9 +23,9 @@ from estimatorkit.core.cluster_run import ClusterRunner, ClusterState, RemotePar
 from estimatorkit.core.errors import OpError, OutOfRangeError
 from estimatorkit.core.executor import PlanRunner
 from estimatorkit.core.loop import Steps
-from estimatorkit.core.targets import Channel
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE
+from estimatorkit.core.task_protocols import Channel
 from estimatorkit.core.tensor import Operation, Tensor
 
 _QUICK_SECS = 1e-3

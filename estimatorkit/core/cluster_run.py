@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import registry
-from estimatorkit.core.checkpoint_format import Elsewhere, Part
+from estimatorkit.core.checkpoint_format import Elsewhere
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import (
     AbortedError,
@@ -38,10 +38,12 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import Plan, make_plan
-from estimatorkit.core.targets import Channel, Cluster, Held
+from estimatorkit.core.resource_store import ResourceStore
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE, holders
+from estimatorkit.core.task_protocols import Channel, Tasks
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.timeline import Trace
 
 
@@ -54,7 +56,7 @@ class ClusterState(State):
             session; sessions that run at the same time share their counters.
     """
 
-    def __init__(self, graph: Graph, placer: Placer, held: Held, cluster: Cluster) -> None:
+    def __init__(self, graph: Graph, placer: Placer, held: ResourceStore, cluster: Tasks) -> None:
         super().__init__(graph, placer, held)
         self.cluster = cluster
         self.begun: set[str] = set()
@@ -215,7 +217,7 @@ class ClusterState(State):
         written: dict[str, tuple[str, list[int]]] = json.loads(bytes(found[0]))
         return written
 
-    def restore(self, path: str, parts: Mapping[str, Part]) -> set[str]:
+    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
         """Lets the tasks that hold variables read them from a checkpoint."""
         by_task: dict[str, dict[str, Any]] = {}
         for name, part in parts.items():

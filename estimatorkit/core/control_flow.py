@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.composite import is_composite
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import DType, bool_, int32, resource
@@ -20,7 +21,6 @@ from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import common_shape, make_function_op
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.elementwise import add, equal, less, logical_and, logical_not
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
@@ -387,7 +387,7 @@ def while_loop(
         )
         results = _named(op.outputs, "Exit")
         if not back_prop:
-            from estimatorkit.core.ops.array import stop_gradient
+            from estimatorkit.core.builtin_ops import stop_gradient
 
             results = [stop_gradient(each) for each in results]
     returned = rebuild(results)

@@ -184,8 +184,6 @@ def convert_to_tensor(
     elif (found := _converted(value, wanted, name)) is not None:
         tensor = found
     elif isinstance(value, (list, tuple)) and holds_tensors(value):
-        from estimatorkit.core.ops.joining import stack
-
         hint = wanted or _first_dtype(value)
         other = next((each for each in _tensors_in(value) if each.dtype is not hint), None)
         if other is not None:
@@ -196,7 +194,8 @@ def convert_to_tensor(
                     made_at=other.op.source,
                 )
             )
-        tensor = stack([convert_to_tensor(each, hint) for each in value], name=name or "packed")
+        parts = [convert_to_tensor(each, hint) for each in value]
+        tensor = registry.output("Pack", parts, {"axis": 0}, name or "packed")
     else:
         preferred = preferred_dtype or dtype_hint
         if wanted is None and preferred is not None:

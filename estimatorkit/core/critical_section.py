@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.executor import PlanRunner
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import no_op
 from estimatorkit.core.plan import make_plan
 from estimatorkit.core.queue_resource import Blocking
 from estimatorkit.core.registry import Spec, apply, register, register_handle

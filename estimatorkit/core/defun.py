@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest, registry
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import InvalidArgumentError, explain
@@ -17,7 +18,6 @@ from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.function_ops import make_function_op
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import group
 from estimatorkit.core.plan import NEVER_RUN
 from estimatorkit.core.tensor import Operation, Tensor
 

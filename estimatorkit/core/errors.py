@@ -19,8 +19,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from estimatorkit.lazy import listing
-
 
 def explain(
     problem: str,
@@ -229,4 +227,6 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
     return cls.error_code
 
 
-__dir__ = listing(__name__, "did_you_mean", "explain")
+def __dir__() -> list[str]:
+    hidden = {"annotations", "difflib", "Any", "Iterable", "did_you_mean", "explain"}
+    return sorted(name for name in globals() if name[0].isalpha() and name not in hidden)

@@ -22,7 +22,6 @@ import jax
 import numpy as np
 
 from estimatorkit.core.cancellation import LoopWatch, cancellable
-from estimatorkit.core.checkpoint_format import Part
 from estimatorkit.core.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -37,19 +36,27 @@ from estimatorkit.core.lower import changed_names, interpret, segment_function, 
 from estimatorkit.core.placement import DEFAULT, Placer, default_name, device_named
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.recompilation import ShapeWatch
-from estimatorkit.core.targets import Held
+from estimatorkit.core.resource_store import ResourceStore
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.timeline import Trace
 from estimatorkit.core.varying_shapes import VaryingShapes
 from estimatorkit.core.x64 import x64
+
+
+class RunPlan(Protocol):
+    """What a run does."""
+
+    def describe(self) -> str:
+        """The plan as text."""
 
 
 class Runner(Protocol):
     """A run that is planned."""
 
     @property
-    def plan(self) -> Any:
-        """What it does; `describe()` shows it."""
+    def plan(self) -> RunPlan:
+        """What it does."""
 
     def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
         """Runs it (see `PlanRunner.run`)."""
@@ -72,10 +79,10 @@ class State:
     """
 
     def __init__(
-        self, graph: Graph, placer: Placer | None = None, held: Held | None = None
+        self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None
     ) -> None:
         keep_freed_memory()
-        self.held = held = held or Held()
+        self.held = held = held or ResourceStore()
         self.graph = graph
         self.placer = placer or Placer()
         self.several_devices = False
@@ -91,7 +98,7 @@ class State:
 
     def for_function(self, graph: Graph) -> State:
         """The state of a function's body: variables of its own, the same host objects."""
-        held = Held(resources=self.resources, making=self._making)
+        held = ResourceStore(resources=self.resources, making=self._making)
         inner = State(graph, self.placer, held)
         inner.compilations = self.compilations
         inner.cancelled = self.cancelled
@@ -214,7 +221,7 @@ class State:
         """What a checkpoint takes for these variables: their values."""
         return self.read(names)
 
-    def restore(self, path: str, parts: Mapping[str, Part]) -> set[str]:
+    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
         """Lets others that hold variables read them from a checkpoint.
 
         Args:

@@ -17,10 +17,10 @@ from typing import Any
 import jax
 
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import identity, placeholder
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import identity, placeholder
 from estimatorkit.core.tensor import Operation, Tensor, as_operation
 
 

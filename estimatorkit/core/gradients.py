@@ -23,7 +23,6 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.function_graph import GraphFunction, trace
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import elementwise, filling, joining
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -91,7 +90,7 @@ def gradients(
         results = [_total(flowing.get(source, ())) for source in sources]
         if unconnected == "zero":
             results = [
-                filling.zeros_like(x) if result is None else result
+                _zeros_like(convert_to_tensor(x)) if result is None else result
                 for x, result in zip(xs, results, strict=True)
             ]
         return results
@@ -130,7 +129,7 @@ def _first_gradient(target: Tensor, gradient: Any) -> Any:
                     made_at=target.op.source,
                 )
             )
-        return filling.ones_like(target, name="grad_ys_0")
+        return registry.output("OnesLike", [target], {"dtype": dtype}, "grad_ys_0")
     if isinstance(gradient, IndexedSlices):
         return gradient
     tensor = convert_to_tensor(gradient, dtype_hint=target.dtype)
@@ -280,8 +279,12 @@ def _backward(op: Operation, incoming: Sequence[Any], wanted: tuple[int, ...]) -
         ]
 
 
+def _zeros_like(x: Tensor) -> Tensor:
+    return registry.output("ZerosLike", [x], {"dtype": x.dtype}, "zeros_like")
+
+
 def _zeros_for(output: Tensor) -> Tensor | None:
-    return filling.zeros_like(output) if output.dtype.is_differentiable else None
+    return _zeros_like(output) if output.dtype.is_differentiable else None
 
 
 def _as_gradient(value: Any) -> Any:
@@ -448,11 +451,15 @@ def _total(gradients: Sequence[Any]) -> Any:
         return gradients[0]
     if all(isinstance(each, IndexedSlices) for each in gradients):
         return IndexedSlices(
-            joining.concat([each.values for each in gradients], 0),
-            joining.concat([each.indices for each in gradients], 0),
+            _rows([each.values for each in gradients]),
+            _rows([each.indices for each in gradients]),
             gradients[0].dense_shape,
         )
-    return elementwise.add_n([convert_to_tensor(each) for each in gradients], name="AddN")
+    return registry.output("AddN", [convert_to_tensor(each) for each in gradients])
+
+
+def _rows(parts: Sequence[Tensor]) -> Tensor:
+    return registry.output("ConcatV2", parts, {"axis": 0}, "concat")
 
 
 # -- the backward operation

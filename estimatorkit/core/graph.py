@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from estimatorkit.core import devices
+from estimatorkit.core import devices, late_bound
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.shapes import TensorShape
@@ -579,15 +579,11 @@ class Graph:
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """The graph as a `GraphDef` proto (see `graphdef.graph_def_of`)."""
-        from estimatorkit.core.graphdef import graph_def_of
-
-        return graph_def_of(self, from_version, add_shapes)
+        return late_bound.graphdef.graph_def_of(self, from_version, add_shapes)
 
     def to_dot(self) -> str:
         """The graph in the DOT language, for Graphviz."""
-        from estimatorkit.core.graph_dot import dot_of
-
-        return dot_of(self)
+        return late_bound.graph_dot.dot_of(self)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._ops))

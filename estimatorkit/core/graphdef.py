@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from estimatorkit.core import attr_values, registry
+from estimatorkit.core import attr_values, registry, tensor_proto
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, resource
 from estimatorkit.core.errors import did_you_mean, explain
@@ -72,7 +72,7 @@ def _node_def(op: Operation, functions: FunctionWriter, add_shapes: bool = False
         if not key.startswith("_") or attr_values.is_plain(value):
             node.attr[key].CopyFrom(attr_values.encode(functions.named(op, value)))
     if add_shapes and op.outputs:
-        shapes = [attr_values.shape_proto(output.shape) for output in op.outputs]
+        shapes = [output.shape.as_proto() for output in op.outputs]
         node.attr[_SHAPES].CopyFrom(AttrValue(list=AttrValue.ListValue(shape=shapes)))
     return node
 
@@ -245,7 +245,7 @@ class _Reader:
         shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
         for tensor, shape in zip(outputs, shapes, strict=False):
             if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
-                tensor.set_shape(attr_values.shape_value(shape))
+                tensor.set_shape(tensor_proto.shape_value(shape))
 
     def _is_there(self, key: str) -> bool:
         """Whether the graph has what a key of `input_map` names, though nothing takes it."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import DType, bool_, float32, int32, int64, string
-from estimatorkit.core.graphdef_export import Rule, Writer, composed
+from estimatorkit.core.graphdef_writer import Rule, Writer, composed
 from estimatorkit.core.ops.array import expand_dims
 from estimatorkit.core.ops.elementwise import add, cast, floordiv, maximum
 from estimatorkit.core.ops.feature_ids import ABSENT

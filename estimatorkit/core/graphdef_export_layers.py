@@ -12,7 +12,7 @@ import numpy as np
 
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.example_parsing import Column
-from estimatorkit.core.graphdef_export import Rule, Writer, composed, plain
+from estimatorkit.core.graphdef_writer import Rule, Writer, composed, plain
 from estimatorkit.core.ops.array import expand_dims, reshape, shape, size
 from estimatorkit.core.ops.elementwise import (
     cast,

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimatorkit.core.dtypes import DType, bool_, int32, variant
 from estimatorkit.core.function_graph import GraphFunction
-from estimatorkit.core.graphdef_export import Rule, Writer, composed
+from estimatorkit.core.graphdef_writer import Rule, Writer, composed
 from estimatorkit.core.higher_order import scan_op
 from estimatorkit.core.host_functions import ELEMENT
 from estimatorkit.core.ops.array import expand_dims

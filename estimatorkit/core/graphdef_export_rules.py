@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
-from estimatorkit.core.graphdef_export import Rule, Writer, plain
 from estimatorkit.core.graphdef_export_columns import COLUMN_RULES
 from estimatorkit.core.graphdef_export_layers import LAYER_RULES
 from estimatorkit.core.graphdef_export_loops import LOOP_RULES
+from estimatorkit.core.graphdef_writer import Rule, Writer, plain
 
 # -- rules by the shape of their nodes
 

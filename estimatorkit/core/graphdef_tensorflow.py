@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graphdef_rules import Call, Node, Rule
 from estimatorkit.core.graphdef_tables import TABLE_RULES
-from estimatorkit.core.ops.array import identity
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Operation, Tensor

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core import nest
+from estimatorkit.core.builtin_ops import identity, stop_gradient
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
@@ -14,7 +15,6 @@ from estimatorkit.core.function_ops import make_function_op
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.host_functions import ELEMENT
 from estimatorkit.core.nest import expand
-from estimatorkit.core.ops.array import identity, stop_gradient
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import resource
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.function_graph import functions_held, operations_within
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graphdef import graph_def_of_operations, import_graph_def
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import NEVER_RUN
 from estimatorkit.core.source import SourceLine
 from estimatorkit.core.task_parts import TaskPart

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeAlias
 
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.dtypes import DType, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.joining import concat, split
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Operators, Tensor

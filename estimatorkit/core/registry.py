@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from estimatorkit.core import late_bound
 from estimatorkit.core.dtypes import DType, as_dtype, members
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
@@ -182,16 +183,21 @@ def register(op_type: str, kernel: Callable[..., Any], **rest: Any) -> OpDef:
 
 
 def lookup(op_type: str) -> OpDef:
-    """The row of `op_type`.
+    """The row of `op_type`; all op modules are imported where it is not there yet.
 
     Raises:
         KeyError: there is none.
     """
-    return _REGISTRY[op_type]
+    row = _REGISTRY.get(op_type)
+    if row is None:
+        late_bound.all_ops.load()
+        row = lookup(op_type)
+    return row
 
 
 def registered_types() -> list[str]:
-    """All op types."""
+    """All op types of the core's ops, and of what else has been imported."""
+    late_bound.all_ops.load()
     return sorted(_REGISTRY)
 
 
@@ -212,7 +218,7 @@ def apply(
     Raises:
         ValueError, TypeError: shapes or dtypes do not fit.
     """
-    row = _REGISTRY[op_type]
+    row = lookup(op_type)
     attrs = attrs or {}
     if row.accepts:
         for position, tensor in enumerate(inputs):
@@ -320,7 +326,7 @@ def _infer(
 ) -> tuple[Spec, ...]:
     import jax
 
-    row = _REGISTRY[op_type]
+    row = lookup(op_type)
     attrs = _thawed(frozen_attrs)
     unknown = any(not spec.shape.is_fully_defined() for spec in specs)
     if any(spec.shape.rank is None for spec in specs):
@@ -470,7 +476,7 @@ def constant_value(tensor: Tensor) -> Any | None:
     """
     if not isinstance(tensor, Tensor):
         return tensor
-    row = _REGISTRY[tensor.op.type]
+    row = lookup(tensor.op.type)
     if row.type == "Const":
         value: Any = tensor.op.attrs["value"]
         return value

@@ -8,14 +8,13 @@ for replicas, or for one, the functions here change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops.collectives import all_gather, all_reduce
 from estimatorkit.core.tensor import Tensor
 
 SUM = "weighted_sum"
@@ -28,11 +27,15 @@ class ReplicaContext:
 
     Attributes:
         count: how many replicas run it.
+        all_reduce: sums a list of tensors over the replicas, or takes their means.
+        all_gather: concatenates the rows of all replicas, for each tensor of a list.
         loss_reduction: how the loss that was made last was reduced over its batch.
         is_loss_divided: whether an optimizer took the loss as this replica's part of a mean.
     """
 
     count: int
+    all_reduce: Callable[..., list[Tensor]]
+    all_gather: Callable[..., list[Tensor]]
     loss_reduction: str | None = None
     is_loss_divided: bool = False
 
@@ -76,20 +79,22 @@ def divided_loss(loss: Tensor) -> Tensor:
 
 def over_replicas(value: Any, mean: bool = False) -> Any:
     """A tensor's sum over all replicas, or its mean."""
-    return value if replica_context() is None else all_reduce([value], mean)[0]
+    context = replica_context()
+    return value if context is None else context.all_reduce([value], mean)[0]
 
 
 def summed_gradients(gradients: Sequence[Any]) -> list[Any]:
     """Gradients summed over all replicas: tensors, and `IndexedSlices`, whose rows are those of all
     replicas one after the other.
     """
-    if replica_context() is None or not gradients:
+    context = replica_context()
+    if context is None or not gradients:
         return list(gradients)
     slices = [each for each in gradients if isinstance(each, IndexedSlices)]
     dense = [each for each in gradients if not isinstance(each, IndexedSlices)]
-    sums = iter(all_reduce(dense) if dense else ())
+    sums = iter(context.all_reduce(dense) if dense else ())
     parts = [part for each in slices for part in (each.values, each.indices)]
-    rows = iter(all_gather(parts) if parts else ())
+    rows = iter(context.all_gather(parts) if parts else ())
     return [
         IndexedSlices(next(rows), next(rows), each.dense_shape)
         if isinstance(each, IndexedSlices)

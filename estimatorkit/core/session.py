@@ -14,22 +14,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from estimatorkit.core.cluster_run import ClusterState
+from estimatorkit.core import late_bound
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.default_session import default_session, get_default_session
 from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
-from estimatorkit.core.executor import State
+from estimatorkit.core.executor import RunPlan
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.graph_util import extract_sub_graph
 from estimatorkit.core.leaving import stay_if_left, watch
 from estimatorkit.core.partial_run import PartialRun
 from estimatorkit.core.placement import available
-from estimatorkit.core.plan import Plan
 from estimatorkit.core.prepared_run import Feeds, Fetches, PreparedRun, structure_key
 from estimatorkit.core.run_conversions import converted_feed_keys, converted_feeds
 from estimatorkit.core.session_config import read_config
 from estimatorkit.core.targets import target_of
-from estimatorkit.core.task_parts import TaskParts
 from estimatorkit.core.timeline import Trace
 
 
@@ -89,12 +86,7 @@ class Session:
         self._options = read_config(config)
         self._target = target
         self._opened = opened = target_of(target, self._options.timeout)
-        placer = self._options.placer
-        self.state = (
-            State(self.graph, placer, opened.held)
-            if opened.cluster is None
-            else ClusterState(self.graph, placer, opened.held, opened.cluster)
-        )
+        self.state = opened.open_state(self.graph, self._options.placer)
         # Another session's values may be anywhere.
         self.state.several_devices = bool(target) and len(available()) > 1
         self._runs: dict[Any, PreparedRun] = {}
@@ -215,7 +207,8 @@ class Session:
             trace.fill(metadata)
         if metadata is not None and getattr(options, "output_partition_graphs", False):
             names = [op.name for op in run.fetches.operations]
-            metadata.partition_graphs.append(extract_sub_graph(self.graph_def, names))
+            part = late_bound.graph_util.extract_sub_graph(self.graph_def, names)
+            metadata.partition_graphs.append(part)
         return results
 
     def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> PreparedRun:
@@ -225,10 +218,9 @@ class Session:
             )
         return PreparedRun(self.graph, self.state, fetches, feed_keys, self._options.optimize)
 
-    def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> Plan | TaskParts:
+    def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> RunPlan:
         """What a run of `fetches` with these feeds would do; print its `describe()`."""
-        plan: Plan | TaskParts = self._prepare(fetches, tuple(feeds)).runner.plan
-        return plan
+        return self._prepare(fetches, tuple(feeds)).runner.plan
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

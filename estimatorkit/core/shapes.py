@@ -173,9 +173,12 @@ class TensorShape:
 
     def as_proto(self) -> Any:
         """This shape as a `TensorShapeProto`."""
-        from estimatorkit.core.attr_values import shape_proto
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
-        return shape_proto(self)
+        if self._dims is None:
+            return TensorShapeProto(unknown_rank=True)
+        dims = [TensorShapeProto.Dim(size=-1 if dim is None else dim) for dim in self._dims]
+        return TensorShapeProto(dim=dims)
 
     def is_fully_defined(self) -> bool:
         """Whether every dimension is known."""

@@ -9,150 +9,22 @@ may be tasks of a cluster.
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 from estimatorkit.core.errors import NotFoundError, explain
-from estimatorkit.core.part_graph import PartGraph
-from estimatorkit.core.task_placement import TaskPlacer
-
-
-@dataclass(eq=False)
-class Held:
-    """What sessions hold between runs.
-
-    Attributes:
-        values: variables by name, and the counters of random operations.
-        resources: host objects by name (queues, tables, ...).
-        lock: held while values change.
-        making: held while a resource is made.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    resources: dict[Any, Any] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    making: threading.RLock = field(default_factory=threading.RLock)
-    _being_read: Counter[int] = field(default_factory=Counter)
-
-    def clear(self) -> None:
-        """Forgets all and closes what can be closed."""
-        with self.lock:
-            self.values.clear()
-        for resource in list(self.resources.values()):
-            close = getattr(resource, "close", None)
-            if close is not None:
-                close()
-        self.resources.clear()
-
-    def read(self, take: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Values of variables as NumPy arrays that later runs leave as they are.
-
-        The lock is held while they are taken, so that they are of one moment, but not while they
-        are computed and copied: runs go on meanwhile.
-
-        Args:
-            take: gives the values; called under the lock.
-        """
-        with self.lock:
-            values = take()
-            self._being_read.update(map(id, values))
-        try:
-            return [
-                np.array(value) if isinstance(value, np.ndarray) else np.asarray(value)
-                for value in values
-            ]
-        finally:
-            with self.lock:
-                self._being_read.subtract(map(id, values))
-                self._being_read = +self._being_read
-
-    def to_donate(self, values: Sequence[Any]) -> list[Any]:
-        """The values of variables that a run may give away: copies of those that others read.
-
-        The caller holds the lock.
-        """
-        if not self._being_read:
-            return list(values)
-        return [value.copy() if id(value) in self._being_read else value for value in values]
-
-
-class Channel(Protocol):
-    """A way to another task on which one question is asked at a time, in order."""
-
-    def ask(
-        self,
-        question: str,
-        header: dict[str, Any],
-        arrays: Sequence[Any] = (),
-        borrowed: bool = False,
-    ) -> None:
-        """Sends a question; `answer` must be called before the next.
-
-        Args:
-            question: what is asked.
-            header: what JSON can hold.
-            arrays: what is sent.
-            borrowed: whether the answer's arrays are not needed any more when the next question is
-                asked, so that their memory may be used again.
-        """
-
-    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
-        """Waits for the answer: arrays.
-
-        Args:
-            raise_if_over: called every now and then; what it raises ends the waiting.
-
-        Raises:
-            OpError: what went wrong there; `AbortedError` where the task has lost what it held,
-                `UnavailableError` where it cannot be reached.
-        """
-
-    def program(
-        self,
-        graph: PartGraph,
-        fresh: Sequence[str] = (),
-        raise_if_over: Callable[[], None] | None = None,
-    ) -> str:
-        """Gives the task a graph; what it calls that.
-
-        Args:
-            graph: the graph.
-            fresh: the names of its random operations that are to begin anew.
-            raise_if_over: see `answer`.
-        """
-
-    def close(self) -> None:
-        """Ends the channel, and a question that is being worked on."""
+from estimatorkit.core.executor import State
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.placement import Placer
+from estimatorkit.core.resource_store import ResourceStore
 
 
 class Cluster(Protocol):
     """The tasks that a session works with."""
 
-    placer: TaskPlacer
-    worker: str
-    """What this process is called where others count its steps."""
-    bound: int | None
-    """How many steps it may be ahead of the slowest worker; None for any number."""
-
-    @property
-    def generation(self) -> int:
-        """Another number whenever a task may have become another process."""
-
-    def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Channel:
-        """A way to a task that nobody else uses; opened, or one that was given back.
-
-        Args:
-            task: its name.
-            raise_if_over: called while the task is waited for; what it raises ends the waiting.
-        """
-
-    def give_back(self, task: str, channel: Channel) -> None:
-        """Gives a channel back that is in order."""
+    def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> State:
+        """The state of a session whose runs these tasks take part in."""
 
     def clear(self) -> None:
         """Lets the other tasks forget what sessions share."""
@@ -171,9 +43,15 @@ class Target:
         shared: whether other sessions of this process have it, too.
     """
 
-    held: Held
+    held: ResourceStore
     cluster: Cluster | None = None
     shared: bool = True
+
+    def open_state(self, graph: Graph, placer: Placer) -> State:
+        """The state of a new session."""
+        if self.cluster is None:
+            return State(graph, placer, self.held)
+        return self.cluster.open_state(graph, placer, self.held)
 
     def leave(self) -> None:
         """Called by a session that closes."""
@@ -204,7 +82,7 @@ def register_scheme(scheme: str, opener: Callable[[str, float], Target]) -> None
 def open_target() -> str:
     """A new target that holds nothing."""
     name = f"local://{next(_numbers)}"
-    _targets[name] = Target(Held())
+    _targets[name] = Target(ResourceStore())
     return name
 
 
@@ -220,7 +98,7 @@ def target_of(name: str, wait_secs: float = 0.0) -> Target:
         DeadlineExceededError: it cannot be reached.
     """
     if not name:
-        return Target(Held(), shared=False)
+        return Target(ResourceStore(), shared=False)
     opener = _schemes.get(name.partition("://")[0])
     if opener is not None:
         return opener(name, wait_secs)

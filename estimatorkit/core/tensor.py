@@ -8,10 +8,10 @@ except that `Tensor`'s Python operators call the functions that `ops` put into `
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from estimatorkit.core import late_bound
 from estimatorkit.core.default_session import session_for
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import explain
@@ -274,9 +274,7 @@ class Tensor(Operators):
 
 
 def _operate(name: str, *operands: Any) -> Tensor:
-    if name not in operators:  # nothing has imported the op modules yet
-        importlib.import_module("estimatorkit.core.ops")
-    result: Tensor = operators[name](*operands)
+    result: Tensor = late_bound.all_ops.operate(name, *operands)
     return result
 
 
@@ -352,9 +350,7 @@ class Operation:
     @property
     def node_def(self) -> Any:
         """The operation as a `NodeDef` proto."""
-        from estimatorkit.core.graphdef import node_def_of
-
-        return node_def_of(self)
+        return late_bound.graphdef.node_def_of(self)
 
     def get_attr(self, name: str) -> Any:
         """The attribute called `name`.

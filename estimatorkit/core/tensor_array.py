@@ -300,7 +300,7 @@ class TensorArray:
 
     def identity(self) -> TensorArray:
         """The array as it is after the control dependencies in force."""
-        from estimatorkit.core.ops.array import identity
+        from estimatorkit.core.builtin_ops import identity
 
         return self._after(*map(identity, self._components()))
 
@@ -373,7 +373,7 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements in one tensor, `(size, ...)`."""
-        from estimatorkit.core.ops.array import identity
+        from estimatorkit.core.builtin_ops import identity
 
         with get_default_graph().name_scope(name or "TensorArrayStack"):
             if self._layout is not None:
@@ -448,7 +448,7 @@ class TensorArray:
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, int32."""
-        from estimatorkit.core.ops.array import identity
+        from estimatorkit.core.builtin_ops import identity
 
         return identity(shape_of(self.handle)[0], name or "TensorArraySizeV3")
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from estimatorkit.core import registry, variable_updates
+from estimatorkit.core import builtin_ops, late_bound, registry
 from estimatorkit.core.conversion import as_array, convert_to_tensor, make
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array
+from estimatorkit.core.late_bound import variable_updates
 from estimatorkit.core.replica_context import over_replicas
 from estimatorkit.core.shapes import ShapeOfDimensions, TensorShape, as_shape
 from estimatorkit.core.tensor import Operation, Operators, Reference, Tensor
@@ -338,15 +338,11 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """Its rows at `indices` (see `gather`)."""
-        from estimatorkit.core.ops.indexing import gather
-
-        return gather(self._as_tensor(), indices, name=name)
+        return late_bound.indexing.gather(self._as_tensor(), indices, name=name)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """Its slices at `indices` (see the function `gather_nd`)."""
-        from estimatorkit.core.ops.gather_nd import gather_nd
-
-        return gather_nd(self._as_tensor(), indices, name=name)
+        return late_bound.gather_nd.gather_nd(self._as_tensor(), indices, name=name)
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or in the default session."""
@@ -583,7 +579,9 @@ def all_variables() -> list[Variable]:
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """An operation that gives the variables their initial values."""
-    group: Operation = array.group(*[variable.initializer for variable in var_list], name=name)
+    group: Operation = builtin_ops.group(
+        *[variable.initializer for variable in var_list], name=name
+    )
     return group
 
 
@@ -600,7 +598,7 @@ def local_variables_initializer() -> Operation:
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """An operation that runs those in the collection TABLE_INITIALIZERS."""
     initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    group: Operation = array.group(*initializers, name=name)
+    group: Operation = builtin_ops.group(*initializers, name=name)
     return group
 
 

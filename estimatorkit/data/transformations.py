@@ -325,9 +325,9 @@ def bucketed(
     drop_remainder: bool,
 ) -> Dataset:
     """`bucket_by_sequence_length`; see there."""
+    from estimatorkit.core.builtin_ops import identity
     from estimatorkit.core.conversion import constant
     from estimatorkit.core.graph import control_dependencies
-    from estimatorkit.core.ops.array import identity
     from estimatorkit.core.ops.checks import assert_less
     from estimatorkit.core.ops.elementwise import cast, greater_equal
     from estimatorkit.core.ops.indexing import gather

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import UnavailableError, explain
-from estimatorkit.core.targets import Held, Target, open_target
+from estimatorkit.core.resource_store import ResourceStore
+from estimatorkit.core.targets import Target, open_target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute.addresses import (
     LISTEN_SECS,
@@ -128,7 +129,7 @@ class Server:
             self._target = open_target()
             return
         share_processors(self._cluster, self._address)
-        held = Held()
+        held = ResourceStore()
         about = {"cluster": self._cluster.as_dict()}
         self._service = bound_service(self._address, self._task, held, about)
         self._tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
@@ -173,7 +174,7 @@ def create_local_cluster(
     return workers, [Server(cluster, "ps", index, protocol, ps_config) for index in range(num_ps)]
 
 
-def bound_service(address: str, task: str, held: Held, about: Mapping[str, Any]) -> Any:
+def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[str, Any]) -> Any:
     """A `TaskService` at an address; tries again for a while where that is taken.
 
     Raises:

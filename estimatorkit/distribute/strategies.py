@@ -18,7 +18,7 @@ from estimatorkit.core import replica_context
 from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.errors import UnimplementedError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.collectives import all_reduce
+from estimatorkit.core.ops.collectives import all_gather, all_reduce
 from estimatorkit.core.replicas import Replicas
 from estimatorkit.core.tensor import Tensor
 
@@ -125,7 +125,7 @@ class Strategy:
     @contextmanager
     def building(self) -> Iterator[None]:
         """Inside, a graph is built that every replica is to run."""
-        context = replica_context.ReplicaContext(self.num_replicas_in_sync)
+        context = replica_context.ReplicaContext(self.num_replicas_in_sync, all_reduce, all_gather)
         token = _current.set(_InForce(self, ReplicaContext(self)))
         try:
             device = get_default_graph().device(self.device or "")  # "" adds nothing

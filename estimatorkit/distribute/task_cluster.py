@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import (
     AbortedError,
     DeadlineExceededError,
@@ -18,7 +19,10 @@ from estimatorkit.core.errors import (
     UnavailableError,
     explain,
 )
-from estimatorkit.core.targets import Held, Target, register_scheme
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.placement import Placer
+from estimatorkit.core.resource_store import ResourceStore
+from estimatorkit.core.targets import Target, register_scheme
 from estimatorkit.core.task_placement import HERE, TaskPlacer, task_name
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.token import cluster_token
@@ -46,7 +50,7 @@ def names_of(cluster: ClusterSpec) -> dict[str, str]:
 
 
 class TaskCluster:
-    """The tasks that a session works with (`core.targets.Cluster`).
+    """The tasks that a session works with (`core.task_protocols.Tasks`).
 
     Args:
         addresses: `host:port` of the tasks, by their names.
@@ -79,6 +83,10 @@ class TaskCluster:
         self.generation = 0
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
+
+    def open_state(self, graph: Graph, placer: Placer, held: ResourceStore) -> ClusterState:
+        """The state of a session whose runs these tasks take part in."""
+        return ClusterState(graph, placer, held, self)
 
     def channel(self, task: str, raise_if_over: Callable[[], None] | None = None) -> Any:
         """A way to a task that nobody else uses; waits for one that is not there (yet).
@@ -259,7 +267,7 @@ def _open(name: str, wait_secs: float) -> Target:
     channel.end()
     asking.close()
     cluster = TaskCluster(names_of(ClusterSpec(about["cluster"])), about["task"], None)
-    return Target(Held(), cluster, shared=False)
+    return Target(ResourceStore(), cluster, shared=False)
 
 
 register_scheme("grpc", _open)

@@ -14,7 +14,7 @@ from estimatorkit.core.graph import Graph
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer, available
 from estimatorkit.core.plan import make_plan
-from estimatorkit.core.targets import Held
+from estimatorkit.core.resource_store import ResourceStore
 from estimatorkit.core.tensor import Operation, Tensor
 
 
@@ -29,7 +29,7 @@ class Program:
         takes: how many arrays a call takes.
     """
 
-    def __init__(self, part: PartGraph, held: Held) -> None:
+    def __init__(self, part: PartGraph, held: ResourceStore) -> None:
         graph, fed, fetched, targets = part.load(_register_all)
         self._part = part
         self._held = held

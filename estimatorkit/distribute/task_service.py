@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from estimatorkit.core.checkpoint import read_checkpoint_parts
-from estimatorkit.core.checkpoint_format import Part, write_shard
+from estimatorkit.core.checkpoint_format import write_shard
 from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import (
     AbortedError,
@@ -34,7 +34,8 @@ from estimatorkit.core.errors import (
     UnknownError,
     explain,
 )
-from estimatorkit.core.targets import Held
+from estimatorkit.core.resource_store import ResourceStore
+from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.x64 import x64
 from estimatorkit.distribute.answers import Channels
 from estimatorkit.distribute.array_messages import SCHEMA, receive, send
@@ -75,7 +76,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     """
 
     def __init__(
-        self, address: str, name: str, held: Held, token: str, about: Mapping[str, Any]
+        self, address: str, name: str, held: ResourceStore, token: str, about: Mapping[str, Any]
     ) -> None:
         super().__init__(f"grpc://{address}", middleware={"token": _TokenCheck(token)})
         self._about = {**about, "task": name, "incarnation": uuid.uuid4().hex}
@@ -305,7 +306,7 @@ class TaskService(flight.FlightServerBase):  # type: ignore[misc]
     def _restore(
         self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
     ) -> Arrays:
-        parts = {name: Part(**part) for name, part in header["parts"].items()}
+        parts = {name: TensorSlice(**part) for name, part in header["parts"].items()}
         self._put(parts, read_checkpoint_parts(header["path"], parts.values()))
         return []
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops.array import group
 from estimatorkit.core.replica_run import ReplicatedState
 from estimatorkit.core.replicas import Replicas
 from estimatorkit.core.session import Session

@@ -19,7 +19,7 @@ from pathlib import Path
 from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import DeadlineExceededError, explain
 from estimatorkit.core.log import logger
-from estimatorkit.core.targets import Held
+from estimatorkit.core.resource_store import ResourceStore
 from estimatorkit.core.task_placement import task_name
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
@@ -179,7 +179,7 @@ class _ParameterServer(_Role):
         share_processors(self._task.cluster, self._task.address)
         name = task_name(self._task.type, self._task.index)
         about = {"cluster": self._task.cluster.as_dict()}
-        service = bound_service(str(self._task.address), name, Held(), about)
+        service = bound_service(str(self._task.address), name, ResourceStore(), about)
         logger.info("%s holds parameters at %s.", name, self._task.address)
         while not service.wait_until("is_done", _LOOK_SECS) and not self.terminated.is_set():
             done = self._done()

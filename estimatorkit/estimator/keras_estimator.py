@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.checkpoint import write_checkpoint
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.export_outputs import PredictOutput
@@ -348,7 +349,7 @@ def _update(optimizer: Any, loss: Tensor, called: Called) -> Any:
     with graph.control_dependencies(called.updates):
         made = optimizer.minimize(part_of_mean(loss, optimizer), var_list=called.trainable)
     with graph.control_dependencies([made]):
-        return array.group(made, step.assign_add(1))
+        return builtin_ops.group(made, step.assign_add(1))
 
 
 def _put(session: Any, values: Mapping[str, Any]) -> None:

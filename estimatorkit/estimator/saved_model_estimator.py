@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.core.attr_values import dtype_of, shape_value
 from estimatorkit.core.checkpoint import checkpoint_exists
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import explain
@@ -16,6 +15,7 @@ from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor_proto import dtype_of, shape_value
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.export_outputs import EvalOutput, TrainOutput
 from estimatorkit.estimator.exporting import TAGS

@@ -20,14 +20,14 @@ import jax.export
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core import attr_values, registry
+from estimatorkit.core import registry, tensor_proto
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import OpError, explain
 from estimatorkit.core.executor import CompiledSegment, HostSegment, State, segment_name
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graphdef import graph_def_of_operations, node_def_of
 from estimatorkit.core.lookup_tables import TableSpec
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.tables import host_table
 from estimatorkit.core.plan import Plan, Segment, make_plan
 from estimatorkit.core.tensor import Operation, Tensor
@@ -355,7 +355,7 @@ def _take_arrays_out(graph_def: Any, made: ServingGraph) -> None:
         for key, attr in node.attr.items():
             if attr.WhichOneof("value") != "tensor" or attr.tensor.ByteSize() <= LARGE_ARRAY:
                 continue
-            array = attr_values.tensor_value(attr.tensor)
+            array = tensor_proto.tensor_value(attr.tensor)
             name = hashlib.sha256(attr.tensor.SerializeToString(deterministic=True)).hexdigest()
             made.arrays[f"array/{name}"] = array
             made.array_places[f"{node.name}:{key}"] = f"array/{name}"

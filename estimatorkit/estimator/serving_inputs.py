@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,

@@ -227,7 +227,7 @@ def _metric_operations(name: str, metric: Any) -> tuple[Any, Operation]:
         )
     for each in flatten(updates):
         _in_default_graph(each, "eval_metric_ops", f"{name}: {each.name}")
-    from estimatorkit.core.ops.array import group
+    from estimatorkit.core.builtin_ops import group
 
     update: Operation = group(*updates)
     return metric.result(), update

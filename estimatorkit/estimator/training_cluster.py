@@ -27,7 +27,8 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.targets import Held, Target
+from estimatorkit.core.resource_store import ResourceStore
+from estimatorkit.core.targets import Target
 from estimatorkit.core.task_placement import HERE, task_name
 from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
@@ -91,7 +92,7 @@ class TrainingCluster:
     def open_target(self) -> str:
         """A target for one session; what it holds itself is its own."""
         name = f"{self._own.removeprefix('/')}/{next(_sessions)}"
-        return serve_target(name, Target(Held(), self._tasks))
+        return serve_target(name, Target(ResourceStore(), self._tasks))
 
     def terminate(self) -> None:
         """SIGTERM came: this process waits for nobody any more."""

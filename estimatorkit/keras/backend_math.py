@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_
 from estimatorkit.core.errors import explain
@@ -153,7 +154,7 @@ def print_tensor(x: Any, message: str = "", summarize: int = 3) -> Tensor:
     tensor = _plain(x)
     shown = print_(message, tensor, output_stream=sys.stdout, summarize=summarize)
     with get_default_graph().control_dependencies([shown]):
-        return array.identity(tensor)
+        return builtin_ops.identity(tensor)
 
 
 # -- reductions

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import conversion, higher_order
+from estimatorkit.core import builtin_ops, conversion, higher_order
 from estimatorkit.core.control_flow import cond
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
@@ -152,7 +152,7 @@ def placeholder(
     wanted = as_dtype(dtype or floatx())
     if sparse:
         return sparse_placeholder(wanted, dims, name=name)
-    return array.placeholder(wanted, dims, name)
+    return builtin_ops.placeholder(wanted, dims, name)
 
 
 def _filled(value: Tensor, dtype: Any, name: str | None) -> Any:
@@ -271,7 +271,7 @@ class Function:
             # The updates come after the outputs: these are of the values before.
             with get_default_graph().control_dependencies(known):
                 made = [_update(each) for each in updates or ()]
-            self._updates = array.group(*made)
+            self._updates = builtin_ops.group(*made)
 
     def __call__(self, inputs: Any) -> Any:
         """The outputs.
@@ -332,8 +332,8 @@ def gradients(loss: Any, variables: Any) -> list[Any]:
 def stop_gradient(variables: Any) -> Any:
     """Tensors that have no gradient: one, or a list."""
     if isinstance(variables, (list, tuple)):
-        return [array.stop_gradient(each) for each in variables]
-    return array.stop_gradient(variables)
+        return [builtin_ops.stop_gradient(each) for each in variables]
+    return builtin_ops.stop_gradient(variables)
 
 
 # -- the learning phase, choices
@@ -384,7 +384,7 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     if condition.shape.rank == 0:
 
         def of(value: Any) -> Callable[[], Any]:
-            return value if callable(value) else lambda: array.identity(value)
+            return value if callable(value) else lambda: builtin_ops.identity(value)
 
         return cond(condition, of(then_expression), of(else_expression))
     then = then_expression() if callable(then_expression) else then_expression

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array
 from estimatorkit.core.ops.sparse import sparse_placeholder
 from estimatorkit.layers.base import Layer
 from estimatorkit.layers.call_record import LayerCall, record_of
@@ -75,7 +75,7 @@ class InputLayer(Layer):
                 return sparse_placeholder(
                     self._dtype_of_input, self._batch_input_shape, name=self.name
                 )
-            return array.placeholder(self._dtype_of_input, self._batch_input_shape, self.name)
+            return builtin_ops.placeholder(self._dtype_of_input, self._batch_input_shape, self.name)
 
     @property
     def dtype(self) -> Any:

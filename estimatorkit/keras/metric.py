@@ -16,14 +16,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import DType, as_dtype, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array
 from estimatorkit.core.shapes import as_shape
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -184,7 +183,7 @@ class Metric:
         state, variables = self._in_graph, self.variables
         if state.reset is None:
             with get_default_graph().outermost.as_default():
-                state.reset = array.group(*(each.initializer for each in variables))
+                state.reset = builtin_ops.group(*(each.initializer for each in variables))
         session = get_default_session()
         if session is not None and session.graph is state.reset.graph:
             session.run(state.reset)
@@ -258,7 +257,7 @@ def _updating(method: Callable[..., Any]) -> Callable[..., Any]:
             self._updating = False
         done = [*_assignments(graph, before), *([] if returned is None else [returned])]
         with self._scope():
-            update: Operation = array.group(*done, name="update")
+            update: Operation = builtin_ops.group(*done, name="update")
         self._in_graph.updates.append(update)
         return update
 
@@ -348,7 +347,7 @@ class StreamingMetric(Metric):
             self._hold(dict(zip(increments, variables_of(increments), strict=True)))
         with self._scope():
             added = [state.sums[key].assign_add(each) for key, each in increments.items()]
-            done: Operation = array.group(*added)
+            done: Operation = builtin_ops.group(*added)
             return done
 
     def _hold(self, sums: dict[str, Variable]) -> None:

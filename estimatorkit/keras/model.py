@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import map_structure
-from estimatorkit.core.ops import array
 from estimatorkit.core.ops.sparse import sparse_placeholder
 from estimatorkit.data.spec import SparseTensorSpec
 from estimatorkit.data.spec import flatten as flatten_specs
@@ -395,7 +395,7 @@ class Model(ModelFiles, ModelStructure):
 
 def _placeholder(spec: Any) -> Any:
     """An input for batches of any size."""
-    make = sparse_placeholder if isinstance(spec, SparseTensorSpec) else array.placeholder
+    make = sparse_placeholder if isinstance(spec, SparseTensorSpec) else builtin_ops.placeholder
     return make(spec.dtype, [None, *spec.shape.as_list()[1:]])
 
 

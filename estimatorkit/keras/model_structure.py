@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
-from estimatorkit.core.ops import array
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.network import Network
 from estimatorkit.layers.base import Layer
@@ -169,7 +169,8 @@ class ModelStructure(Layer):
         """Makes the variables of a subclass by a call on placeholders."""
         if not self.built and input_shape is not None:
             inputs = map_structure(
-                lambda shape: array.placeholder(self.compute_dtype, shape), as_shapes(input_shape)
+                lambda shape: builtin_ops.placeholder(self.compute_dtype, shape),
+                as_shapes(input_shape),
             )
             self.call(inputs)
         self.built = True
@@ -181,7 +182,7 @@ class ModelStructure(Layer):
 
         def alike(value: Any) -> Any:
             is_tensor = isinstance(value, Tensor)
-            return array.placeholder(value.dtype, value.shape) if is_tensor else value
+            return builtin_ops.placeholder(value.dtype, value.shape) if is_tensor else value
 
         # By a call on placeholders, as by hand, but of the dtypes that are known here.
         shapes = map_structure(lambda value: getattr(value, "shape", None), inputs)

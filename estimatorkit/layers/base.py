@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
@@ -140,7 +141,7 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         with scratch.as_default(), unbuilt(self):
             shapes = as_shapes(input_shape)
             inputs = map_structure(
-                lambda shape: array.placeholder(self._policy.compute_dtype, shape), shapes
+                lambda shape: builtin_ops.placeholder(self._policy.compute_dtype, shape), shapes
             )
             outputs = self(inputs)
         return map_structure(lambda tensor: tensor.shape, outputs)
@@ -346,7 +347,11 @@ class Layer(LayerWeights, LayerLosses, LayerConnections):
         taken = {each for each in flatten([args, kwargs], True) if isinstance(each, Tensor)}
 
         def distinct(value: Any) -> Any:
-            return array.identity(value) if isinstance(value, Tensor) and value in taken else value
+            return (
+                builtin_ops.identity(value)
+                if isinstance(value, Tensor) and value in taken
+                else value
+            )
 
         return map_structure(distinct, outputs)
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.ops import array, elementwise, indexing, nn, random
 from estimatorkit.core.registry import constant_value
@@ -71,7 +72,7 @@ class _InTraining(ConfiguredLayer):
                     hint="cast(inputs, float32)",
                 )
             )
-        same = array.identity(inputs)
+        same = builtin_ops.identity(inputs)
         return in_training(training, lambda: self.change(inputs), same) if self.changes() else same
 
 

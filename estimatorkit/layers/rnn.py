@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
@@ -455,5 +455,5 @@ def static_state_saving_rnn(
     from estimatorkit.core.graph import control_dependencies
 
     with control_dependencies(saved):
-        outputs[-1] = array.identity(outputs[-1])
+        outputs[-1] = builtin_ops.identity(outputs[-1])
     return outputs, state

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.initializers import Constant
-from estimatorkit.core.ops import array, elementwise, joining
+from estimatorkit.core.ops import elementwise, joining
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.rnn_cell import BasicRNNCell, LSTMCell
 from estimatorkit.layers.rnn_cell_base import linear
@@ -50,7 +51,7 @@ class LSTMBlockCell(LSTMCell):
     def _clipped(memory: Tensor, bound: float) -> Tensor:
         # The kernel's gradient passes through what is clipped.
         change = elementwise.clip_by_value(memory, -bound, bound) - memory
-        return memory + array.stop_gradient(change)
+        return memory + builtin_ops.stop_gradient(change)
 
 
 class GRUBlockCell(BasicRNNCell):

@@ -11,10 +11,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, filling
+from estimatorkit.core.ops import elementwise, filling
 from estimatorkit.core.ops.shape_matching import broadcastable, match_rank
 from estimatorkit.core.tensor import Operation, Tensor
 
@@ -87,7 +88,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
     """
     given = convert_to_tensor(weights, name="weights")
     checked = broadcastable(given, convert_to_tensor(values, name="values"))
-    done: Operation = array.no_op() if checked is given else checked.op
+    done: Operation = builtin_ops.no_op() if checked is given else checked.op
     return done
 
 

@@ -13,10 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, summary
+from estimatorkit.core.ops import elementwise, summary
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import trainable_variables as all_trainable_variables
 from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
@@ -218,7 +219,7 @@ class Head(ABC):
                     f"update_ops should be a list or a tuple. Given type: {type(update_ops)}."
                 )
             if update_ops:
-                train_op = array.group(train_op, *update_ops)
+                train_op = builtin_ops.group(train_op, *update_ops)
             if regularization_losses:
                 total = elementwise.add_n(regularization_losses)
                 summaries[self._tag("regularization_loss")] = total

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
@@ -184,11 +185,11 @@ def _update(
     counts = Variable(first, name="cluster_counts", trainable=False)
     if copies is None:
         moved, total = _moved(centers, counts, new, sums)
-        both: Operation = array.group(centers.assign(moved), counts.assign(total))
+        both: Operation = builtin_ops.group(centers.assign(moved), counts.assign(total))
         return both
     counted = indexing.where(copies.due, counts * np.int64(0), counts)
     moved, total = _moved(copies.moving, counted, new, sums)
-    all_of_it: Operation = array.group(
+    all_of_it: Operation = builtin_ops.group(
         centers.assign(copies.centers),
         copies.held.assign(moved),
         counts.assign(total),
@@ -219,7 +220,7 @@ class _ChooseCenters(SessionRunHook):
         self._points = points
         self._centers = [centers] if copies is None else [centers, copies.held]
         self._chosen = Variable(False, name="initialized", trainable=False)
-        self._missing = array.placeholder_with_default(np.int32(settings.num_clusters), [])
+        self._missing = builtin_ops.placeholder_with_default(np.int32(settings.num_clusters), [])
         initial = settings.initial_clusters
         self._given: Tensor | None = None
         if callable(initial):

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, joining, summary
 from estimatorkit.core.ops.normalization import zero_fraction
@@ -87,7 +88,7 @@ def linear_part(
             summarize_layer(found, "linear", mode, outer)
             return found
         with get_default_graph().name_scope(None):
-            return array.identity(found, name=_LOGITS[version])
+            return builtin_ops.identity(found, name=_LOGITS[version])
 
     def chosen_optimizer() -> Optimizer:
         if optimizer is None:

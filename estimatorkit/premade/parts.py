@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, summary
+from estimatorkit.core.ops import summary
 from estimatorkit.core.ops.normalization import zero_fraction
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import trainable_variables
@@ -137,7 +138,7 @@ def _minimize(
             if isinstance(optimizer, KerasOptimizer)
             else _update(optimizer, loss, scope, own, counted)
         )
-    operation: Operation = updates[0] if len(updates) == 1 else array.group(*updates)
+    operation: Operation = updates[0] if len(updates) == 1 else builtin_ops.group(*updates)
     return operation
 
 
@@ -154,7 +155,7 @@ def _minimize_as_version_1(
     updates = [_update(optimizer, loss, scope, own, None) for optimizer, own in trained]
     with get_default_graph().name_scope(scope):
         updates.append(get_or_create_global_step().assign_add(1).op)
-        operation: Operation = array.group(*updates)
+        operation: Operation = builtin_ops.group(*updates)
     return operation
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import CancelledError, OutOfRangeError, explain
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.ops.array import group
 from estimatorkit.core.ops.elementwise import equal, logical_and
 from estimatorkit.core.ops.queue_kinds import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from estimatorkit.core.ops.queues import QueueBase

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
@@ -129,7 +130,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         count = elementwise.cast(array.size(value), value.dtype)
         inverse = elementwise.rsqrt(reduce.reduce_sum(value * value))
         scale = elementwise.minimum(inverse * count, 1.0 / limit)
-        return array.identity(value * limit * scale, name=scope)
+        return builtin_ops.identity(value * limit * scale, name=scope)
 
 
 def _values(t_list: Sequence[Any]) -> list[Any]:

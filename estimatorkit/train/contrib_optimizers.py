@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, indexing
+from estimatorkit.core.ops import elementwise, indexing
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.train import contrib_rules, keras_rules
@@ -303,7 +304,7 @@ class DecoupledWeightDecayExtension(Optimizer):
         if self._decayed is not None and variable not in self._decayed:
             return None
         decay = self._call_if_callable(self._weight_decay)
-        return elementwise.cast(array.identity(decay), variable.dtype)
+        return elementwise.cast(builtin_ops.identity(decay), variable.dtype)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Optimizer]:

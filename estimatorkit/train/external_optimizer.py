@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import get_default_graph
@@ -71,7 +72,7 @@ class ExternalOptimizerInterface:
                 for side in (0, 1)
             )
             self._packed_bounds = list(zip(lowest, highest, strict=True))
-        self._placeholders = [array.placeholder(variable.dtype) for variable in self._vars]
+        self._placeholders = [builtin_ops.placeholder(variable.dtype) for variable in self._vars]
         self._updates = [
             variable.assign(array.reshape(fed, shape)).op
             for variable, fed, shape in zip(self._vars, self._placeholders, shapes, strict=True)

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops.array import identity, shape, size
+from estimatorkit.core.ops.array import shape, size
 from estimatorkit.core.ops.debug import Assert
 from estimatorkit.core.ops.elementwise import cast, greater, maximum
 from estimatorkit.core.ops.files import matching_files

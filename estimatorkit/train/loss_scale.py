@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.control_flow import cond
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, indexing, joining, reduce
+from estimatorkit.core.ops import elementwise, indexing, joining, reduce
 from estimatorkit.core.replica_context import replica_context, summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -68,7 +69,7 @@ class FixedLossScale(LossScale):
 
     def update(self, grads: Sequence[Any]) -> tuple[Operation, Tensor | bool]:
         """Nothing to do, and the gradients are applied."""
-        nothing: Operation = array.no_op()
+        nothing: Operation = builtin_ops.no_op()
         return nothing, True
 
     def get_config(self) -> dict[str, Any]:
@@ -144,13 +145,13 @@ class DynamicLossScale(LossScale):
         scale, good_steps = self.variables()
         finite = all_finite(grads)
         grown = scale * self.multiplier
-        grown = indexing.where(elementwise.is_finite(grown), grown, array.identity(scale))
+        grown = indexing.where(elementwise.is_finite(grown), grown, builtin_ops.identity(scale))
         steps = good_steps + 1
         is_due = steps >= self.increment_period
-        kept = indexing.where(is_due, grown, array.identity(scale))
+        kept = indexing.where(is_due, grown, builtin_ops.identity(scale))
         fallen = elementwise.maximum(scale / self.multiplier, 1.0)
         begin = elementwise.logical_or(elementwise.logical_not(finite), is_due)
-        done: Operation = array.group(
+        done: Operation = builtin_ops.group(
             scale.assign(indexing.where(finite, kept, fallen)),
             good_steps.assign(indexing.where(begin, constant(0, int64), steps)),
         )
@@ -252,7 +253,7 @@ class MixedPrecisionLossScaleOptimizer(WrappingOptimizer):
         with get_default_graph().init_scope():
             self._create_slots([variable for gradient, variable in pairs if gradient is not None])
         applied = cond(convert_to_tensor(should_apply), apply, lambda: constant(False))
-        done: Operation = array.group(applied, update, name=name or self._name)
+        done: Operation = builtin_ops.group(applied, update, name=name or self._name)
         self._note_train_op(done)
         return done
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import group
 from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.train.moving_averages import ExponentialMovingAverage

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core.builtin_ops import group
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bfloat16, float16, float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops.array import group
 from estimatorkit.core.ops.elementwise import cast, div, minimum
 from estimatorkit.core.ops.elementwise import truediv as divide
 from estimatorkit.core.ops.filling import zeros

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, bfloat16, float16, float32, float64
 from estimatorkit.core.errors import explain
@@ -430,7 +430,7 @@ class Optimizer:
 
     def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
         """An operation that is done when all updates are."""
-        operation: Operation = array.group(*update_ops, name=name_scope)
+        operation: Operation = builtin_ops.group(*update_ops, name=name_scope)
         return operation
 
 

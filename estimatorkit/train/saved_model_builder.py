@@ -25,8 +25,9 @@ from estimatorkit.core.gfile import local_path
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.graph_util import proto_bytes, write_proto
-from estimatorkit.core.graphdef_export import Exported, attr_value, export_graph
+from estimatorkit.core.graphdef_export import export_graph
 from estimatorkit.core.graphdef_tensorflow import known_part
+from estimatorkit.core.graphdef_writer import Exported, attr_value
 from estimatorkit.core.log import logger
 from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.registry import constant_value

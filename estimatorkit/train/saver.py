@@ -26,7 +26,7 @@ from estimatorkit.core.checkpoint import (
     read_contents,
     write_checkpoint,
 )
-from estimatorkit.core.checkpoint_format import Part, Pieces
+from estimatorkit.core.checkpoint_format import Pieces
 from estimatorkit.core.checkpoint_reader import modified
 from estimatorkit.core.conversion import as_array
 from estimatorkit.core.errors import NotFoundError, explain
@@ -37,6 +37,7 @@ from estimatorkit.core.log import logger
 from estimatorkit.core.partitioned_variables import PartitionedVariable
 from estimatorkit.core.retention import CheckpointRotation
 from estimatorkit.core.saveable import Saveable
+from estimatorkit.core.tensor_slice import TensorSlice
 from estimatorkit.core.variables import Variable, global_variables
 from estimatorkit.data.dealt import dealt_states, restore_dealt
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
@@ -376,14 +377,14 @@ class Saver:
         _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
 
 
-def _parts_of(key: str, item: Whole) -> dict[str, Part]:
+def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
     """What of a tensor of a checkpoint a variable is, or each part of one, by name."""
     if isinstance(item, Variable):
-        return {item.op.name: Part(key)}
+        return {item.op.name: TensorSlice(key)}
     sizes = [part.shape[item.axis] for part in item]
     starts = accumulate(sizes, initial=0)
     return {
-        part.op.name: Part(key, item.axis, start, size)
+        part.op.name: TensorSlice(key, item.axis, start, size)
         for part, start, size in zip(item, starts, sizes, strict=False)
     }
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import add_to_collection, get_collection, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import array
 from estimatorkit.core.ops.summary import merge_all
 from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variables import (
@@ -180,12 +180,12 @@ class Scaffold:
     @staticmethod
     def default_local_init_op() -> Operation:
         """An operation that initializes local variables and tables."""
-        group: Operation = array.group(local_variables_initializer(), tables_initializer())
+        group: Operation = builtin_ops.group(local_variables_initializer(), tables_initializer())
         return group
 
 
 _DEFAULTS: dict[str, tuple[str, Callable[[], Any]]] = {
-    "init_op": (GraphKeys.INIT_OP, lambda: array.group(global_variables_initializer())),
+    "init_op": (GraphKeys.INIT_OP, lambda: builtin_ops.group(global_variables_initializer())),
     "ready_op": (GraphKeys.READY_OP, report_uninitialized_variables),
     "ready_for_local_init_op": (
         GraphKeys.READY_FOR_LOCAL_INIT_OP,

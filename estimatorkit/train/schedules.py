@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, indexing, joining, random, reduce
+from estimatorkit.core.ops import elementwise, indexing, joining, random, reduce
 from estimatorkit.core.tensor import Tensor
 
 
@@ -150,7 +151,7 @@ def piecewise_constant(
                 )
             )
         if not limits:
-            return array.identity(chosen[0])
+            return builtin_ops.identity(chosen[0])
         passed = elementwise.greater(position, joining.stack(limits))
         piece = reduce.reduce_sum(elementwise.cast(passed, int32))
         return indexing.gather(joining.stack(chosen), piece)

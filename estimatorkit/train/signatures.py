@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimatorkit.core import attr_values
 from estimatorkit.core.dtypes import DType, float32, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
@@ -48,7 +47,7 @@ def build_tensor_info(tensor: Any) -> Any:
             )
         made = TensorInfo(name=tensor.name)
     made.dtype = tensor.dtype.as_datatype_enum
-    made.tensor_shape.CopyFrom(attr_values.shape_proto(tensor.shape))
+    made.tensor_shape.CopyFrom(tensor.shape.as_proto())
     return made
 
 

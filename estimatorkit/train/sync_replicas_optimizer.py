@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from estimatorkit.core.builtin_ops import group, no_op
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.log import logger
 from estimatorkit.core.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
-from estimatorkit.core.ops.array import group, no_op
 from estimatorkit.core.ops.filling import fill
 from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.ops.queues import host_queue

@@ -19,7 +19,8 @@ from estimatorkit.core.checkpoint import (
     read_checkpoint_parts,
     write_checkpoint,
 )
-from estimatorkit.core.checkpoint_format import Elsewhere, Part, Pieces, write_shard
+from estimatorkit.core.checkpoint_format import Elsewhere, Pieces, write_shard
+from estimatorkit.core.tensor_slice import TensorSlice
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 
@@ -50,7 +51,7 @@ def test_pieces_are_one_tensor(name: str, axis: int, cuts: list[int], tmp_path: 
     np.testing.assert_array_equal(found, value)
     for of in "vw":
         for along, size in enumerate(value.shape):
-            (part,) = read_checkpoint_parts(path, [Part(of, along, 1, size - 1)])
+            (part,) = read_checkpoint_parts(path, [TensorSlice(of, along, 1, size - 1)])
             np.testing.assert_array_equal(part, value.take(range(1, size), along))
             assert part.base is None or part.base.nbytes == part.nbytes  # not a view of the whole
 
@@ -67,8 +68,8 @@ def test_any_part_of_any_pieces(data: st.DataObject, tmp_path: Path) -> None:
     ends = sorted(data.draw(st.integers(0, shape[along]), f"end {end}") for end in range(2))
     value = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(value, cuts, axis)})
-    part = Part("v", along, ends[0], ends[1] - ends[0])
-    whole, found = read_checkpoint_parts(path, [Part("v"), part])
+    part = TensorSlice("v", along, ends[0], ends[1] - ends[0])
+    whole, found = read_checkpoint_parts(path, [TensorSlice("v"), part])
     np.testing.assert_array_equal(whole, value)
     np.testing.assert_array_equal(found, value.take(range(*ends), along))
 
@@ -89,31 +90,39 @@ def test_each_piece_may_be_written_by_another(tmp_path: Path) -> None:
     assert len(list(path.glob("variables-*"))) == 3
     np.testing.assert_array_equal(load_variable(path, "v"), rows)
     (path / "variables-00002-of-00003.safetensors").write_bytes(b"damaged")
-    (found,) = read_checkpoint_parts(path, [Part("v", 0, 0, 2)])
+    (found,) = read_checkpoint_parts(path, [TensorSlice("v", 0, 0, 2)])
     np.testing.assert_array_equal(found, rows[:2])
     with pytest.raises(errors.DataLossError, match="00002-of-00003"):
-        read_checkpoint_parts(path, [Part("v", 0, 1, 2)])
+        read_checkpoint_parts(path, [TensorSlice("v", 0, 1, 2)])
 
 
 def test_parts_of_a_checkpoint_of_tensorflow() -> None:
     path = GOLDEN / "partitioned" / "p"
     whole = np.arange(30.0).reshape(6, 5)
-    found = read_checkpoint_parts(path, [Part("axis_1", 1, 2, 3), Part("axis_1", 0, 4, 2)])
+    found = read_checkpoint_parts(
+        path, [TensorSlice("axis_1", 1, 2, 3), TensorSlice("axis_1", 0, 4, 2)]
+    )
     np.testing.assert_array_equal(found[0], whole[:, 2:])
     np.testing.assert_array_equal(found[1], whole[4:])
     with pytest.raises(errors.InvalidArgumentError, match="no such part"):
-        read_checkpoint_parts(path, [Part("axis_1", 1, 2, 4)])
+        read_checkpoint_parts(path, [TensorSlice("axis_1", 1, 2, 4)])
 
 
 @pytest.mark.parametrize(
-    "part", [Part("v", 0, 3, 2), Part("v", 2, 0, 1), Part("v", 0, -1, 1), Part("v", 0, 1, -1)]
+    "part",
+    [
+        TensorSlice("v", 0, 3, 2),
+        TensorSlice("v", 2, 0, 1),
+        TensorSlice("v", 0, -1, 1),
+        TensorSlice("v", 0, 1, -1),
+    ],
 )
-def test_parts_that_are_not_there(part: Part, tmp_path: Path) -> None:
+def test_parts_that_are_not_there(part: TensorSlice, tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path, "c", {"v": in_pieces(np.ones((4, 2)), [2])})
     with pytest.raises(errors.InvalidArgumentError, match=r"no such part(.|\n)*\[4, 2\]"):
         read_checkpoint_parts(path, [part])
     with pytest.raises(errors.NotFoundError, match="Key u not found"):
-        read_checkpoint_parts(path, [Part("u")])
+        read_checkpoint_parts(path, [TensorSlice("u")])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +155,7 @@ def test_no_more_is_read_than_what_is_wanted(
 
     monkeypatch.setattr(np, "concatenate", concatenate)
     bounds = [30, 50, 60]
-    wanted = [Part("v", 0, low, high - low) for low, high in pairwise(bounds)]
+    wanted = [TensorSlice("v", 0, low, high - low) for low, high in pairwise(bounds)]
     for found, (low, high) in zip(
         read_checkpoint_parts(path, wanted), pairwise(bounds), strict=True
     ):

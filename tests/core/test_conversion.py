@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import (
     as_array,
     constant,
@@ -17,7 +18,7 @@ from estimatorkit.core.conversion import (
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, filling
+from estimatorkit.core.ops import elementwise, filling
 from estimatorkit.core.ops.checks import is_tensor
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
@@ -48,7 +49,7 @@ def value_of(tensor: Any) -> Any:
 def test_default_dtypes(value: Any, name: str) -> None:
     tensor = convert_to_tensor(value)
     assert tensor.dtype.name == name
-    assert tensor.dtype == np.asarray(value_of(array.identity(tensor))).dtype
+    assert tensor.dtype == np.asarray(value_of(builtin_ops.identity(tensor))).dtype
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_what_counts_as_a_tensor() -> None:
 
 def test_a_single_length_is_a_shape_of_zeros_and_ones() -> None:
     with Graph().as_default(), Session() as session:
-        length = array.placeholder(int32, [])
+        length = builtin_ops.placeholder(int32, [])
         made = [filling.zeros(3), filling.ones(2), filling.zeros(length)]
         assert [each.shape for each in session.run(made, {length: 4})] == [(3,), (2,), (4,)]
         with pytest.raises(ValueError, match="Shape must be rank 1 but is rank 0"):

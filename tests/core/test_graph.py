@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core import graph as graphs
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.devices import DeviceSpec
@@ -56,7 +57,7 @@ def test_attributes(graph: Graph) -> None:
     assert operation.get_attr("perm") == (1, 0)
     with pytest.raises(ValueError, match="has no attribute 'axis'"):
         operation.get_attr("axis")
-    noted = array.identity(1.0).op
+    noted = builtin_ops.identity(1.0).op
     noted.attrs["_note"] = 1
     assert noted.kernel_attrs == {}
 
@@ -84,7 +85,7 @@ def test_what_a_tensor_is_not(graph: Graph) -> None:
         with pytest.raises((TypeError, NotImplementedError)):
             refused(a if refused is not len else constant(1.0))  # type: ignore[operator]
     with pytest.raises(TypeError, match="first dimension is known"):
-        list(array.placeholder(float32, [None]))
+        list(builtin_ops.placeholder(float32, [None]))
     for key in ([0, 1], True, 1.5, constant([0, 1]), "a"):
         with pytest.raises(TypeError, match="are valid indices"):
             a[key]
@@ -93,7 +94,7 @@ def test_what_a_tensor_is_not(graph: Graph) -> None:
 
 
 def test_set_shape_adds_what_is_known(graph: Graph) -> None:
-    x = array.placeholder(float32)
+    x = builtin_ops.placeholder(float32)
     x.set_shape([None, 3])
     x.set_shape([2, None])
     assert x.shape == [2, 3]
@@ -149,14 +150,14 @@ def test_control_dependencies_nest_and_clear(graph: Graph) -> None:
     v = Variable(1.0, name="v")
     with graph.control_dependencies([a]):
         with graph.control_dependencies([b, v, a.op]):
-            inner = array.no_op()
+            inner = builtin_ops.no_op()
             with graph.control_dependencies(None):
-                cleared = array.no_op()
+                cleared = builtin_ops.no_op()
             with graph.init_scope():
                 assert not graph.has_control_dependencies
-        outer = array.no_op()
-        direct = array.identity(a)
-    after = array.no_op()
+        outer = builtin_ops.no_op()
+        direct = builtin_ops.identity(a)
+    after = builtin_ops.no_op()
     assert [op.name for op in inner.control_inputs] == ["a", "b", "v"]
     assert cleared.control_inputs == []
     assert [op.name for op in outer.control_inputs] == ["a"]
@@ -266,7 +267,7 @@ def test_threads_can_build_one_graph(graph: Graph) -> None:
 
 
 def test_threads_can_run_one_session(graph: Graph) -> None:
-    x = array.placeholder(float32, [])
+    x = builtin_ops.placeholder(float32, [])
     y = elementwise.square(x)
     v = Variable(0.0)
     add = v.assign_add(1.0)
@@ -397,7 +398,7 @@ SAMPLE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     ids=str,
 )
 def test_slices_as_numpy(graph: Graph, key: Any) -> None:
-    x = array.placeholder(float32, [None, 3, 4])
+    x = builtin_ops.placeholder(float32, [None, 3, 4])
     with Session() as session:
         sliced = x[key]
         value = session.run(sliced, {x: SAMPLE})
@@ -407,7 +408,7 @@ def test_slices_as_numpy(graph: Graph, key: Any) -> None:
 
 def test_slices_by_tensors(graph: Graph) -> None:
     x = constant(SAMPLE)
-    at = array.placeholder("int32", [])
+    at = builtin_ops.placeholder("int32", [])
     with Session() as session:
         for position in (0, 1, -1):
             np.testing.assert_array_equal(session.run(x[at], {at: position}), SAMPLE[position])
@@ -419,7 +420,7 @@ def test_slices_by_tensors(graph: Graph) -> None:
         np.testing.assert_array_equal(session.run(x[at:], {at: 1}), SAMPLE[1:])
         np.testing.assert_array_equal(session.run(x[:, :at], {at: -1}), SAMPLE[:, :-1])
     with pytest.raises(TypeError, match="are valid indices"):
-        x[array.placeholder("float32", []) :]
+        x[builtin_ops.placeholder("float32", []) :]
 
 
 def test_an_index_out_of_range_is_refused_when_it_is_known(graph: Graph) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.dtypes import float64
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph
@@ -99,7 +100,7 @@ def build(steps: list[tuple[str, int, int]], values: list[Pair]) -> list[Pair]:
 )
 def test_random_graphs(steps: list[tuple[str, int, int]]) -> None:
     with Graph().as_default(), Session() as session:
-        x = array.placeholder(float64, [None, 3])
+        x = builtin_ops.placeholder(float64, [None, 3])
         v = Variable(HELD)
         session.run(v.initializer)
         values = build(steps, [(x, FED), (v.value(), HELD)])
@@ -121,8 +122,8 @@ def test_random_graphs(steps: list[tuple[str, int, int]]) -> None:
 def test_random_graphs_op_by_op(steps: list[tuple[str, int, int]]) -> None:
     """Each operation alone, its inputs fed with what the whole graph computed."""
     with Graph().as_default() as graph, Session() as session:
-        x = array.placeholder(float64, [3, 3])
-        build(steps[:12], [(x, FED), (array.identity(x) * 0.5, FED * 0.5)])
+        x = builtin_ops.placeholder(float64, [3, 3])
+        build(steps[:12], [(x, FED), (builtin_ops.identity(x) * 0.5, FED * 0.5)])
         outputs = [tensor for op in graph.get_operations() for tensor in op.outputs]
         values = dict(zip(outputs, session.run(outputs, {x: FED}), strict=True))
         for op in graph.get_operations():
@@ -148,7 +149,7 @@ def test_gradients_of_random_graphs(steps: list[tuple[str, int, int]]) -> None:
         for name, first, second in steps[:15]
     ]
     with Graph().as_default(), Session() as session:
-        x = array.placeholder(float64, [3, 3])
+        x = builtin_ops.placeholder(float64, [3, 3])
         v = Variable(HELD)
         session.run(v.initializer)
         values = build(smooth, [(x, FED), (v.value(), HELD)])

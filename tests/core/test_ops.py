@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 import estimatorkit
 from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float64
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.elementwise import add_n
 from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.ops.special import conj, imag, real

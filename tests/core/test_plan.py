@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, string
@@ -15,7 +17,6 @@ from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, linalg, reduce
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.plan import LARGE_CONSTANT, Plan, make_plan
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -181,7 +182,7 @@ def test_large_constants_are_arguments(graph: Graph) -> None:
 
 def test_reads_and_writes_keep_the_order_of_their_making(graph: Graph) -> None:
     v = Variable(1.0, name="v")
-    before = array.identity(v.read_value(), name="before")
+    before = builtin_ops.identity(v.read_value(), name="before")
     v_write = v.assign(2.0, name="write")
     after = v.read_value()
     order = names(plan_of(graph, [after, v_write.op, before]))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from estimatorkit.core import errors
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import bool_, float32, int32, int64, string
 from estimatorkit.core.graph import Graph, set_random_seed
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.queue_kinds import (
     FIFOQueue,
     PaddingFIFOQueue,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.dtypes import as_dtype, float32, int32, int64
 from estimatorkit.core.graph import Graph, set_random_seed
 from estimatorkit.core.ops import array, filling, nn, random
@@ -155,7 +156,7 @@ def test_large_integers() -> None:
 
 
 def test_shuffling_keeps_the_rows() -> None:
-    x = array.placeholder(float32, [None, 2])
+    x = builtin_ops.placeholder(float32, [None, 2])
     shuffled = random.random_shuffle(x, seed=4)
     rows = np.arange(40, dtype=np.float32).reshape(20, 2)
     with Session() as session:
@@ -185,7 +186,7 @@ def test_initial_values_are_drawn_once_an_initialization() -> None:
 
 
 def test_a_shape_from_another_tensor() -> None:
-    x = array.placeholder(float32, [None, 2])
+    x = builtin_ops.placeholder(float32, [None, 2])
     noise = random.random_normal(array.shape(x))
     assert noise.shape == [None, 2]
     with Session() as session:
@@ -194,11 +195,11 @@ def test_a_shape_from_another_tensor() -> None:
 
 
 def test_dropout() -> None:
-    x = array.placeholder(float32, [None, 100])
+    x = builtin_ops.placeholder(float32, [None, 100])
     dropped = nn.dropout(x, rate=0.25, seed=1)
     whole = nn.dropout(x, keep_prob=1.0)
     rows = nn.dropout(x, rate=0.5, noise_shape=[50, 1], seed=1)
-    fed_rate = array.placeholder(float32, [])
+    fed_rate = builtin_ops.placeholder(float32, [])
     by_feed = nn.dropout(x, rate=fed_rate, seed=1)
     fed = np.ones([50, 100], np.float32)
     with Session() as session:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
@@ -34,7 +34,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_to_add_an_op_is_to_write_one_function() -> None:
     register("TwiceAndSum", lambda x, times: (x * times, jnp.sum(x)), cases=lambda: [Case(())])
-    x = array.placeholder(float32, [None, 2])
+    x = builtin_ops.placeholder(float32, [None, 2])
     doubled, total = registry.apply("TwiceAndSum", [x], {"times": 2.0}).outputs
     assert doubled.shape == [None, 2]
     assert total.shape == []
@@ -54,12 +54,12 @@ def test_a_type_is_registered_once() -> None:
 
 def test_inference_from_the_kernel() -> None:
     register("Outer", lambda x, y: jnp.einsum("i,j->ij", x, y))
-    known, unknown = constant([1.0, 2.0]), array.placeholder(float32, [None])
+    known, unknown = constant([1.0, 2.0]), builtin_ops.placeholder(float32, [None])
     row = registry.lookup("Outer")
     assert infer_from_kernel(row, [known, known], {})[0].shape == [2, 2]
     assert infer_from_kernel(row, [known, unknown], {})[0].shape == [2, None]
     assert infer_from_kernel(row, [unknown, unknown], {})[0].shape == [None, None]
-    whatever = array.placeholder(float32)
+    whatever = builtin_ops.placeholder(float32)
     spec = infer_from_kernel(row, [known, whatever], {})[0]
     assert spec.shape.rank is None
     assert spec.dtype is float32
@@ -84,8 +84,8 @@ def test_a_kernel_is_evaluated_once_for_equal_shapes() -> None:
 
 
 def test_constant_values() -> None:
-    x = array.placeholder(float32, [2, None])
-    full = array.placeholder(float32, [2, 3])
+    x = builtin_ops.placeholder(float32, [2, None])
+    full = builtin_ops.placeholder(float32, [2, 3])
     folded = elementwise.add(constant([1, 2]), 3) * 2
     assert constant_value(folded).tolist() == [8, 10]
     assert constant_value(array.shape(full)).tolist() == [2, 3]
@@ -94,7 +94,7 @@ def test_constant_values() -> None:
     assert constant_value(array.shape(x)) is None
     assert constant_value(x) is None
     assert constant_value(Variable(1.0).value()) is None
-    assert constant_value(array.placeholder_with_default(1, [])) is None
+    assert constant_value(builtin_ops.placeholder_with_default(1, [])) is None
     assert constant_value(filling.range_(3)).tolist() == [0, 1, 2]
     assert constant_value(joining.split(constant([1, 2, 3, 4]), 2)[1]).tolist() == [3, 4]
     assert constant_value(elementwise.cast(constant([1.7]), int32)).tolist() == [1]
@@ -108,7 +108,7 @@ def test_large_values_are_left_to_xla() -> None:
 
 
 def test_constant_values_as_shapes() -> None:
-    x = array.placeholder(float32, [None, 3, 4])
+    x = builtin_ops.placeholder(float32, [None, 3, 4])
     dims = array.shape(x)
     assert constant_value_as_shape(dims) == [None, 3, 4]
     assert constant_value_as_shape(dims[1:]) == [3, 4]
@@ -117,9 +117,9 @@ def test_constant_values_as_shapes() -> None:
     assert constant_value_as_shape(joining.stack([dims[0], dims[2], 5])) == [None, 4, 5]
     assert constant_value_as_shape(joining.concat([dims[:2], [7, -1]], 0)) == [None, 3, 7, None]
     assert constant_value_as_shape(constant([2, -1])) == [2, None]
-    assert constant_value_as_shape(array.placeholder(int32, [2])) == [None, None]
-    assert constant_value_as_shape(array.placeholder(int32, [None])).rank is None
-    assert constant_value_as_shape(array.placeholder(int32)).rank is None
+    assert constant_value_as_shape(builtin_ops.placeholder(int32, [2])) == [None, None]
+    assert constant_value_as_shape(builtin_ops.placeholder(int32, [None])).rank is None
+    assert constant_value_as_shape(builtin_ops.placeholder(int32)).rank is None
 
 
 def test_broadcasting_of_static_shapes() -> None:
@@ -133,9 +133,9 @@ def test_broadcasting_of_static_shapes() -> None:
         ([], [2], [2]),
         ([2, 0], [1], [2, 0]),
     ):
-        x, y = array.placeholder(float32, one), array.placeholder(float32, other)
+        x, y = builtin_ops.placeholder(float32, one), builtin_ops.placeholder(float32, other)
         assert (x + y).shape == expected
         assert (y + x).shape == expected
-    assert (array.placeholder(float32) + constant([1.0])).shape.rank is None
+    assert (builtin_ops.placeholder(float32) + constant([1.0])).shape.rank is None
     with pytest.raises(ValueError, match="must be equal, but are 2 and 3"):
         constant([1.0, 2.0]) + constant([1.0, 2.0, 3.0])

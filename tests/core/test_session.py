@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from tensorboard.compat.proto.config_pb2 import CallableOptions
 
-from estimatorkit.core import errors, placement, registry
+from estimatorkit.core import builtin_ops, errors, placement, registry
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.default_session import get_default_session
 from estimatorkit.core.dtypes import (
@@ -40,7 +41,6 @@ from estimatorkit.core.ops import (
     reduce,
     session_tensors,
 )
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.protos import ConfigProto, RunMetadata, RunOptions
 from estimatorkit.core.registry import same_as_input
 from estimatorkit.core.run_conversions import register_session_run_conversion_functions
@@ -91,7 +91,7 @@ def fresh() -> Iterator[None]:
 def test_fetches_of_any_nesting() -> None:
     a, b = constant(1), constant([2.0, 3.0])
     v = Variable(5, name="v")
-    no = array.no_op("nothing")
+    no = builtin_ops.no_op("nothing")
     ordered = collections.OrderedDict([("z", a), ("a", b)])
     with Session() as session:
         session.run(v.initializer)
@@ -133,7 +133,7 @@ def test_equal_structures_of_other_fetches_are_not_mixed_up() -> None:
 
 def test_a_fetch_and_a_feed_are_not_mixed_up() -> None:
     a = placeholder(int32, [], "a")
-    b = array.placeholder_with_default(7, [], "b")
+    b = builtin_ops.placeholder_with_default(7, [], "b")
     with Session() as session:
         assert session.run([a], {a: 1, b: 2}) == [1]
         assert session.run([a, b], {a: 1}) == [1, 7]
@@ -198,7 +198,7 @@ def test_feeds_are_converted_to_the_dtype() -> None:
     ):
         x = placeholder(dtype, [2])
         with Session() as session:
-            result = session.run(array.identity(x), {x: value})
+            result = session.run(builtin_ops.identity(x), {x: value})
             direct = session.run(x, {x: value})
         assert as_dtype(result.dtype) is dtype
         assert as_dtype(direct.dtype) is dtype
@@ -392,7 +392,7 @@ def test_results_are_the_callers_own() -> None:
 def test_two_fetches_of_one_value_do_not_share_memory() -> None:
     x = elementwise.exp(constant([1.0, 2.0]))
     with Session() as session:
-        one, other = session.run([x, array.identity(x)])
+        one, other = session.run([x, builtin_ops.identity(x)])
         one[:] = 0
         assert (other != 0).all()
 
@@ -404,12 +404,12 @@ def test_large_constants(dtype: str) -> None:
     value[7] = 0
     c = constant(value)
     with Session() as session:
-        found = session.run([c[5:9], array.identity(c)])
+        found = session.run([c[5:9], builtin_ops.identity(c)])
         np.testing.assert_array_equal(found[0], value[5:9])
         np.testing.assert_array_equal(found[1], value)
         assert found[1].dtype == value.dtype
         other = value[::-1].copy()
-        np.testing.assert_array_equal(session.run(array.identity(c), {c: other}), other)
+        np.testing.assert_array_equal(session.run(builtin_ops.identity(c), {c: other}), other)
 
 
 def test_empty_arrays() -> None:
@@ -509,14 +509,14 @@ def test_control_dependencies_order_host_operations() -> None:
     first = counted(1.0, "first")
     with control_dependencies([first]):
         second = counted(2.0, "second")
-        nothing = array.no_op()  # a NoOp
+        nothing = builtin_ops.no_op()  # a NoOp
     third = counted(3.0, "third")
     with Session() as session:
         session.run(nothing)
         assert COUNTS == {"first": 1}
         session.run(second)
         assert COUNTS == {"first": 2, "second": 1}
-        session.run(array.group(second, third))
+        session.run(builtin_ops.group(second, third))
         assert COUNTS == {"first": 3, "second": 2, "third": 1}
 
 
@@ -536,7 +536,7 @@ def test_control_dependencies_between_places() -> None:
 
 def test_a_fed_tensor_does_not_wait_for_its_dependencies() -> None:
     with control_dependencies([counted(1.0, "before")]):
-        x = array.identity(2.0)
+        x = builtin_ops.identity(2.0)
     with Session() as session:
         assert session.run(x * 2.0, {x: 5.0}) == 10.0
     assert COUNTS == {}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph
@@ -113,8 +114,8 @@ def test_the_golden_facts() -> None:
     """Those of the snippet `shapes`, but for `Dimension`, which is an int or None here."""
     some, unknown = TensorShape([None, 3]), TensorShape(None)
     with Graph().as_default():
-        x = array.placeholder(float32, [None, 3], name="x")
-        u = array.placeholder(float32, name="u")
+        x = builtin_ops.placeholder(float32, [None, 3], name="x")
+        u = builtin_ops.placeholder(float32, name="u")
         facts = {
             "str": str(some),
             "repr of unknown": repr(unknown),
@@ -160,7 +161,7 @@ def test_the_golden_facts() -> None:
 
 def test_shapes_are_static_facts_of_constants() -> None:
     with Graph().as_default():
-        x = array.placeholder(float32, [None, 3])
+        x = builtin_ops.placeholder(float32, [None, 3])
         assert array.reshape(x, array.shape(x)).shape == [None, 3]
         assert filling.zeros(array.shape(x)).shape == [None, 3]
         assert filling.zeros(array.shape(x)[1:]).shape == [3]

@@ -23,7 +23,7 @@ from estimatorkit.core.executor import PlanRunner, State
 from estimatorkit.core.part_graph import PartGraph
 from estimatorkit.core.placement import Placer
 from estimatorkit.core.plan import make_plan
-from estimatorkit.core.targets import Held
+from estimatorkit.core.resource_store import ResourceStore
 from estimatorkit.core.task_parts import TaskPart, TaskParts, cut_by_task
 from estimatorkit.core.task_placement import HERE, TaskPlacer
 
@@ -159,7 +159,7 @@ class LocalTask:
     """A task as an object: what a process of a cluster does with a graph that it is given."""
 
     def __init__(self) -> None:
-        self.held = Held()
+        self.held = ResourceStore()
         self.programs: dict[str, Callable[[Sequence[Any]], list[Any]]] = {}
         self.kept: dict[str, Any] = {}
         self.sizes: list[int] = []
@@ -235,7 +235,7 @@ class ClusterSession:
 
     def __init__(self, graph: tf.Graph, default: str = HERE) -> None:
         self.cluster = LocalCluster(default)
-        self.state = ClusterState(graph, Placer(), Held(), self.cluster)
+        self.state = ClusterState(graph, Placer(), ResourceStore(), self.cluster)
 
     def run(self, tensors: Sequence[Any], targets: Sequence[Any] = ()) -> list[Any]:
         return self.state.runner(tensors, targets, []).run([])

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core import errors
+from estimatorkit.core import builtin_ops, errors
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, float64, int32, int64
 from estimatorkit.core.graph import Graph, control_dependencies, get_collection, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant, Ones, Zeros
-from estimatorkit.core.ops import array, elementwise, filling, reduce
+from estimatorkit.core.ops import elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import AUTO_REUSE, get_variable, variable_scope
 from estimatorkit.core.variables import (
@@ -70,7 +70,7 @@ def test_fetching_the_variable_beside_its_assignment_gives_the_value_before() ->
 def test_the_loss_is_the_one_before_the_update() -> None:
     w = Variable([3.0, 4.0])
     loss = reduce.reduce_sum(elementwise.square(w))
-    train = array.group(w.assign_sub(w * 0.5))
+    train = builtin_ops.group(w.assign_sub(w * 0.5))
     session = initialized()
     assert session.run([train, loss]) == [None, 25.0]
     assert session.run([loss, train]) == [6.25, None]
@@ -81,7 +81,7 @@ def test_a_read_under_control_dependencies_comes_after_them() -> None:
     v = Variable(1.0)
     add = v.assign_add(1.0)
     with control_dependencies([add]):
-        after = array.identity(v)
+        after = builtin_ops.identity(v)
         doubled = v * 2.0
         value = v.read_value()
     session = initialized()
@@ -117,8 +117,8 @@ def test_the_value_of_an_assignment_flows_on() -> None:
 
 def test_two_variables_swap() -> None:
     v, w = Variable(1.0), Variable(2.0)
-    old_v, old_w = array.identity(v), array.identity(w)
-    swap = array.group(v.assign(old_w), w.assign(old_v))
+    old_v, old_w = builtin_ops.identity(v), builtin_ops.identity(w)
+    swap = builtin_ops.group(v.assign(old_w), w.assign(old_v))
     session = initialized()
     session.run(swap)
     assert session.run([v, w]) == [2.0, 1.0]
@@ -239,7 +239,7 @@ def test_load_and_eval() -> None:
 
 
 def test_a_variable_without_a_fixed_shape() -> None:
-    x = array.placeholder(float32, [None])
+    x = builtin_ops.placeholder(float32, [None])
     v = Variable([1.0], validate_shape=False)
     assert v.shape.rank is None
     longer = v.assign(x)

@@ -19,7 +19,8 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.cluster_loop import ClusterLoop
-from estimatorkit.core.targets import Held, Target
+from estimatorkit.core.resource_store import ResourceStore
+from estimatorkit.core.targets import Target
 from estimatorkit.core.task_placement import HERE
 from estimatorkit.distribute import task_channel, task_service
 from estimatorkit.distribute.array_messages import send
@@ -263,7 +264,9 @@ def test_sessions_that_close_leave_no_channels(server: tf.train.Server) -> None:
 def session_by(address: str) -> Iterator[tf.Session]:
     """A session of this process that reaches the server by an address, as others would."""
     cluster = TaskCluster({"/job:ps/task:0": address}, HERE, None)
-    with tf.Session(serve_target(f"by-{address}", Target(Held(), cluster, shared=False))) as made:
+    with tf.Session(
+        serve_target(f"by-{address}", Target(ResourceStore(), cluster, shared=False))
+    ) as made:
         yield made
 
 
@@ -408,7 +411,7 @@ def test_each_step_has_its_own_values_of_variables(server: tf.train.Server) -> N
         train = tf.group(
             tf.assign_add(online, ones), tf.assign(follower, seen), tf.assign_add(step, 1)
         )
-        made = serve_target("two", Target(Held(), cluster, shared=False))
+        made = serve_target("two", Target(ResourceStore(), cluster, shared=False))
         with tf.Session(made) as session:
             session.run(tf.global_variables_initializer())
             loop = ClusterLoop(session.state, [seen], [train], [step.read_value()])
@@ -438,7 +441,7 @@ def test_who_comes_when_the_training_ends_takes_no_step(server: tf.train.Server)
     def loop_of(name: str) -> ClusterLoop:
         cluster = TaskCluster({"/job:ps/task:0": address}, HERE, name)
         clusters.append(cluster)
-        session = tf.Session(serve_target(name, Target(Held(), cluster, shared=False)))
+        session = tf.Session(serve_target(name, Target(ResourceStore(), cluster, shared=False)))
         if not session.run(tf.is_variable_initialized(weight)):
             session.run(tf.global_variables_initializer())
         return ClusterLoop(session.state, [gradient], [train], [step.read_value()])

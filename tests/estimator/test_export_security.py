@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimatorkit as tf
-from estimatorkit.core import attr_values, errors
+from estimatorkit.core import attr_values, errors, tensor_proto
 from estimatorkit.core.checkpoint_format import read_tensors, write_contents
 from estimatorkit.core.checkpoint_manifest import read_manifest
 from estimatorkit.core.graphdef import node_def_of
@@ -344,7 +344,7 @@ def test_constants_larger_than_what_they_list_take_no_memory(model: Path) -> Non
     graph = _graph(model)
     node = graph.node.add(name="large", op="Const")
     tensor = node.attr["value"].tensor
-    tensor.CopyFrom(attr_values.tensor_proto(np.zeros(1, np.float32)))
+    tensor.CopyFrom(tensor_proto.tensor_proto(np.zeros(1, np.float32)))
     tensor.tensor_shape.dim[0].size = 1 << 40
     _put_graph(model, graph)
     _refused(model, "lists 1 values only")

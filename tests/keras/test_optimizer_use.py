@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.checkpoint import list_variables
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops import elementwise, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.keras import optimizers
@@ -109,13 +110,13 @@ class Sign(optimizers.Optimizer):
     def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:
         rate = apply_state[var.device, var.dtype.base_dtype]["lr_t"]
         count = self.get_slot(var, "count").assign_add(abs(grad))
-        return array.group(count, var.assign_sub(rate * elementwise.sign(grad)))
+        return builtin_ops.group(count, var.assign_sub(rate * elementwise.sign(grad)))
 
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         rate = self._decayed_lr(var.dtype)
         count = self._resource_scatter_add(self.get_slot(var, "count"), indices, grad)
         step = self._resource_scatter_add(var, indices, -rate * elementwise.sign(grad))
-        return array.group(count, step)
+        return builtin_ops.group(count, step)
 
 
 def test_custom_optimizers_get_each_row_once() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops import elementwise, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
@@ -96,8 +97,8 @@ def test_names_and_configs_are_tensorflows(case: str) -> None:
 def test_trajectories_are_tensorflows(golden: dict[str, NDArray[Any]], kind: str) -> None:
     names = ["matrix", "vector"] if kind == "dense" else ["table"]
     first, data = starts(), gradients()
-    given = {name: array.placeholder("float32", data[name].shape[1:]) for name in names}
-    rows = array.placeholder("int64", [4])
+    given = {name: builtin_ops.placeholder("float32", data[name].shape[1:]) for name in names}
+    rows = builtin_ops.placeholder("int64", [4])
     updates, trained, held = {}, {}, {}
     for case in CASES:
         before = set(global_variables())
@@ -151,7 +152,7 @@ def test_schedules_are_tensorflows(name: str) -> None:
     again = schedules.deserialize(schedules.serialize(schedule))
     assert type(again) is type(schedule)
     assert again.get_config() == schedule.get_config()
-    step = array.placeholder("float32", [])
+    step = builtin_ops.placeholder("float32", [])
     rate = schedule(step)
     with Session() as session:
         found = [session.run(rate, {step: each}) for each in SCHEDULE_STEPS]

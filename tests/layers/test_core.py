@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from estimatorkit import layers
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.initializers import Constant
-from estimatorkit.core.ops import array, nn, reduce
+from estimatorkit.core.ops import nn, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.core.variables import (
@@ -90,7 +91,7 @@ def test_dense_refuses_what_it_cannot_multiply() -> None:
     with pytest.raises(TypeError, match="non-floating point dtype"):
         layers.dense(X.astype(np.int32), 2)
     with pytest.raises(ValueError, match="last dimension of the inputs to a Dense layer should be"):
-        layers.dense(array.placeholder("float32", [None, None]), 2)
+        layers.dense(builtin_ops.placeholder("float32", [None, None]), 2)
     with pytest.raises(ValueError, match="expected min_ndim=2, found ndim=1"):
         layers.dense(X[0], 2)
     with pytest.raises(ValueError, match="expected a positive integer"):
@@ -99,7 +100,7 @@ def test_dense_refuses_what_it_cannot_multiply() -> None:
 
 def test_dropout_drops_in_training_only() -> None:
     ones = np.ones([100, 50], np.float32)
-    training = array.placeholder("bool", [])
+    training = builtin_ops.placeholder("bool", [])
     always = layers.dropout(ones, 0.25, training=True)
     never = layers.dropout(ones, 0.25)
     fed = layers.dropout(ones, 0.25, training=training)
@@ -143,7 +144,7 @@ def test_batch_normalization_of_images_is_tensorflows() -> None:
 @pytest.mark.parametrize("axis", [1, -1])
 def test_batch_normalization_takes_training_as_a_tensor_and_any_axis(axis: int) -> None:
     values = np.random.default_rng(0).normal(3.0, 2.0, [6, 4, 5]).astype(np.float32)
-    training = array.placeholder("bool", [])
+    training = builtin_ops.placeholder("bool", [])
     layer = layers.batch_normalization(values, axis, training=training, scale=False, center=False)
     updates = get_default_graph().get_collection(GraphKeys.UPDATE_OPS)
     axes = tuple(each for each in range(3) if each != axis % 3)
@@ -164,9 +165,9 @@ def test_batch_normalization_refuses_renorm() -> None:
 
 
 def test_flatten_keeps_the_batch() -> None:
-    images = array.placeholder("float32", [None, 2, 3])
-    wide = array.placeholder("float32", [None, None, 3])
-    vector = array.placeholder("float32", [None])
+    images = builtin_ops.placeholder("float32", [None, 2, 3])
+    wide = builtin_ops.placeholder("float32", [None, None, 3])
+    vector = builtin_ops.placeholder("float32", [None])
     flat = [layers.flatten(each) for each in (images, wide, vector)]
     assert [each.shape.as_list() for each in flat[:1]] == [[None, 6]]
     found = run(

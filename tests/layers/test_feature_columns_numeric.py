@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables, trainable_variables
 from estimatorkit.layers import feature_column as fc
@@ -82,9 +82,9 @@ def test_columns_are_concatenated_in_the_order_of_their_names() -> None:
 
 
 def test_features_of_any_number_and_shape_become_float_rows() -> None:
-    flags = array.placeholder("bool", [None])
-    images = array.placeholder("int32", [None, 2, 2])
-    unknown = array.placeholder("float64")
+    flags = builtin_ops.placeholder("bool", [None])
+    images = builtin_ops.placeholder("int32", [None, 2, 2])
+    unknown = builtin_ops.placeholder("float64")
     columns = [
         fc.numeric_column("flags"),
         fc.numeric_column("images", (2, 2), normalizer_fn=lambda x: x * 10),
@@ -158,7 +158,7 @@ def test_a_feature_of_another_shape_is_named_with_both_shapes() -> None:
 
 
 def test_a_shape_known_only_at_run_time_is_checked_there() -> None:
-    feature = array.placeholder("float32")
+    feature = builtin_ops.placeholder("float32")
     layer = fc.input_layer({"x": feature}, [fc.numeric_column("x")])
     np.testing.assert_array_equal(run(layer, {feature: A}), A[:, None])
     with pytest.raises(InvalidArgumentError):

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, filling, reduce
+from estimatorkit.core.ops import elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers import losses
@@ -80,7 +81,7 @@ def test_losses_are_collected_and_summed_with_those_of_regularizers() -> None:
     get_variable(
         "w", [2], initializer=filling.ones, regularizer=lambda w: reduce.reduce_sum(w) * 0.5
     )
-    losses.add_loss(array.identity(first) + 1.0)
+    losses.add_loss(builtin_ops.identity(first) + 1.0)
     assert len(losses.get_losses()) == 2
     assert get_default_graph().get_collection(GraphKeys.LOSSES)[0] is first
     with Session() as session:

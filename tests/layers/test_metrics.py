@@ -12,11 +12,10 @@ import pytest
 from sklearn import metrics as sk
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables
 from estimatorkit.layers import metrics
@@ -41,7 +40,7 @@ def graph() -> Any:
 
 def stream(make: Any, arrays: Sequence[Any], batches: Sequence[slice] = PARTS) -> Any:
     """The values of metrics after all batches; asserts that they are those of the last update."""
-    feeds = [array.placeholder(each.dtype, [None, *each.shape[1:]]) for each in arrays]
+    feeds = [builtin_ops.placeholder(each.dtype, [None, *each.shape[1:]]) for each in arrays]
     made = make(*feeds)
     with Session() as session:
         session.run([variable.initializer for variable in local_variables()])
@@ -148,7 +147,7 @@ def test_the_counting_op_is_the_same_in_numpy_and_xla(limits: Any) -> None:
     inputs = [each.astype(np.float32) for each in [*drawn, random.uniform(0, 2, (50, 2))]]
     thresholds = np.asarray(limits, np.float32)
     inputs[0][:7, 0] = [*thresholds[:1], np.nan, np.inf, -np.inf, 0.0, 1.0, 0.5]
-    feeds = [array.placeholder("float32", [None, 2]) for _ in inputs]
+    feeds = [builtin_ops.placeholder("float32", [None, 2]) for _ in inputs]
     output = registry.output(row.type, feeds, {"thresholds": thresholds})
     with Session() as session:
         found = session.run(output, dict(zip(feeds, inputs, strict=True)))
@@ -169,7 +168,9 @@ def test_predictions_on_a_threshold_are_below_it_to_the_last_bit() -> None:
     guesses = np.concatenate([points, np.nextafter(points, 2, dtype=np.float32)])[1:-1]
     guesses = guesses[(guesses >= 0) & (guesses <= 1)]
     ones = np.ones(len(guesses), np.float32)
-    counts = counts_at(array.identity(ones), array.identity(guesses), None, list(points))
+    counts = counts_at(
+        builtin_ops.identity(ones), builtin_ops.identity(guesses), None, list(points)
+    )
     with Session() as session:
         found = session.run(counts.true_positives)
     np.testing.assert_array_equal(found, (guesses[:, None] > points).sum(0))

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import global_variables, local_variables, trainable_variables
@@ -24,7 +24,7 @@ def _placeholders(values: Any) -> Any:
     if isinstance(values, Mapping):
         return {key: _placeholders(value) for key, value in values.items()}
     dtype = "string" if values.dtype == object else values.dtype
-    return array.placeholder(dtype, [None, *values.shape[1:]])
+    return builtin_ops.placeholder(dtype, [None, *values.shape[1:]])
 
 
 def _fed(tensors: Any, values: Any, rows: Any) -> dict[Tensor, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, filling, reduce
+from estimatorkit.core.ops import elementwise, filling, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.core.tensor import Tensor
@@ -235,8 +235,8 @@ def test_predictions_name_classes_by_the_vocabulary() -> None:
 def test_neither_training_nor_evaluation_names_classes() -> None:
     weight = Variable(np.ones([3, 3], np.float32))
     head = MultiClassHead(3, label_vocabulary=["a", "b", "c"])
-    labels = array.placeholder("string", [None])
-    logits = array.placeholder("float32", [None, 3]) @ weight
+    labels = builtin_ops.placeholder("string", [None])
+    logits = builtin_ops.placeholder("float32", [None, 3]) @ weight
     spec = head.create_estimator_spec(
         {}, ModeKeys.TRAIN, logits, labels, optimizer=GradientDescentOptimizer(0.1)
     )
@@ -285,7 +285,7 @@ def test_exactly_one_way_to_train_is_needed() -> None:
     with pytest.raises(ValueError, match=r"nor a train.Optimizer"):
         trained(optimizer="Adam")
     with pytest.raises(ValueError, match="update_ops should be a list or a tuple"):
-        trained(optimizer=optimizer, update_ops=array.no_op())
+        trained(optimizer=optimizer, update_ops=builtin_ops.no_op())
     assert trained(train_op_fn=optimizer.minimize).train_op is not None
 
 
@@ -352,7 +352,10 @@ def test_an_unknown_label_is_named_with_the_nearest() -> None:
 
 
 def test_labels_of_another_batch_are_not_broadcast() -> None:
-    labels, logits = array.placeholder("int64", [None]), array.placeholder("float32", [None, 1])
+    labels, logits = (
+        builtin_ops.placeholder("int64", [None]),
+        builtin_ops.placeholder("float32", [None, 1]),
+    )
     loss = BinaryClassHead().loss(labels, logits)
     with pytest.raises(InvalidArgumentError):
         run(loss, {labels: [1], logits: ONE})
@@ -365,7 +368,9 @@ def test_labels_of_another_batch_are_not_broadcast() -> None:
 def test_ops_on_strings_do_what_their_rows_say(type_: str) -> None:
     row = registry.lookup(type_)
     for case in row.cases():
-        inputs = [array.placeholder(each.dtype, [None, *each.shape[1:]]) for each in case.inputs]
+        inputs = [
+            builtin_ops.placeholder(each.dtype, [None, *each.shape[1:]]) for each in case.inputs
+        ]
         output = registry.output(type_, inputs, dict(case.attrs))
         found = run(output, dict(zip(inputs, case.inputs, strict=True)))
         assert (row.where, row.gradient) == ("host", None)
@@ -461,7 +466,7 @@ def test_constructors_refuse_what_does_not_fit(make: Any, message: str) -> None:
 
 def test_a_plain_run_looks_at_the_labels_that_it_computes_with() -> None:
     head = MultiClassHead(3, weight_column="w")
-    labels, weights = array.placeholder("int64"), array.placeholder("float32")
+    labels, weights = builtin_ops.placeholder("int64"), builtin_ops.placeholder("float32")
     loss = head.loss(labels, THREE, {"w": weights})
     classes = head.predictions(THREE)["class_ids"]
     with Session() as session:
@@ -510,7 +515,7 @@ def test_a_keras_optimizer_says_by_get_updates_what_a_step_is() -> None:
 
 
 def test_labels_of_rank_1_for_several_labels_an_example() -> None:
-    labels = array.placeholder("float32")
+    labels = builtin_ops.placeholder("float32")
     loss = MultiLabelHead(3).loss(labels, THREE)
     problem = r"labels shape must be \[D0, D1, ... DN, 3\]\..*\[Received shape: \] \[3\]"
     with pytest.raises(InvalidArgumentError, match=problem):

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import local_variables, trainable_variables
 from estimatorkit.data.dataset import Dataset
@@ -345,12 +345,12 @@ class Evaluations:
         self.graph = Graph()
         with self.graph.as_default():
             get_or_create_global_step()
-            self.weights = array.placeholder("float32", [rows])
-            self.logits = array.placeholder("float32", [rows, 3])
+            self.weights = builtin_ops.placeholder("float32", [rows])
+            self.logits = builtin_ops.placeholder("float32", [rows, 3])
             self.labels: dict[str, Any] = {}
             self.fetches: dict[str, Any] = {}
             for name, (head, labels) in heads(weight_column).items():
-                self.labels[name] = array.placeholder(labels.dtype, [rows, *labels.shape[1:]])
+                self.labels[name] = builtin_ops.placeholder(labels.dtype, [rows, *labels.shape[1:]])
                 spec = head.create_estimator_spec(
                     {"w": self.weights},
                     ModeKeys.EVAL,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.variables import local_variables
@@ -152,7 +152,7 @@ def test_cells_come_from_a_function_or_a_class(tmp_path: Path) -> None:
             **arguments,
         )
         with Graph().as_default() as graph:
-            features = {"t": array.placeholder("int64", [None, 4])}
+            features = {"t": builtin_ops.placeholder("int64", [None, 4])}
             model.model_fn(features, None, ModeKeys.PREDICT, model.config)
             names[key] = [each.op.name for each in graph.get_collection("variables")]
     assert names["function"] == names["class"]

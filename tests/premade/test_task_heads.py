@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
+from estimatorkit.core.ops import elementwise, filling, joining, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.variables import (
@@ -157,7 +157,7 @@ def test_constructors_of_multi_label_heads_refuse(arguments: Any, message: str) 
 def test_the_row_of_label_indicators_does_what_it_says() -> None:
     row = registry.lookup("LabelIndicator")
     (case,) = row.cases()
-    inputs = [array.placeholder(each.dtype, each.shape) for each in case.inputs]
+    inputs = [builtin_ops.placeholder(each.dtype, each.shape) for each in case.inputs]
     output = registry.output("LabelIndicator", inputs, dict(case.attrs))
     found = run(output, dict(zip(inputs, case.inputs, strict=True)))
     assert output.shape.as_list() == [None, 3]
@@ -360,9 +360,9 @@ def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
     head = AbsoluteHead()
     both = MultiHead([head, RegressionHead(name="b")])
     logits = joining.concat([ONE, ONE], 1)
-    own = head.create_estimator_spec({}, ModeKeys.EVAL, array.identity(ONE), labels)
+    own = head.create_estimator_spec({}, ModeKeys.EVAL, builtin_ops.identity(ONE), labels)
     merged = both.create_estimator_spec({}, ModeKeys.EVAL, logits, {"absolute": labels, "b": ONE})
-    served = head.create_estimator_spec({}, ModeKeys.PREDICT, array.identity(ONE))
+    served = head.create_estimator_spec({}, ModeKeys.PREDICT, builtin_ops.identity(ONE))
     found = run([own.loss, own.eval_metric_ops["error"][1], merged.loss])
     np.testing.assert_allclose(found, [np.abs(ONE).mean()] * 3, rtol=1e-6)
     assert {"error", "loss/absolute"} <= set(merged.eval_metric_ops)
@@ -373,7 +373,7 @@ def test_a_head_of_ones_own_needs_tensorflows_methods_only() -> None:
         update_metrics = Head.update_metrics
 
     with pytest.raises(NotImplementedError, match="Lossless does not say what its loss is"):
-        Lossless().create_estimator_spec({}, ModeKeys.EVAL, array.identity(ONE), labels)
+        Lossless().create_estimator_spec({}, ModeKeys.EVAL, builtin_ops.identity(ONE), labels)
 
 
 @pytest.mark.parametrize("kind", ["keras", "train", "function"])

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops import elementwise, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, global_variables_initializer
@@ -126,7 +127,7 @@ CASES: dict[str, tuple[Callable[[], Optimizer], Formula]] = {
 
 
 def test_steps_are_the_formulas() -> None:
-    given = array.placeholder("float32", [2, 2])
+    given = builtin_ops.placeholder("float32", [2, 2])
     step = get_or_create_global_step()
     updates, variables = [], {}
     for name, (make, _) in CASES.items():
@@ -207,7 +208,7 @@ def test_weight_decay_of_an_optimizer_that_has_a_step_for_dense_resources_only()
 
 
 def test_decays_of_signs() -> None:
-    step = array.placeholder("int64", [])
+    step = builtin_ops.placeholder("int64", [])
     decays = [
         contrib.get_linear_decay_fn(10)(step),
         contrib.get_cosine_decay_fn(10)(step),
@@ -246,7 +247,7 @@ def test_averages_follow_and_the_saver_swaps_them(tmp_path: Path) -> None:
 
 def test_what_a_step_did_not_train_stays() -> None:
     w, other = (Variable(np.array([1.0], np.float32), name=name) for name in ("w", "other"))
-    on = array.placeholder("float32", [])
+    on = builtin_ops.placeholder("float32", [])
     step = get_or_create_global_step()
     optimizer = MultitaskOptimizerWrapper(MomentumOptimizer(0.5, 0.5))
     update = optimizer.minimize(w * on + other * (1.0 - on), step)
@@ -284,7 +285,7 @@ class Accumulating(Optimizer):
         self._rate_t: Any = None
 
     def _prepare(self) -> None:
-        self._rate_t = array.identity(self._call_if_callable(self._rate), name="rate")
+        self._rate_t = builtin_ops.identity(self._call_if_callable(self._rate), name="rate")
 
     def _create_slots(self, var_list: Any) -> None:
         for variable in var_list:
@@ -292,7 +293,7 @@ class Accumulating(Optimizer):
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         total = self.get_slot(handle, "sum").assign_add(grad)
-        return array.group(total, handle.assign_sub(self._rate_t * total))
+        return builtin_ops.group(total, handle.assign_sub(self._rate_t * total))
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
         total = self._resource_scatter_add(self.get_slot(handle, "sum"), indices, grad)

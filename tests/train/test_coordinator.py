@@ -12,9 +12,9 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core import errors
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.ops.queue_kinds import FIFOQueue
 from estimatorkit.core.session import Session

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
+from estimatorkit.core.ops import elementwise, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
     Variable,
@@ -59,7 +60,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
 def test_steps_that_are_not_finite_are_left_out(kind: str) -> None:
     w = Variable(np.array([1.0, -1.0], np.float32), name="w")
     table = Variable(np.ones((4, 1), np.float32), name="table")
-    factor = array.placeholder("float32", [])
+    factor = builtin_ops.placeholder("float32", [])
     rows = indexing.gather(table, [1, 1])
     loss = reduce.reduce_sum(w * factor) + reduce.reduce_sum(rows)
     optimizer = MAKERS[kind]()

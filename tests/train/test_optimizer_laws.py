@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, indexing, reduce
+from estimatorkit.core.ops import indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.core.x64 import x64
@@ -136,7 +137,7 @@ def graph() -> Iterator[Graph]:
 
 def test_what_is_restored_goes_on_to_the_same_bits(graph: Graph) -> None:
     numbers = np.random.RandomState(0)
-    ids, values = array.placeholder("int64", [4]), array.placeholder("float32", [4, 2])
+    ids, values = builtin_ops.placeholder("int64", [4]), builtin_ops.placeholder("float32", [4, 2])
     updates, variables = [], []
     for name, make in MAKERS.items():
         dense = Variable(numbers.normal(size=(2, 2)).astype(np.float32), name=f"{name}/dense")

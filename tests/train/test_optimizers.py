@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.graph import Graph, control_dependencies
 from estimatorkit.core.initializers import Constant, Zeros
-from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
+from estimatorkit.core.ops import elementwise, filling, indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation
 from estimatorkit.core.variable_scope import get_variable, variable_scope
@@ -97,11 +97,11 @@ def make_model(
 
 def placeholders(golden: dict[str, NDArray[Any]], kind: str) -> dict[str, Any]:
     given: dict[str, Any] = {
-        name: array.placeholder("float32", golden[f"data/{name}/gradients"].shape[1:])
+        name: builtin_ops.placeholder("float32", golden[f"data/{name}/gradients"].shape[1:])
         for name in NAMES[kind]
     }
     if kind == "sparse":
-        given["rows"] = array.placeholder("int64", [4])
+        given["rows"] = builtin_ops.placeholder("int64", [4])
     return given
 
 
@@ -258,7 +258,7 @@ def test_sparse_steps_happen_in_place() -> None:
 def test_a_session_updates_a_large_table_in_place() -> None:
     rows = 1_000_000
     table = get_variable("table", [rows, 4], initializer=Zeros())
-    ids = array.placeholder("int64", [3])
+    ids = builtin_ops.placeholder("int64", [3])
     loss = reduce.reduce_sum(indexing.gather(table, ids))
     optimizer = optimizers.AdagradOptimizer(0.5, initial_accumulator_value=1.0)
     update = optimizer.minimize(loss)
@@ -295,10 +295,10 @@ def test_indices_outside_the_table_and_no_indices_at_all_change_nothing() -> Non
 
 
 def test_a_step_is_one_device_segment_that_compiles_once() -> None:
-    x = array.placeholder("float32", [None, 2])
+    x = builtin_ops.placeholder("float32", [None, 2])
     w = get_variable("w", [2, 1], initializer=Constant(0.5))
     table = get_variable("table", [5, 2], initializer=Constant(0.1))
-    ids = array.placeholder("int64", [4])
+    ids = builtin_ops.placeholder("int64", [4])
     loss = reduce.reduce_mean(elementwise.square(x @ w)) + reduce.reduce_sum(
         elementwise.square(indexing.gather(table, ids))
     )
@@ -319,7 +319,7 @@ def test_a_step_is_one_device_segment_that_compiles_once() -> None:
 
 def test_learning_rates_are_inputs() -> None:
     w = weights([10.0])
-    rate = array.placeholder("float32", [])
+    rate = builtin_ops.placeholder("float32", [])
     update = optimizers.GradientDescentOptimizer(rate).minimize(w * 1.0)
     with started() as session:
         for value in (1.0, 2.0, 4.0):
@@ -490,7 +490,7 @@ def test_a_custom_optimizer_in_tensorflows_style() -> None:
             slot = self.get_slot(var, "count")
             assert slot is not None
             moved = var.assign_sub(elementwise.sign(grad) * self.rate)
-            return array.group(moved, slot.assign_add(filling.ones_like(slot)))
+            return builtin_ops.group(moved, slot.assign_add(filling.ones_like(slot)))
 
     w, table = weights([3.0, -3.0]), weights([[1.0], [1.0]], "table")
     optimizer = SignDescent(0.5)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, indexing, reduce
+from estimatorkit.core.ops import indexing, reduce
 from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.train.optimizers import (
@@ -58,7 +59,7 @@ EXPECTED: dict[tuple[int, str, bool], list[float]] = {
 def test_names_mean_tensorflows_optimizers(version: Any, name: str, sparse: bool) -> None:
     with Graph().as_default():
         w = Variable(np.array([[1.0], [-2.0], [0.5]], np.float32), name="w")
-        given = array.placeholder("float32", [2 if sparse else 3, 1])
+        given = builtin_ops.placeholder("float32", [2 if sparse else 3, 1])
         rows = indexing.gather(w, [0, 1]) if sparse else w
         optimizer = get_optimizer_by_name(name, 0.1, version=version)
         update = optimizer.minimize(reduce.reduce_sum(rows * given))

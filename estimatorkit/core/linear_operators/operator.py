@@ -6,6 +6,7 @@ matrix unless it is defined too (`_solve`, `_to_dense`, `_determinant`, ...).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from estimatorkit.core.ops.shape_matching import broadcast_dynamic_shape
 from estimatorkit.core.ops.special import real
 from estimatorkit.core.shapes import UNKNOWN_DIMENSION, TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
+
+related: dict[str, Callable[..., LinearOperator]] = {}
+"""The operators that methods of `LinearOperator` make; the module `related` fills it."""
 
 
 class LinearOperator:
@@ -142,25 +146,17 @@ class LinearOperator:
         return checks.assert_equal(dense, adjoint_of(dense), message=message)
 
     def _linop_adjoint(self) -> LinearOperator:
-        from estimatorkit.core.linear_operators.related import LinearOperatorAdjoint
-
-        return LinearOperatorAdjoint(self)
+        return related["adjoint"](self)
 
     def _linop_inverse(self) -> LinearOperator:
-        from estimatorkit.core.linear_operators.related import LinearOperatorInversion
-
-        return LinearOperatorInversion(self)
+        return related["inversion"](self)
 
     def _linop_cholesky(self) -> LinearOperator:
-        from estimatorkit.core.linear_operators.dense import LinearOperatorLowerTriangular
-
         factor = matrices.cholesky(self.to_dense())
-        return LinearOperatorLowerTriangular(factor, is_non_singular=True, is_self_adjoint=False)
+        return related["lower_triangular"](factor, is_non_singular=True, is_self_adjoint=False)
 
     def _linop_matmul(self, right: LinearOperator) -> LinearOperator:
-        from estimatorkit.core.linear_operators.related import product_of
-
-        return product_of(self, right)
+        return related["product"](self, right)
 
     def _is_positive_and_self_adjoint(self) -> bool:
         return bool(self.is_self_adjoint and self.is_positive_definite)

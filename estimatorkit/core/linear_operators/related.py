@@ -12,7 +12,12 @@ from estimatorkit.core.linear_operators.diagonal import (
     LinearOperatorScaledIdentity,
     LinearOperatorZeros,
 )
-from estimatorkit.core.linear_operators.operator import LinearOperator, multiply, of_one_batch
+from estimatorkit.core.linear_operators.operator import (
+    LinearOperator,
+    multiply,
+    of_one_batch,
+    related,
+)
 from estimatorkit.core.ops import array, elementwise, filling, joining
 from estimatorkit.core.ops.products import adjoint as adjoint_of
 from estimatorkit.core.ops.shape_matching import broadcast_dynamic_shape, broadcast_static_shape
@@ -426,3 +431,11 @@ class LinearOperatorBlockDiag(_OfSeveral):
         if not all(each._is_positive_and_self_adjoint() for each in self.operators):
             return super()._linop_cholesky()
         return LinearOperatorBlockDiag([each.cholesky() for each in self.operators])
+
+
+related.update(
+    adjoint=LinearOperatorAdjoint,
+    inversion=LinearOperatorInversion,
+    lower_triangular=LinearOperatorLowerTriangular,
+    product=product_of,
+)

@@ -8,17 +8,13 @@ indices and choices in `indexing`, new and repeated values in `filling`.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
-from estimatorkit.core import registry
-from estimatorkit.core.composite import is_composite, with_components
+from estimatorkit.core.axes import axis_of, in_range, ints_of, known_axes, with_axes
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, int32
 from estimatorkit.core.errors import explain
@@ -29,126 +25,12 @@ from estimatorkit.core.registry import (
     constant_value,
     constant_value_as_shape,
     register,
-    same_as_input,
 )
-from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 
 _SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
-
-
-# -- where values come in
-
-
-def _no_feed(dtype: DType, shape: TensorShape) -> Any:
-    raise AssertionError("a placeholder is fed, never run")
-
-
-register(
-    "Placeholder", _no_feed, infer=registry.from_attrs, gradient=None, where="host", pure=False
-)
-
-
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value every run must be fed.
-
-    Args:
-        dtype: the dtype of what will be fed.
-        shape: its shape; None for any, None in a place for any length there.
-        name: the operation's name.
-    """
-    attrs = {"dtype": as_dtype(dtype), "shape": as_shape(shape)}
-    return make("Placeholder", {}, attrs, name)
-
-
-register(
-    "PlaceholderWithDefault",
-    lambda x, shape: x,
-    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
-    numpy_kernel=lambda x, shape: x,
-    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
-    pure=False,
-)
-
-
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that has the value of `input` unless another is fed."""
-    return make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
-
-
-# -- passing on
-
-register(
-    "Identity",
-    lambda x: x,
-    infer=same_as_input(),
-    gradient="same",
-    numpy_kernel=lambda x: x,
-    cases=lambda: [Case((_SAMPLE,))],
-)
-register(
-    "StopGradient",
-    lambda x: x,
-    infer=same_as_input(),
-    gradient=None,
-    numpy_kernel=lambda x: x,
-    cases=lambda: [Case((_SAMPLE,))],
-)
-register("NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure=False)
-
-
-def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor (or sparse tensor, or `IndexedSlices`) with the value of `input`."""
-    if is_composite(input):
-        whole: Tensor = with_components(input, [identity(x, name) for x in input._components()])
-        return whole
-    return make("Identity", {"input": input}, name=name)
-
-
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the value of `input`, through which no gradient flows back."""
-    return make("StopGradient", {"input": input}, name=name)
-
-
-def no_op(name: str | None = None) -> Any:
-    """An operation that does nothing (but has control inputs)."""
-    return registry.apply("NoOp", name=name)
-
-
-def group(*inputs: Any, name: str | None = None) -> Any:
-    """An operation that is done when all of `inputs` (operations, tensors, variables) are."""
-    from estimatorkit.core import nest
-
-    with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
-        return no_op(name or "group_deps")
-
-
-def tuple_(
-    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
-) -> list[Any]:
-    """The tensors, each available only when all of them are.
-
-    Args:
-        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
-        name: the name scope.
-        control_inputs: what else must have run by then.
-
-    Raises:
-        ValueError: there are none.
-    """
-    with get_default_graph().name_scope(name or "tuple"):
-        values = [
-            each if each is None or is_composite(each) else convert_to_tensor(each)
-            for each in tensors
-        ]
-        before = [value.op for value in values if value is not None]
-        if not before:
-            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
-        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
-            return [
-                None if value is None else identity(value, "control_dependency") for value in values
-            ]
 
 
 # -- shapes as values
@@ -278,92 +160,6 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "Reshape") as scope:
         target = as_index_tensor(shape, "shape")
         return make("Reshape", {"tensor": convert_to_tensor(tensor), "shape": target}, name=scope)
-
-
-def ints_of(value: Any, what: str) -> NDArray[Any]:
-    """Integers (axes, a permutation, a length) that must be known when the graph is built.
-
-    Args:
-        value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
-            constant scalars.
-        what: who asks, for the error.
-
-    Raises:
-        TypeError: these are not integers, or a tensor of another dtype than int32 and int64.
-        ValueError: it is a tensor whose value is not known yet.
-    """
-    if isinstance(value, (list, tuple)):
-        return np.asarray([ints_of(each, what) for each in value], None if value else np.int64)
-    if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
-        tensor = convert_to_tensor(value)
-        registry.check_allowed(tensor, "x", what, "axis")
-        value = constant_value(tensor)
-        if value is None:
-            raise ValueError(
-                explain(
-                    f"{what}: the axis must be known when the graph is built",
-                    expected="an int or a constant",
-                    received=tensor,
-                    made_at=tensor.op.source,
-                )
-            )
-    found = np.asarray(value)
-    if found.size and found.dtype.kind not in "iu":
-        raise TypeError(
-            explain(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
-        )
-    return found
-
-
-def axis_of(axis: Any, what: str) -> int:
-    """An axis (or another int), or a list of one, that must be known when the graph is built.
-
-    Raises:
-        TypeError, ValueError: see `ints_of`; or there are several.
-    """
-    found = ints_of(axis, what)
-    if found.size != 1:
-        raise ValueError(
-            explain(
-                f"{what}: the axis must be a tensor with a single value, or an int", received=axis
-            )
-        )
-    return int(found.reshape(()))
-
-
-def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:
-    """A kernel whose attribute may be 'input': its value is then that of the second input."""
-
-    @functools.wraps(kernel)
-    def call(x: Any, *computed: Any, **attrs: Any) -> Any:
-        if computed:
-            attrs[attr] = tuple(int(each) for each in np.atleast_1d(computed[0]))
-        return kernel(x, **attrs)
-
-    return call
-
-
-def known_axes(inputs: Sequence[Tensor], axes: Any) -> Any:
-    """The axes of an operation; 'input' where they are computed and not known yet."""
-    value = constant_value(inputs[1]) if axes == "input" else None
-    return axes if value is None else tuple(np.atleast_1d(value).tolist())
-
-
-def in_range(axis: int, rank: int, what: str) -> int:
-    """An axis counted from the front.
-
-    Raises:
-        ValueError: it is not in [-rank, rank).
-    """
-    if not -rank <= axis < rank:
-        raise ValueError(
-            explain(
-                f"{what}: axis out of range: dim {axis} not in the interval [{-rank}, {rank - 1}]",
-                expected=f"in [{-rank}, {rank})",
-                received=axis,
-            )
-        )
-    return axis % rank
 
 
 def _infer_expand_dims(inputs: Any, attrs: Any) -> list[Spec]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
 from estimatorkit.core.errors import InvalidArgumentError
@@ -252,7 +253,7 @@ def _rank_check(
                     f"{_prefix(message)}Tensor {shown_name} must have {words} {shown}.  Received "
                     f"rank {x.shape.rank}, shape {x.shape}"
                 )
-            done: Operation = array.no_op("static_checks_determined_all_ok")
+            done: Operation = builtin_ops.no_op("static_checks_determined_all_ok")
             return done
         if data is None:
             start = [_prefix(message), f"Tensor {shown_name} must have {words}"]
@@ -339,7 +340,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
                 f'{_prefix(message)}Expected "x" to be integer type.  Found: {x.name} of dtype '
                 f"{x.dtype}"
             )
-        done: Operation = array.no_op("statically_determined_was_integer")
+        done: Operation = builtin_ops.no_op("statically_determined_was_integer")
         return done
 
 
@@ -358,7 +359,7 @@ def assert_type(
             raise TypeError(
                 f"{_prefix(message)}{tensor.name} must be of type {wanted!r}; got {tensor.dtype!r}"
             )
-        done: Operation = array.no_op("statically_determined_correct_type")
+        done: Operation = builtin_ops.no_op("statically_determined_correct_type")
         return done
 
 

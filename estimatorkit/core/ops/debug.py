@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.builtin_ops import group, identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, float64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import group, identity
 from estimatorkit.core.registry import (
     Case,
     apply,

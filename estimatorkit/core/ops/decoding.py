@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.attr_values import tensor_proto, tensor_value
 from estimatorkit.core.columns import RaggedColumn
 from estimatorkit.core.conversion import constant, make
 from estimatorkit.core.dtypes import DType, as_dtype, string
@@ -18,6 +17,7 @@ from estimatorkit.core.ops.strings import mapped, register_string_op, string_arr
 from estimatorkit.core.registry import Case, Spec, fixed, register
 from estimatorkit.core.shapes import UNKNOWN
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.tensor_proto import tensor_proto, tensor_value
 
 # -- raw numbers
 

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
@@ -280,7 +281,7 @@ def eye(
     with get_default_graph().name_scope(name or "eye"):
         rows, columns = (
             elementwise.cast(
-                each if isinstance(each, Tensor) else convert_to_tensor(array.axis_of(each, "eye")),
+                each if isinstance(each, Tensor) else convert_to_tensor(axis_of(each, "eye")),
                 int32,
             )
             for each in (num_rows, num_rows if num_columns is None else num_columns)

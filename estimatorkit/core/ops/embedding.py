@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int32
 from estimatorkit.core.errors import explain
@@ -70,7 +71,7 @@ def embedding_lookup(
             rows = indexing.gather(parts[0], wanted)
         else:
             rows = _from_parts(parts, wanted, partition_strategy)
-        return array.identity(rows if max_norm is None else _clipped(rows, wanted, max_norm))
+        return builtin_ops.identity(rows if max_norm is None else _clipped(rows, wanted, max_norm))
 
 
 def _parts(params: Any) -> list[Any]:

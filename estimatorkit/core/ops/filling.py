@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import nest
+from estimatorkit.core.axes import ints_of
 from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import ints_of, reshape
+from estimatorkit.core.ops.array import reshape
 from estimatorkit.core.registry import (
     Case,
     Spec,

@@ -11,11 +11,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float16, float32
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import identity
 from estimatorkit.core.ops.elementwise import cast, floordiv, maximum, minimum, multiply
 from estimatorkit.core.ops.elementwise import pow as power
 from estimatorkit.core.ops.image_shapes import checked_image

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import far_rows, registry
-from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.axes import axis_of
+from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import elementwise, filling
-from estimatorkit.core.ops.array import axis_of, expand_dims, reshape, shape
-from estimatorkit.core.ops.joining import concat
+from estimatorkit.core.ops.array import expand_dims, reshape, shape
 from estimatorkit.core.registry import (
     Case,
     Spec,
@@ -141,16 +141,12 @@ register(
 
 
 def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
-    """`tensor[key]`: ints, slices, ..., newaxis, scalar integer tensors in place of ints; a mask.
+    """`tensor[key]`: ints, slices, ..., newaxis, scalar integer tensors in place of ints.
 
     Raises:
         TypeError: the key is none of these.
         ValueError: it is out of range.
     """
-    if _is_mask(key):
-        from estimatorkit.core.ops.selection import boolean_mask
-
-        return boolean_mask(tensor, key)
     parts, inputs = parts_of(tensor, key)
     return make("StridedSlice", {"input": tensor, **inputs}, {"index": parts}, name)
 
@@ -188,11 +184,6 @@ def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tenso
         else:
             raise _no_index(tensor, part)
     return tuple(parts), {f"index_{i}": each for i, each in enumerate(dynamic)}
-
-
-def _is_mask(key: Any) -> bool:
-    array = isinstance(key, (Tensor, np.ndarray)) or hasattr(key, "_as_tensor")
-    return array and as_dtype(key.dtype) is bool_
 
 
 def _no_index(tensor: Tensor, part: Any) -> TypeError:
@@ -392,7 +383,9 @@ def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
     if row_shape.is_fully_defined():
         values = reshape(dy, [-1, *row_shape.as_list()])
     else:
-        values = reshape(dy, concat([[-1], shape(params)[1:]], 0))
+        values = reshape(
+            dy, registry.output("ConcatV2", [constant([-1]), shape(params)[1:]], {"axis": 0})
+        )
     return [IndexedSlices(values, reshape(indices, [-1]), shape(params)), None]
 
 

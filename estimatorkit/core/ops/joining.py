@@ -13,10 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from estimatorkit.core import registry
+from estimatorkit.core.axes import axis_of, in_range
+from estimatorkit.core.builtin_ops import identity
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import axis_of, identity, in_range
+from estimatorkit.core.ops.indexing import slice_
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
@@ -233,8 +235,6 @@ def unstack(
 def _split_by_computed(
     tensor: Tensor, sizes: Tensor, axis: int, num: int | None, name: str
 ) -> list[Tensor]:
-    from estimatorkit.core.ops.indexing import slice_
-
     count = sizes.shape[0] if num is None and sizes.shape.rank == 1 else num
     if count is None:
         raise ValueError(

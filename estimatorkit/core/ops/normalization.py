@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from estimatorkit.core import registry
+from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
@@ -322,4 +322,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "zero_fraction") as scope:
         tensor = convert_to_tensor(value, name="value")
         zero = elementwise.equal(tensor, elementwise.cast(convert_to_tensor(0), tensor.dtype))
-        return array.identity(reduce.reduce_mean(elementwise.cast(zero, float32)), scope)
+        return builtin_ops.identity(reduce.reduce_mean(elementwise.cast(zero, float32)), scope)

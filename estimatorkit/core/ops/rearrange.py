@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.axes import axis_of, in_range, ints_of, with_axes
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
 from estimatorkit.core.errors import InvalidArgumentError, explain
@@ -32,17 +34,17 @@ _SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
 
 
 def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
-    axes = np.atleast_1d(array.ints_of(axis, what)).tolist()
-    return tuple(axes if rank is None else (array.in_range(each, rank, what) for each in axes))
+    axes = np.atleast_1d(ints_of(axis, what)).tolist()
+    return tuple(axes if rank is None else (in_range(each, rank, what) for each in axes))
 
 
 # -- reversing and rolling
 
 register(
     "ReverseV2",
-    array.with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
+    with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
     infer=same_as_input(),
-    numpy_kernel=array.with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
+    numpy_kernel=with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
     static=lambda attrs: (1,) if attrs["axes"] == "input" else (),
     cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
     accepts=("ficbs", "x"),
@@ -75,7 +77,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
         axis = np.flatnonzero(np.asarray(value)).tolist()
     if isinstance(axis, Tensor) and value is None:
         return make("ReverseV2", {"tensor": x, "axis": axis}, {"axes": "input"}, name)
-    axes = tuple(np.atleast_1d(array.ints_of(axis, "reverse")).tolist())
+    axes = tuple(np.atleast_1d(ints_of(axis, "reverse")).tolist())
     axes = axes if x.shape.rank is None else _once(axes, x.shape.rank)
     return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
 
@@ -180,7 +182,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: an axis is out of range.
     """
     x, moved = convert_to_tensor(input, name="input"), convert_to_tensor(shift, name="shift")
-    rank, axes = x.shape.rank, tuple(np.atleast_1d(array.ints_of(axis, "roll")).tolist())
+    rank, axes = x.shape.rank, tuple(np.atleast_1d(ints_of(axis, "roll")).tolist())
     if rank == 0:
         raise ValueError("roll: Shape must be at least rank 1 but is rank 0.")
     known = moved.shape.num_elements()
@@ -290,7 +292,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
             wide = float32 if first.dtype.size <= 2 else float64
             first, last = elementwise.cast(first, wide), elementwise.cast(last, wide)
         inputs = {"start": first, "stop": last, "num": as_index_tensor(num, "num")}
-        return make("LinSpace", inputs, {"axis": array.axis_of(axis, "linspace")}, "Slice")
+        return make("LinSpace", inputs, {"axis": axis_of(axis, "linspace")}, "Slice")
 
 
 def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
@@ -300,7 +302,7 @@ def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
         raise ValueError(explain("linspace: Requires num >= 0", received=int(num)))
     if ends.shape.dims is None:
         return [ends]
-    at = array.in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
+    at = in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
     dims = list(ends.shape.dims)
     dims.insert(at, None if num is None else int(num))
     return [Spec(ends.dtype, TensorShape(dims))]
@@ -471,7 +473,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """The tensor itself."""
-    return array.identity(input, name or "GuaranteeConst")
+    return builtin_ops.identity(input, name or "GuaranteeConst")
 
 
 def sequence_mask(

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from estimatorkit.core.axes import axis_of, ints_of, known_axes, with_axes
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops.array import axis_of, ints_of, known_axes, with_axes
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.tensor import Tensor

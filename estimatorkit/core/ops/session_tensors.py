@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import as_dtype, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops.array import placeholder
 from estimatorkit.core.registry import Spec, apply, register
 from estimatorkit.core.session_handle import SessionStore, TensorHandle
 from estimatorkit.core.shapes import SCALAR, UNKNOWN

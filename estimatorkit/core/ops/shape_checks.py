@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import control_dependencies, get_default_graph
 from estimatorkit.core.ops import array, elementwise
@@ -134,5 +135,5 @@ def assert_shapes(
                     shown = [*found, "Received shape: ", array.shape(each.tensor)]
                     fits = elementwise.equal(actual, expected)
                     assertions.append(Assert(fits, data or shown, summarize=summarize))
-            operation: Operation = array.group(*assertions)
+            operation: Operation = builtin_ops.group(*assertions)
             return operation

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimatorkit.core.builtin_ops import placeholder, placeholder_with_default
 from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import placeholder, placeholder_with_default
 from estimatorkit.core.ops.elementwise import cast, minimum
 from estimatorkit.core.ops.filling import ones, range_
 from estimatorkit.core.ops.joining import stack

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops.array import axis_of, expand_dims
+from estimatorkit.core.ops.array import expand_dims
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.ops.indexing import gather
 from estimatorkit.core.ops.joining import concat, stack

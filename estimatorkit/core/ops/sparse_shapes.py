@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import axis_of
 from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.ops.sparse import (
     Array,

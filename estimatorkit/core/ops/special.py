@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
 
+from estimatorkit.core.axes import axis_of
 from estimatorkit.core.conversion import convert_to_tensor, make
 from estimatorkit.core.dtypes import complex64, complex128, float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, filling, reduce
-from estimatorkit.core.ops.array import axis_of
+from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.ops.elementwise import function_of_two
 from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
 from estimatorkit.core.tensor import Tensor
@@ -288,10 +288,10 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
-    from estimatorkit.core.ops.nn import softplus
-
     with get_default_graph().name_scope(name or "LogSigmoid") as scope:
-        return elementwise.negative(softplus(-convert_to_tensor(x, name="x")), name=scope)
+        return elementwise.negative(
+            make("Softplus", {"features": -convert_to_tensor(x, name="x")}), name=scope
+        )
 
 
 # -- complex numbers
@@ -343,7 +343,11 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     if tensor.dtype.is_complex:
         found: Tensor = _imag(tensor, name)
         return found
-    return filling.zeros_like(tensor, name=name)
+    return _zeros_like(tensor, name)
+
+
+def _zeros_like(x: Tensor, name: str | None = None) -> Tensor:
+    return make("ZerosLike", {"x": x}, {"dtype": x.dtype}, name or "zeros_like")
 
 
 def _numbers(value: Any, name: str) -> Tensor:
@@ -423,7 +427,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "polyval"):
         at = convert_to_tensor(x, name="x")
         terms = [convert_to_tensor(each, at.dtype) for each in coeffs]
-        total = terms[0] if terms else filling.zeros_like(at)
+        total = terms[0] if terms else _zeros_like(at)
         for each in terms[1:]:
             total = each + total * at
         return total

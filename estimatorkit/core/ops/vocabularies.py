@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimatorkit.core import farmhash
+from estimatorkit.core.builtin_ops import no_op
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops.array import no_op, size
+from estimatorkit.core.ops.array import size
 from estimatorkit.core.ops.elementwise import add, cast
 from estimatorkit.core.ops.filling import range_
 from estimatorkit.core.ops.static_tables import (

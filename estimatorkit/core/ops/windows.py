@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.conversion import convert_to_tensor, make
-from estimatorkit.core.dtypes import int32
+from estimatorkit.core.dtypes import as_dtype, bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.ops import array, indexing, joining
+from estimatorkit.core.ops.selection import boolean_mask
 from estimatorkit.core.registry import Case, Spec, constant_value, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Tensor, operators
@@ -63,8 +64,15 @@ def _axis(parts: Sequence[Any], position: int, rank: int | None) -> int | None:
     return None if rank is None else rank - takes(parts[position:])
 
 
+def _is_mask(key: Any) -> bool:
+    array = isinstance(key, (Tensor, np.ndarray)) or hasattr(key, "_as_tensor")
+    return array and as_dtype(key.dtype) is bool_
+
+
 def _getitem(tensor: Tensor, key: Any) -> Tensor:
-    """`tensor[key]`, with slices whose two bounds are computed cut out first."""
+    """`tensor[key]`; slices with two computed bounds are cut out first. The key may be a mask."""
+    if _is_mask(key):
+        return boolean_mask(tensor, key)
     parts = list(key) if isinstance(key, tuple) else [key]
     rank = tensor.shape.rank
     windows = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.dtypes import DType, float32, float64, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
@@ -22,7 +22,7 @@ from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_defau
 from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import elementwise
 from estimatorkit.core.replica_context import summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -268,7 +268,7 @@ class Optimizer(Hyperparameters):
             with graph.init_scope():
                 self._create_all_weights(variables)
             if not pairs:
-                nothing: Operation = array.no_op()
+                nothing: Operation = builtin_ops.no_op()
                 return nothing
             apply_state = self._prepare(variables)
             if experimental_aggregate_gradients and not skip_gradients_aggregation:

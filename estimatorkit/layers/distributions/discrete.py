@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64
 from estimatorkit.core.graph import get_default_graph
@@ -146,7 +147,7 @@ class Bernoulli(_Choices):
         return self.logits * (1.0 - sigmoid(self.logits)) + softplus(-self.logits)
 
     def _mean(self) -> Tensor:
-        return array.identity(self.probs)
+        return builtin_ops.identity(self.probs)
 
     def _variance(self) -> Tensor:
         return self.probs * (1.0 - self.probs)
@@ -299,7 +300,7 @@ class Multinomial(_Choices):
         return weighted + _log_combinations(self.total_count, counts)
 
     def _mean(self) -> Tensor:
-        return array.identity(self._mean_val)
+        return builtin_ops.identity(self._mean_val)
 
     def _every_probs(self) -> Tensor:
         return self.probs * ones_like(self.total_count)[..., None]

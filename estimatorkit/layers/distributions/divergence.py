@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise
+from estimatorkit.core.ops import elementwise
 from estimatorkit.core.ops.debug import Assert
 from estimatorkit.core.ops.reduce import reduce_any
 from estimatorkit.core.tensor import Tensor
@@ -97,7 +98,7 @@ def kl_divergence(
             ],
         )
         with graph.control_dependencies([check]):
-            return array.identity(result, name="checked_kl")
+            return builtin_ops.identity(result, name="checked_kl")
 
 
 def cross_entropy(

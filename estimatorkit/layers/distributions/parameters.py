@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
@@ -57,7 +58,7 @@ class ParametricDistribution(Distribution):
             }
             tests = self._parameter_checks(given) if arguments["validate_args"] else []
             with graph.control_dependencies([test for test in tests if test is not None]):
-                made = {name: array.identity(each, name=name) for name, each in given.items()}
+                made = {name: builtin_ops.identity(each, name=name) for name, each in given.items()}
             dtype = checks.assert_same_float_dtype(list(made.values()))
         vars(self).update(made)
         Distribution.__init__(
@@ -141,7 +142,7 @@ def _no_broadcast(made: Distribution, first: int, second: int) -> Exception:
 def after(tests: Sequence[Any], value: Tensor) -> Tensor:
     """`value` once assertions have passed; an assertion decided already may be None."""
     with get_default_graph().control_dependencies([test for test in tests if test is not None]):
-        return array.identity(value)
+        return builtin_ops.identity(value)
 
 
 def check_counts(counts: Tensor, name: str = "", like: str = "") -> list[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
@@ -183,7 +184,7 @@ def joined_steps(steps: Any, columns: Any) -> tuple[Tensor, Tensor]:
             for other, column in zip(lengths[1:], columns[1:], strict=True)
         ]
         with get_default_graph().control_dependencies(equal):
-            length = array.identity(length)
+            length = builtin_ops.identity(length)
     return (joining.concat(list(tensors), 2) if len(tensors) > 1 else tensors[0]), length
 
 

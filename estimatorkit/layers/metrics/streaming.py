@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32
 from estimatorkit.core.errors import explain
@@ -99,12 +100,12 @@ def streaming(
     with graph.name_scope(name):
         increments = sums()
         variables = variables_of(increments)
-        value = array.identity(formula(*(each.value() for each in variables)), name="value")
+        value = builtin_ops.identity(formula(*(each.value() for each in variables)), name="value")
         updated = [
             variable.assign_add(increment)
             for variable, increment in zip(variables, increments.values(), strict=True)
         ]
-        update = array.identity((updated_formula or formula)(*updated), name="update_op")
+        update = builtin_ops.identity((updated_formula or formula)(*updated), name="update_op")
     graph.add_to_collections(metrics_collections or (), value)
     graph.add_to_collections(updates_collections or (), update)
     return value, update

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int32
 from estimatorkit.core.errors import explain
@@ -175,7 +175,7 @@ def _mask_of(lengths: Any, places: Any) -> Tensor:
     lengths = convert_to_tensor(lengths, name="memory_sequence_length")
     message = "All values in memory_sequence_length must be greater than zero."
     with control_dependencies([assert_positive(lengths, message=message)]):
-        return sequence_mask(array.identity(lengths), places)
+        return sequence_mask(builtin_ops.identity(lengths), places)
 
 
 def _masked(values: Tensor, mask: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
@@ -76,7 +76,7 @@ def _with_same_shape(old: Tensor, new: Tensor) -> Tensor:
     if old.shape.is_fully_defined() and new.shape.is_fully_defined():
         return new
     with control_dependencies([assert_equal(array.shape(old), array.shape(new))]):
-        same = array.identity(new)
+        same = builtin_ops.identity(new)
     same.set_shape(old.shape)
     return same
 
@@ -220,7 +220,7 @@ class AttentionWrapper(RNNCell):
         if not checks:
             return nest.map_structure(convert_to_tensor, structure)
         with control_dependencies(checks):
-            return nest.map_structure(lambda each: array.identity(each), structure)
+            return nest.map_structure(lambda each: builtin_ops.identity(each), structure)
 
     def _item_or_tuple(self, items: Sequence[Any]) -> Any:
         return tuple(items) if self._is_multi else items[0]

@@ -10,12 +10,12 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from estimatorkit.core import nest
+from estimatorkit.core import builtin_ops, nest
 from estimatorkit.core.control_flow import cond
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.higher_order import scan_op
-from estimatorkit.core.ops import array, joining, reduce
+from estimatorkit.core.ops import joining, reduce
 from estimatorkit.core.ops.activations import xw_plus_b
 from estimatorkit.core.ops.embedding import embedding_lookup
 from estimatorkit.core.tensor import Tensor
@@ -48,7 +48,7 @@ class GreedyFeedback:
         if self._projection is not None:
             previous = xw_plus_b(previous, self._projection[0], self._projection[1])
         found = embedding_lookup(self._embedding, reduce.argmax(previous, 1, output_type=int32))
-        return found if self._update else array.stop_gradient(found)
+        return found if self._update else builtin_ops.stop_gradient(found)
 
 
 def rnn_decoder(

@@ -1,0 +1,102 @@
+"""Axes, as the functions that make operations take them: ints, constant tensors, lists of one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.registry import constant_value
+from estimatorkit.core.tensor import Tensor
+
+
+def ints_of(value: Any, what: str) -> NDArray[Any]:
+    """Integers (axes, a permutation, a length) that must be known when the graph is built.
+
+    Args:
+        value: an int, nested lists of ints, an array, or a constant tensor; lists may hold
+            constant scalars.
+        what: who asks, for the error.
+
+    Raises:
+        TypeError: these are not integers, or a tensor of another dtype than int32 and int64.
+        ValueError: it is a tensor whose value is not known yet.
+    """
+    if isinstance(value, (list, tuple)):
+        return np.asarray([ints_of(each, what) for each in value], None if value else np.int64)
+    if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+        tensor = convert_to_tensor(value)
+        registry.check_allowed(tensor, "x", what, "axis")
+        value = constant_value(tensor)
+        if value is None:
+            raise ValueError(
+                explain(
+                    f"{what}: the axis must be known when the graph is built",
+                    expected="an int or a constant",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    found = np.asarray(value)
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError(
+            explain(f"{what}: expected int32 or int64", received=f"{value!r} ({found.dtype})")
+        )
+    return found
+
+
+def axis_of(axis: Any, what: str) -> int:
+    """An axis (or another int), or a list of one, that must be known when the graph is built.
+
+    Raises:
+        TypeError, ValueError: see `ints_of`; or there are several.
+    """
+    found = ints_of(axis, what)
+    if found.size != 1:
+        raise ValueError(
+            explain(
+                f"{what}: the axis must be a tensor with a single value, or an int", received=axis
+            )
+        )
+    return int(found.reshape(()))
+
+
+def with_axes(kernel: Callable[..., Any], attr: str = "axis") -> Callable[..., Any]:
+    """A kernel whose attribute may be 'input': its value is then that of the second input."""
+
+    @functools.wraps(kernel)
+    def call(x: Any, *computed: Any, **attrs: Any) -> Any:
+        if computed:
+            attrs[attr] = tuple(int(each) for each in np.atleast_1d(computed[0]))
+        return kernel(x, **attrs)
+
+    return call
+
+
+def known_axes(inputs: Sequence[Tensor], axes: Any) -> Any:
+    """The axes of an operation; 'input' where they are computed and not known yet."""
+    value = constant_value(inputs[1]) if axes == "input" else None
+    return axes if value is None else tuple(np.atleast_1d(value).tolist())
+
+
+def in_range(axis: int, rank: int, what: str) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: it is not in [-rank, rank).
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(
+            explain(
+                f"{what}: axis out of range: dim {axis} not in the interval [{-rank}, {rank - 1}]",
+                expected=f"in [{-rank}, {rank})",
+                received=axis,
+            )
+        )
+    return axis % rank

@@ -1,0 +1,130 @@
+"""The ops that the core itself makes: placeholders, identity, and operations that only order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import nest, registry
+from estimatorkit.core.composite import is_composite, with_components
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.tensor import Tensor
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+# -- where values come in
+
+
+def _no_feed(dtype: DType, shape: TensorShape) -> Any:
+    raise AssertionError("a placeholder is fed, never run")
+
+
+register(
+    "Placeholder", _no_feed, infer=registry.from_attrs, gradient=None, where="host", pure=False
+)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose value every run must be fed.
+
+    Args:
+        dtype: the dtype of what will be fed.
+        shape: its shape; None for any, None in a place for any length there.
+        name: the operation's name.
+    """
+    attrs = {"dtype": as_dtype(dtype), "shape": as_shape(shape)}
+    return make("Placeholder", {}, attrs, name)
+
+
+register(
+    "PlaceholderWithDefault",
+    lambda x, shape: x,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, attrs["shape"])],
+    numpy_kernel=lambda x, shape: x,
+    cases=lambda: [Case((_SAMPLE,), {"shape": UNKNOWN})],
+    pure=False,
+)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that has the value of `input` unless another is fed."""
+    return make("PlaceholderWithDefault", {"input": input}, {"shape": as_shape(shape)}, name)
+
+
+# -- passing on
+
+register(
+    "Identity",
+    lambda x: x,
+    infer=same_as_input(),
+    gradient="same",
+    numpy_kernel=lambda x: x,
+    cases=lambda: [Case((_SAMPLE,))],
+)
+register(
+    "StopGradient",
+    lambda x: x,
+    infer=same_as_input(),
+    gradient=None,
+    numpy_kernel=lambda x: x,
+    cases=lambda: [Case((_SAMPLE,))],
+)
+register("NoOp", lambda: (), infer=lambda inputs, attrs: [], gradient=None, pure=False)
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A tensor (or sparse tensor, or `IndexedSlices`) with the value of `input`."""
+    if is_composite(input):
+        whole: Tensor = with_components(input, [identity(x, name) for x in input._components()])
+        return whole
+    return make("Identity", {"input": input}, name=name)
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """A tensor with the value of `input`, through which no gradient flows back."""
+    return make("StopGradient", {"input": input}, name=name)
+
+
+def no_op(name: str | None = None) -> Any:
+    """An operation that does nothing (but has control inputs)."""
+    return registry.apply("NoOp", name=name)
+
+
+def group(*inputs: Any, name: str | None = None) -> Any:
+    """An operation that is done when all of `inputs` (operations, tensors, variables) are."""
+    with get_default_graph().control_dependencies(nest.flatten(list(inputs))):
+        return no_op(name or "group_deps")
+
+
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """The tensors, each available only when all of them are.
+
+    Args:
+        tensors: tensors, sparse tensors or `IndexedSlices`; None stays None.
+        name: the name scope.
+        control_inputs: what else must have run by then.
+
+    Raises:
+        ValueError: there are none.
+    """
+    with get_default_graph().name_scope(name or "tuple"):
+        values = [
+            each if each is None or is_composite(each) else convert_to_tensor(each)
+            for each in tensors
+        ]
+        before = [value.op for value in values if value is not None]
+        if not before:
+            raise ValueError(f"'tensors' must have at least one Tensor. Received: {tensors}.")
+        with get_default_graph().control_dependencies([*before, *(control_inputs or ())]):
+            return [
+                None if value is None else identity(value, "control_dependency") for value in values
+            ]

@@ -1,0 +1,70 @@
+"""What sessions hold between runs: the values of variables, and host objects."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(eq=False)
+class ResourceStore:
+    """What sessions hold between runs.
+
+    Attributes:
+        values: variables by name, and the counters of random operations.
+        resources: host objects by name (queues, tables, ...).
+        lock: held while values change.
+        making: held while a resource is made.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    resources: dict[Any, Any] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    making: threading.RLock = field(default_factory=threading.RLock)
+    _being_read: Counter[int] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        """Forgets all and closes what can be closed."""
+        with self.lock:
+            self.values.clear()
+        for resource in list(self.resources.values()):
+            close = getattr(resource, "close", None)
+            if close is not None:
+                close()
+        self.resources.clear()
+
+    def read(self, take: Callable[[], Sequence[Any]]) -> list[Any]:
+        """Values of variables as NumPy arrays that later runs leave as they are.
+
+        The lock is held while they are taken, so that they are of one moment, but not while they
+        are computed and copied: runs go on meanwhile.
+
+        Args:
+            take: gives the values; called under the lock.
+        """
+        with self.lock:
+            values = take()
+            self._being_read.update(map(id, values))
+        try:
+            return [
+                np.array(value) if isinstance(value, np.ndarray) else np.asarray(value)
+                for value in values
+            ]
+        finally:
+            with self.lock:
+                self._being_read.subtract(map(id, values))
+                self._being_read = +self._being_read
+
+    def to_donate(self, values: Sequence[Any]) -> list[Any]:
+        """The values of variables that a run may give away: copies of those that others read.
+
+        The caller holds the lock.
+        """
+        if not self._being_read:
+            return list(values)
+        return [value.copy() if id(value) in self._being_read else value for value in values]
