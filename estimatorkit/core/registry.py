@@ -188,11 +188,9 @@ def lookup(op_type: str) -> OpDef:
     Raises:
         KeyError: there is none.
     """
-    row = _REGISTRY.get(op_type)
-    if row is None:
+    if op_type not in _REGISTRY:
         late_bound.all_ops.load()
-        row = lookup(op_type)
-    return row
+    return _REGISTRY[op_type]
 
 
 def registered_types() -> list[str]:
