@@ -34,8 +34,8 @@ import json, sys, time
 import jax, numpy as np
 from jax import lax
 from estimatorkit.core import registry
-from estimatorkit.core.ops.collectives import AXIS
-from estimatorkit.core.replicas import axes
+from estimatorkit.ops.control.collectives import AXIS
+from estimatorkit.distribute.replicas.replicas import axes
 from estimatorkit.distribute import MultiWorkerMirroredStrategy
 
 size, seconds, steps = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])

@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.chaos_program import BATCHES
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / "benchmarks" / "chaos_program.py"

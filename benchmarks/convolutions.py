@@ -68,7 +68,7 @@ def _ways(x: Any, filters: Any, stride: int) -> dict[str, Calls]:
     import jax.numpy as jnp
     from jax import lax
 
-    from estimatorkit.core.ops import convolution_cpu as cpu
+    from estimatorkit.ops.nn import convolution_cpu as cpu
 
     window = cpu.as_window(x, filters, (stride, stride), "SAME", (1, 1))
     (top, bottom), (left, right) = window.pads
@@ -185,7 +185,7 @@ def pools() -> None:
     import jax.numpy as jnp
     from jax import lax
 
-    from estimatorkit.core.ops.pooling import _max_pool
+    from estimatorkit.ops.nn.pooling import _max_pool
 
     x, dy = _normal(128, 28, 28, 32), _normal(128, 14, 14, 32)
 
@@ -222,7 +222,7 @@ for _ in sys.stdin:
 """
 _OURS = "import estimatorkit, graph_programs\ncall = graph_programs.cnn_step(estimatorkit)"
 _PLAIN = (
-    "from estimatorkit.core.ops import convolution_cpu\n"
+    "from estimatorkit.ops import convolution_cpu\n"
     "convolution_cpu.pays = lambda *given: False\n" + _OURS
 )
 _TENSORFLOW = (
@@ -292,7 +292,7 @@ def _answer(process: subprocess.Popen[str]) -> str:
 _PARTS = {"parts": parts, "shapes": shapes, "pools": pools, "step": step}
 
 if __name__ == "__main__":
-    from estimatorkit.core.freed_memory import keep_freed_memory
+    from estimatorkit.runtime.malloc_tuning import keep_freed_memory
 
     keep_freed_memory()  # as sessions do
     parser = argparse.ArgumentParser(description=__doc__)

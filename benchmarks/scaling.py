@@ -4,9 +4,9 @@
 
 Workers compute, then exchange with every server: the update of this step and the read for the next
 in one message, or in two. Servers answer one message at a time; what is stale, and who waits under
-a bound, is decided by the very class that the servers have (`distribute.updates.Updates`). Times
-are the constants below, measured on one machine by `clusters.py`, and networks as they are sold;
-the spread of a worker's steps is log-normal. The model is that of `mnist_dnn` unless said
+a bound, is decided by the very class that the servers have (`distribute.tasks.staleness.Updates`).
+Times are the constants below, measured on one machine by `clusters.py`, and networks as they are
+sold; the spread of a worker's steps is log-normal. The model is that of `mnist_dnn` unless said
 otherwise.
 
 It prints steps a second, staleness, traffic and how busy the servers are from 1 to 1,000 workers
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.report import keep, machine
-from estimatorkit.distribute.updates import Updates
+from estimatorkit.distribute.tasks.staleness import Updates
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,7 +7,7 @@ import it; so do `k8s` and `launch`, which have files of their own.
 from __future__ import annotations
 
 from estimatorkit.compat.migrate_command import migrate
-from estimatorkit.distribute.launch_command import launch
+from estimatorkit.distribute.launch.launch_command import launch
 from estimatorkit.experiment.command import cli, main
 from estimatorkit.experiment.kubernetes_command import k8s
 

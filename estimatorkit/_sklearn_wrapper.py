@@ -30,14 +30,14 @@ from estimatorkit._sklearn_base import (
     is_frame,
     quiet,
 )
-from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.frames import as_columns
+from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.metric_monitor import MetricMonitor
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.storage.checkpoint import read_checkpoint, write_checkpoint
 
 ARRAY = "x"
 """The key of the feature that an array is: float32 `(rows, features)`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_PLACES = names("estimatorkit.core.ops.audio", "decode_wav", "encode_wav")
+_PLACES = names("estimatorkit.ops.text.audio", "decode_wav", "encode_wav")
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)
 

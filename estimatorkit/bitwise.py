@@ -6,11 +6,11 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
+_OPS = "estimatorkit.ops"
 
 _PLACES = {
     **names(
-        f"{_OPS}.special",
+        f"{_OPS}.math.special",
         "bitwise_and",
         "bitwise_or",
         "bitwise_xor",

@@ -8,7 +8,7 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.ops.checks",
+        "estimatorkit.ops.debug.checks",
         *("assert_equal", "assert_greater", "assert_greater_equal", "assert_integer"),
         *("assert_less", "assert_less_equal", "assert_near", "assert_negative"),
         *("assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive"),
@@ -17,12 +17,12 @@ _PLACES = {
         *("is_numeric_tensor", "is_strictly_increasing"),
     ),
     **names(
-        "estimatorkit.core.ops.debug",
+        "estimatorkit.ops.debug.debug",
         *("Assert", "check_numerics"),
         assert_all_finite="verify_tensor_all_finite",
     ),
-    **names("estimatorkit.core.ops.shape_checks", "assert_shapes"),
-    **names("estimatorkit.core.ops.elementwise", "is_finite", "is_inf", "is_nan"),
+    **names("estimatorkit.ops.debug.shape_checks", "assert_shapes"),
+    **names("estimatorkit.ops.math.elementwise", "is_finite", "is_inf", "is_nan"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

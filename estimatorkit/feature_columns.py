@@ -28,9 +28,9 @@ from estimatorkit._inferred_code import (
 )
 from estimatorkit._inferred_findings import Feature, Finding, Limits, find, read_steps
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.filesystem import file_errors
 from estimatorkit.layers.feature_column import FeatureColumn
 from estimatorkit.lazy import listing
+from estimatorkit.storage.filesystem import file_errors
 
 if TYPE_CHECKING:
     import pandas as pd

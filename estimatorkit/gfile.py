@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = names(
-    "estimatorkit.core.gfile",
+    "estimatorkit.storage.gfile",
     *("GFile", "copy", "exists", "get_registered_schemes", "glob", "isdir", "join", "listdir"),
     *("makedirs", "mkdir", "remove", "rename", "rmtree", "stat", "walk"),
     *("Copy", "DeleteRecursively", "Exists", "FastGFile", "Glob", "IsDirectory"),

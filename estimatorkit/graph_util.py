@@ -8,10 +8,10 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.graph_util",
+        "estimatorkit.interop.graph_util",
         *("convert_variables_to_constants", "extract_sub_graph", "remove_training_nodes"),
     ),
-    **names("estimatorkit.core.graphdef", "import_graph_def"),
+    **names("estimatorkit.interop.graphdef", "import_graph_def"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -8,7 +8,7 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.initializers",
+        "estimatorkit.ops.variables.initializers",
         *("Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones"),
         *("Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal"),
         *("UniformUnitScaling", "VarianceScaling", "Zeros"),

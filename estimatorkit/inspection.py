@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.checkpoint import read_checkpoint
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
-from estimatorkit.data.frames import as_columns
+from estimatorkit.data.readers.frames import as_columns
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.prediction import LivePredictor
 from estimatorkit.layers.feature_column import CategoricalColumn
@@ -33,6 +31,8 @@ from estimatorkit.layers.feature_column.layers import as_scope
 from estimatorkit.layers.feature_column.numeric import BucketizedColumn
 from estimatorkit.layers.feature_column.vocabulary import VocabularyListColumn
 from estimatorkit.lazy import listing
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import read_checkpoint
 
 if TYPE_CHECKING:
     import pandas as pd

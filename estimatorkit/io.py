@@ -8,36 +8,36 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     "gfile": "estimatorkit.gfile",
-    **names("estimatorkit.core.ops.files", "matching_files", "read_file", "write_file"),
+    **names("estimatorkit.ops.files.files", "matching_files", "read_file", "write_file"),
     **names(
-        "estimatorkit.core.records",
+        "estimatorkit.storage.records",
         *("TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"),
     ),
-    **names("estimatorkit.core.ops.csv_records", "decode_csv"),
+    **names("estimatorkit.ops.text.csv_records", "decode_csv"),
     **names(
-        "estimatorkit.core.ops.decoding",
+        "estimatorkit.ops.text.decoding",
         *("decode_json_example", "decode_raw", "parse_tensor", "serialize_tensor"),
     ),
     **names(
-        "estimatorkit.core.ops.parsing",
+        "estimatorkit.ops.parsing.parsing",
         *("FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature"),
         *("parse_example", "parse_sequence_example", "parse_single_example"),
         "parse_single_sequence_example",
     ),
-    **names("estimatorkit.core.ops.strings", "decode_base64", "encode_base64"),
+    **names("estimatorkit.ops.text.strings", "decode_base64", "encode_base64"),
     **names(
-        "estimatorkit.core.ops.queue_kinds",
+        "estimatorkit.ops.queues.queue_kinds",
         *("PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
     ),
-    **names("estimatorkit.core.ops.queues", "QueueBase"),
-    **names("estimatorkit.core.ops.image_encoding", "encode_jpeg", "encode_png"),
+    **names("estimatorkit.ops.queues.queues", "QueueBase"),
+    **names("estimatorkit.ops.image.encoding", "encode_jpeg", "encode_png"),
     **names(
-        "estimatorkit.core.ops.image_files",
+        "estimatorkit.ops.image.files",
         *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg"),
         *("decode_png", "extract_jpeg_shape", "is_jpeg"),
     ),
-    **names("estimatorkit.core.graph_util", "write_graph"),
-    **names("estimatorkit.train.input_producers", "match_filenames_once"),
+    **names("estimatorkit.interop.graph_util", "write_graph"),
+    **names("estimatorkit.train.queues.input_producers", "match_filenames_once"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -6,12 +6,12 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
-_OPERATORS = "estimatorkit.core.linear_operators"
+_OPS = "estimatorkit.ops"
+_OPERATORS = "estimatorkit.ops.linear_operators"
 
 _PLACES = {
     **names(
-        f"{_OPS}.matrices",
+        f"{_OPS}.linalg.matrices",
         *("cholesky", "cholesky_solve", "logdet", "slogdet"),
         det="matrix_determinant",
         inv="matrix_inverse",
@@ -20,16 +20,16 @@ _PLACES = {
         triangular_solve="matrix_triangular_solve",
     ),
     **names(
-        f"{_OPS}.decompositions",
+        f"{_OPS}.linalg.decompositions",
         *("expm", "qr", "svd"),
         eigh="self_adjoint_eig",
         eigvalsh="self_adjoint_eigvals",
     ),
-    **names(f"{_OPS}.lu", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve"),
-    **names(f"{_OPS}.matrix_functions", "logm", "matrix_rank", "pinv", "sqrtm"),
-    **names(f"{_OPS}.tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"),
+    **names(f"{_OPS}.linalg.lu", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve"),
+    **names(f"{_OPS}.linalg.matrix_functions", "logm", "matrix_rank", "pinv", "sqrtm"),
+    **names(f"{_OPS}.linalg.tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"),
     **names(
-        f"{_OPS}.diagonals",
+        f"{_OPS}.linalg.diagonals",
         *("eye", "trace"),
         band_part="matrix_band_part",
         diag="matrix_diag",
@@ -41,17 +41,24 @@ _PLACES = {
         transpose="matrix_transpose",
     ),
     **names(
-        f"{_OPS}.products", "adjoint", "cross", "einsum", "matvec", "norm", "normalize", "tensordot"
+        f"{_OPS}.linalg.products",
+        "adjoint",
+        "cross",
+        "einsum",
+        "matvec",
+        "norm",
+        "normalize",
+        "tensordot",
     ),
     **names(
-        f"{_OPS}.linalg",
+        f"{_OPS}.math.linalg",
         "matmul",
     ),
     **names(
-        f"{_OPS}.nn",
+        f"{_OPS}.nn.nn",
         "l2_normalize",
     ),
-    **names("estimatorkit.train.clip", "global_norm"),
+    **names("estimatorkit.train.optimizers.clip", "global_norm"),
     **names(f"{_OPERATORS}.operator", "LinearOperator"),
     **names(
         f"{_OPERATORS}.dense",

@@ -7,9 +7,9 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    "experimental": "estimatorkit.core.ops.mutable_tables",
+    "experimental": "estimatorkit.ops.tables.mutable_tables",
     **names(
-        "estimatorkit.core.ops.static_tables",
+        "estimatorkit.ops.tables.static_tables",
         *(
             "HashTable",
             "KeyValueTensorInitializer",
@@ -18,9 +18,9 @@ _PLACES = {
         ),
         *("TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer"),
     ),
-    **names("estimatorkit.core.ops.mutable_tables", "DenseHashTable", "MutableHashTable"),
+    **names("estimatorkit.ops.tables.mutable_tables", "DenseHashTable", "MutableHashTable"),
     **names(
-        "estimatorkit.core.ops.vocabularies",
+        "estimatorkit.ops.tables.vocabularies",
         *("FastHashSpec", "HasherSpec", "IdTableWithHashBuckets", "StaticVocabularyTable"),
         *("StrongHashSpec", "index_table_from_file", "index_table_from_tensor"),
         *("index_to_string_table_from_file", "index_to_string_table_from_tensor"),

@@ -6,11 +6,11 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
+_OPS = "estimatorkit.ops"
 
 _PLACES = {
     **names(
-        f"{_OPS}.elementwise",
+        f"{_OPS}.math.elementwise",
         "abs",
         "acos",
         "add",
@@ -69,7 +69,7 @@ _PLACES = {
         mod="floormod",
     ),
     **names(
-        f"{_OPS}.special",
+        f"{_OPS}.math.special",
         "accumulate_n",
         "acosh",
         "angle",
@@ -104,9 +104,9 @@ _PLACES = {
         "xlogy",
         "zeta",
     ),
-    **names(f"{_OPS}.checks", "is_non_decreasing", "is_strictly_increasing"),
+    **names(f"{_OPS}.debug.checks", "is_non_decreasing", "is_strictly_increasing"),
     **names(
-        f"{_OPS}.reduce",
+        f"{_OPS}.math.reduce",
         "argmax",
         "argmin",
         "cumsum",
@@ -120,7 +120,7 @@ _PLACES = {
         "reduce_sum",
     ),
     **names(
-        f"{_OPS}.segment",
+        f"{_OPS}.array.segment",
         "segment_max",
         "segment_mean",
         "segment_min",
@@ -134,22 +134,22 @@ _PLACES = {
         "unsorted_segment_sum",
     ),
     **names(
-        f"{_OPS}.selection",
+        f"{_OPS}.array.selection",
         "bincount",
         "count_nonzero",
     ),
     **names("estimatorkit.layers.metrics.confusion_matrix", "confusion_matrix"),
     **names(
-        f"{_OPS}.rearrange",
+        f"{_OPS}.array.rearrange",
         "invert_permutation",
     ),
     **names(
-        f"{_OPS}.ranking",
+        f"{_OPS}.array.ranking",
         "in_top_k",
         "top_k",
     ),
     **names(
-        f"{_OPS}.nn",
+        f"{_OPS}.nn.nn",
         "l2_normalize",
         "log_softmax",
         "softmax",
@@ -157,7 +157,7 @@ _PLACES = {
         "softsign",
     ),
     **names(
-        f"{_OPS}.normalization",
+        f"{_OPS}.nn.normalization",
         "zero_fraction",
     ),
 }

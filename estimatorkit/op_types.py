@@ -1,4 +1,4 @@
-"""Every module that registers op types outside `core.ops`, imported.
+"""Every module that registers op types outside `ops`, imported.
 
 A process that runs a graph of another needs the rows of all op types, also of those whose modules
 it has had no reason to import.
@@ -6,24 +6,23 @@ it has had no reason to import.
 
 from __future__ import annotations
 
-from estimatorkit.core import critical_section as critical_section
-from estimatorkit.core import custom_gradients as custom_gradients
-from estimatorkit.core import function_ops as function_ops
-from estimatorkit.core import jax_functions as jax_functions
-from estimatorkit.core import tensor_array as tensor_array
 from estimatorkit.data import dataset_values as dataset_values
 from estimatorkit.data import experimental as experimental
 from estimatorkit.data import iterator_ops as iterator_ops
-from estimatorkit.data import record_writing as record_writing
 from estimatorkit.data import traced_functions as traced_functions
-from estimatorkit.estimator import exported_module as exported_module
+from estimatorkit.data.readers import record_writing as record_writing
+from estimatorkit.estimator.serving import exported_module as exported_module
 from estimatorkit.layers.metrics import thresholds as thresholds
+from estimatorkit.ops.control import critical_section as critical_section
+from estimatorkit.ops.control import custom_gradients as custom_gradients
+from estimatorkit.ops.control import function_ops as function_ops
+from estimatorkit.ops.control import jax_functions as jax_functions
+from estimatorkit.ops.control import tensor_array as tensor_array
 from estimatorkit.premade import label_names as label_names
 from estimatorkit.premade import multi_label_head as multi_label_head
-from estimatorkit.train import contrib_rules as contrib_rules
-from estimatorkit.train import input_producers as input_producers
-from estimatorkit.train import keras_rules as keras_rules
-from estimatorkit.train import optimizer_rules as optimizer_rules
-from estimatorkit.train import repeated_rows as repeated_rows
-from estimatorkit.train import sparse_batches as sparse_batches
-from estimatorkit.train import sync_replicas_optimizer as sync_replicas_optimizer
+from estimatorkit.train.optimizers import contrib_rules as contrib_rules
+from estimatorkit.train.optimizers import keras_rules as keras_rules
+from estimatorkit.train.optimizers import optimizer_rules as optimizer_rules
+from estimatorkit.train.optimizers import sync_replicas_optimizer as sync_replicas_optimizer
+from estimatorkit.train.queues import input_producers as input_producers
+from estimatorkit.train.queues import sparse_batches as sparse_batches

@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.core.projector", "visualize_embeddings", "write_embeddings"),
+    **names("estimatorkit.interop.projector", "visualize_embeddings", "write_embeddings"),
     **names(
         "tensorboard.plugins.projector.projector_config_pb2",
         *("EmbeddingInfo", "ProjectorConfig", "SpriteMetadata"),

@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = names(
-    "estimatorkit.core.records",
+    "estimatorkit.storage.records",
     *("TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"),
 )
 

@@ -7,9 +7,9 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.core.ops.queues", "QueueBase"),
+    **names("estimatorkit.ops.queues.queues", "QueueBase"),
     **names(
-        "estimatorkit.core.ops.queue_kinds",
+        "estimatorkit.ops.queues.queue_kinds",
         *("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue"),
     ),
 }

@@ -6,11 +6,11 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
+_OPS = "estimatorkit.ops"
 
 _PLACES = {
     **names(
-        f"{_OPS}.random",
+        f"{_OPS}.math.random",
         multinomial="multinomial",
         normal="random_normal",
         shuffle="random_shuffle",
@@ -18,13 +18,13 @@ _PLACES = {
         uniform="random_uniform",
     ),
     **names(
-        f"{_OPS}.random_draws",
+        f"{_OPS}.array.random_draws",
         categorical="categorical",
         gamma="random_gamma",
         poisson="random_poisson",
     ),
     **names(
-        f"{_OPS}.stateless_random",
+        f"{_OPS}.array.stateless_random",
         *(
             "stateless_binomial",
             "stateless_categorical",
@@ -37,13 +37,13 @@ _PLACES = {
         split="stateless_split",
     ),
     **names(
-        f"{_OPS}.candidates",
+        f"{_OPS}.nn.candidates",
         "all_candidate_sampler",
         "fixed_unigram_candidate_sampler",
         "log_uniform_candidate_sampler",
         "uniform_candidate_sampler",
     ),
-    **names(f"{_OPS}.learned_candidates", "learned_unigram_candidate_sampler"),
+    **names(f"{_OPS}.nn.learned_candidates", "learned_unigram_candidate_sampler"),
     **names(
         "estimatorkit.core.graph", set_random_seed="set_random_seed", set_seed="set_random_seed"
     ),

@@ -6,10 +6,10 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_BUILDER = "estimatorkit.train.saved_model_builder"
-_CONSTANTS = "estimatorkit.train.saved_model_constants"
-_LOADER = "estimatorkit.train.saved_model_loader"
-_SIGNATURES = "estimatorkit.train.signatures"
+_BUILDER = "estimatorkit.train.saving.saved_model_builder"
+_CONSTANTS = "estimatorkit.train.saving.saved_model_constants"
+_LOADER = "estimatorkit.train.saving.saved_model_loader"
+_SIGNATURES = "estimatorkit.train.saving.signatures"
 _PLACES = {
     "builder": _BUILDER,
     "constants": _CONSTANTS,

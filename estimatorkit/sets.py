@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = names(
-    "estimatorkit.core.ops.sets",
+    "estimatorkit.ops.sparse.sets",
     *("set_difference", "set_intersection", "set_size", "set_union"),
     difference="set_difference",
     intersection="set_intersection",

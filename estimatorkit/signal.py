@@ -8,12 +8,12 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.ops.fourier",
+        "estimatorkit.ops.linalg.fourier",
         *("dct", "fft", "fft2d", "fft3d", "fftshift", "idct", "ifft", "ifft2d", "ifft3d"),
         *("ifftshift", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d"),
     ),
     **names(
-        "estimatorkit.core.ops.signal",
+        "estimatorkit.ops.linalg.signal",
         *("frame", "hamming_window", "hann_window", "inverse_stft", "inverse_stft_window_fn"),
         *("kaiser_window", "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms"),
         *("overlap_and_add", "stft", "vorbis_window"),

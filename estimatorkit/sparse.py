@@ -6,17 +6,17 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
+_OPS = "estimatorkit.ops"
 _PLACES = {
     **names("estimatorkit.core.sparse_tensor", "SparseTensor"),
     **names(
-        f"{_OPS}.sparse",
+        f"{_OPS}.sparse.sparse",
         *("eye", "from_dense"),
         placeholder="sparse_placeholder",
         to_dense="sparse_tensor_to_dense",
     ),
     **names(
-        f"{_OPS}.sparse_shapes",
+        f"{_OPS}.sparse.shapes",
         expand_dims="sparse_expand_dims",
         reorder="sparse_reorder",
         reset_shape="sparse_reset_shape",
@@ -27,20 +27,20 @@ _PLACES = {
         transpose="sparse_transpose",
     ),
     **names(
-        f"{_OPS}.sparse_counts",
+        f"{_OPS}.sparse.counts",
         bincount="sparse_bincount",
         cross="sparse_cross",
         cross_hashed="sparse_cross_hashed",
     ),
     **names(
-        f"{_OPS}.sparse_joining",
+        f"{_OPS}.sparse.joining",
         concat="sparse_concat",
         fill_empty_rows="sparse_fill_empty_rows",
         mask="sparse_mask",
         merge="sparse_merge",
     ),
     **names(
-        f"{_OPS}.sparse_math",
+        f"{_OPS}.sparse.math",
         add="sparse_add",
         maximum="sparse_maximum",
         minimum="sparse_minimum",
@@ -52,13 +52,13 @@ _PLACES = {
         to_indicator="sparse_to_indicator",
     ),
     **names(
-        f"{_OPS}.sparse_products",
+        f"{_OPS}.sparse.products",
         "map_values",
         matmul="sparse_tensor_dense_matmul",
         sparse_dense_matmul="sparse_tensor_dense_matmul",
     ),
     **names(
-        f"{_OPS}.sparse_segments",
+        f"{_OPS}.sparse.segments",
         segment_mean="sparse_segment_mean",
         segment_sqrt_n="sparse_segment_sqrt_n",
         segment_sum="sparse_segment_sum",

@@ -8,7 +8,7 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.ops.strings",
+        "estimatorkit.ops.text.strings",
         *("regex_full_match", "regex_replace", "substr"),
         length="string_length",
         lower="string_lower",
@@ -16,7 +16,7 @@ _PLACES = {
         upper="string_upper",
     ),
     **names(
-        "estimatorkit.core.ops.string_numbers",
+        "estimatorkit.ops.text.string_numbers",
         "as_string",
         to_hash_bucket="string_to_hash_bucket",
         to_hash_bucket_fast="string_to_hash_bucket_fast",
@@ -24,14 +24,14 @@ _PLACES = {
         to_number="string_to_number",
     ),
     **names(
-        "estimatorkit.core.ops.string_pieces",
+        "estimatorkit.ops.text.string_pieces",
         *("bytes_split", "reduce_join", "split"),
         format="string_format",
         join="string_join",
     ),
-    **names("estimatorkit.core.ops.string_groups", "ngrams", "unsorted_segment_join"),
+    **names("estimatorkit.ops.text.string_groups", "ngrams", "unsorted_segment_join"),
     **names(
-        "estimatorkit.core.ops.unicode",
+        "estimatorkit.ops.text.unicode",
         *("unicode_decode", "unicode_decode_with_offsets", "unicode_encode", "unicode_split"),
         *("unicode_split_with_offsets", "unicode_transcode"),
     ),

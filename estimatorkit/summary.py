@@ -8,11 +8,11 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.core.ops.summary",
+        "estimatorkit.ops.files.summary",
         *("audio", "get_summary_description", "histogram", "image", "merge", "merge_all"),
         *("scalar", "tensor_summary", "text"),
     ),
-    **names("estimatorkit.core.summary_writer", "FileWriter", "FileWriterCache"),
+    **names("estimatorkit.interop.summary_writer", "FileWriter", "FileWriterCache"),
     **names("tensorboard.compat.proto.event_pb2", "Event", "SessionLog", "TaggedRunMetadata"),
     **names("tensorboard.compat.proto.summary_pb2", "Summary", "SummaryDescription"),
     **names("tensorboard.compat.proto.summary_pb2", "SummaryMetadata"),

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
 from estimatorkit.inspection import linear_weights, permutation_importance, predict_table
+from estimatorkit.storage.checkpoint import read_checkpoint, write_checkpoint
 
 fc = tf.feature_column
 ROWS = 97

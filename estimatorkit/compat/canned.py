@@ -8,27 +8,29 @@ from typing import Any
 
 from estimatorkit import keras
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.nest import flatten
-from estimatorkit.core.ops import array, elementwise, nn
-from estimatorkit.core.ops.selection import count_nonzero
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.estimator.evaluated_training import step_of
+from estimatorkit.estimator.evaluation.evaluated_training import step_of
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.training_cluster import TrainingCluster
+from estimatorkit.interop.events import MetricsWriter
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.selection import count_nonzero
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.dnn import Activation, dnn_part
 from estimatorkit.premade.head import Head, Version
 from estimatorkit.premade.logit_fns import dnn_logit_fn_builder, linear_logit_fn_builder
 from estimatorkit.premade.parts import OptimizerLike, model_fn_of
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.storage.checkpoint import latest_checkpoint
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 
 __dir__ = listing(__name__)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.losses import Reduction
+from estimatorkit.ops.variables.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.premade import baseline, dnn, dnn_linear_combined, linear
 from estimatorkit.premade.parts import Premade
 

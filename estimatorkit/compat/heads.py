@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from estimatorkit.compat.tpu import TPUEstimatorSpec
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.layers.losses import Reduction
+from estimatorkit.ops.math import elementwise
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead
@@ -31,7 +31,7 @@ from estimatorkit.premade.regression_head import (
 )
 from estimatorkit.premade.single_head import LossFn, SingleHead
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer
 
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.mixed_precision`: loss scaling under its first names (see `train.loss_scale`)."""
+"""`mixed_precision`: loss scaling under its first names (see `loss_scale`)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import indexing
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.train.loss_scale import (
+from estimatorkit.ops.array import indexing
+from estimatorkit.train.optimizers.loss_scale import (
     DynamicLossScale,
     FixedLossScale,
     LossScale,
     MixedPrecisionLossScaleOptimizer,
     all_finite,
 )
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer
 
 
 class FixedLossScaleManager(FixedLossScale):

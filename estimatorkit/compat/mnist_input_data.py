@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import as_dtype, float32, uint8
 from estimatorkit.data.datasets import mnist
-from estimatorkit.data.idx import read_idx
+from estimatorkit.data.readers.idx import read_idx
 
 _FILES = {
     "train_images": "train-images-idx3-ubyte.gz",

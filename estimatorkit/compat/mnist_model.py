@@ -7,17 +7,18 @@ from typing import Any
 
 from estimatorkit.core.dtypes import int32, int64
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.initializers import TruncatedNormal, Zeros
-from estimatorkit.core.ops import nn, summary
-from estimatorkit.core.ops.elementwise import cast
-from estimatorkit.core.ops.linalg import matmul
-from estimatorkit.core.ops.ranking import in_top_k
-from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.losses import sparse_softmax_cross_entropy
 from estimatorkit.lazy import listing
-from estimatorkit.train.optimizers import GradientDescentOptimizer
+from estimatorkit.ops.array.ranking import in_top_k
+from estimatorkit.ops.files import summary
+from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.ops.math.linalg import matmul
+from estimatorkit.ops.math.reduce import reduce_sum
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import TruncatedNormal, Zeros
+from estimatorkit.train.optimizers.optimizers import GradientDescentOptimizer
 
 __dir__ = listing(__name__)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
-from estimatorkit.train import saved_model_constants as constants
-from estimatorkit.train.saved_model_loader import load
-from estimatorkit.train.signatures import get_tensor_from_tensor_info
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.saving import saved_model_constants as constants
+from estimatorkit.train.saving.saved_model_loader import load
+from estimatorkit.train.saving.signatures import get_tensor_from_tensor_info
 
 
 class Predictor:

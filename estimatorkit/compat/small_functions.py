@@ -11,10 +11,10 @@ from estimatorkit.core.dtypes import complex64, complex128, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import random
-from estimatorkit.core.ops.elementwise import cast
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
+from estimatorkit.ops.math import random
+from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 
 class AggregationMethod:

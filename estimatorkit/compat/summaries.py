@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimatorkit.core.ops import summary
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.files import summary
 
 
 def _tag(tags: Any) -> str:

@@ -11,30 +11,30 @@ from estimatorkit.lazy import names
 
 _CORE = "estimatorkit.core"
 _EVERYTHING = (ROOT,)
-_PRIVATE = "estimatorkit.compat.private_functions"
+_PRIVATE = "estimatorkit.compat.private.private_functions"
 
 TOP = Table(
     behind=("estimatorkit",),
     names={
-        "arg_max": f"{_CORE}.ops.reduce:argmax",
-        "arg_min": f"{_CORE}.ops.reduce:argmin",
-        "mul": f"{_CORE}.ops.elementwise:multiply",
-        "neg": f"{_CORE}.ops.elementwise:negative",
-        "sub": f"{_CORE}.ops.elementwise:subtract",
-        "pack": f"{_CORE}.ops.joining:stack",
-        "unpack": f"{_CORE}.ops.joining:unstack",
-        "concat_v2": f"{_CORE}.ops.joining:concat",
-        "select": f"{_CORE}.ops.indexing:where",
+        "arg_max": "estimatorkit.ops.math.reduce:argmax",
+        "arg_min": "estimatorkit.ops.math.reduce:argmin",
+        "mul": "estimatorkit.ops.math.elementwise:multiply",
+        "neg": "estimatorkit.ops.math.elementwise:negative",
+        "sub": "estimatorkit.ops.math.elementwise:subtract",
+        "pack": "estimatorkit.ops.array.joining:stack",
+        "unpack": "estimatorkit.ops.array.joining:unstack",
+        "concat_v2": "estimatorkit.ops.array.joining:concat",
+        "select": "estimatorkit.ops.array.indexing:where",
         "float32_ref": f"{_CORE}.dtypes:float32",
         "resource": f"{_CORE}.dtypes:resource",
         "variant": f"{_CORE}.dtypes:variant",
-        "matrix_square_root": f"{_CORE}.ops.matrix_functions:sqrtm",
-        "extract_image_patches": f"{_CORE}.ops.image_patches:extract_image_patches",
+        "matrix_square_root": "estimatorkit.ops.linalg.matrix_functions:sqrtm",
+        "extract_image_patches": "estimatorkit.ops.image.patches:extract_image_patches",
         "get_logger": "estimatorkit.compat.logging:get_logger",
-        "tensor_scatter_add": f"{_CORE}.ops.gather_nd:tensor_scatter_nd_add",
-        "tensor_scatter_sub": f"{_CORE}.ops.gather_nd:tensor_scatter_nd_sub",
-        "tensor_scatter_update": f"{_CORE}.ops.gather_nd:tensor_scatter_nd_update",
-        "to_bfloat16": f"{_CORE}.ops.elementwise:to_bfloat16",
+        "tensor_scatter_add": "estimatorkit.ops.array.gather_nd:tensor_scatter_nd_add",
+        "tensor_scatter_sub": "estimatorkit.ops.array.gather_nd:tensor_scatter_nd_sub",
+        "tensor_scatter_update": "estimatorkit.ops.array.gather_nd:tensor_scatter_nd_update",
+        "to_bfloat16": "estimatorkit.ops.math.elementwise:to_bfloat16",
         "double": f"{_CORE}.dtypes:float64",
         "half": f"{_CORE}.dtypes:float16",
         "DeviceSpec": f"{_CORE}.devices:DeviceSpec",
@@ -45,8 +45,8 @@ TOP = Table(
         "histogram_summary": "estimatorkit.compat.summaries:histogram_summary",
         "image_summary": "estimatorkit.compat.summaries:image_summary",
         "audio_summary": "estimatorkit.compat.summaries:audio_summary",
-        "merge_summary": f"{_CORE}.ops.summary:merge",
-        "merge_all_summaries": f"{_CORE}.ops.summary:merge_all",
+        "merge_summary": "estimatorkit.ops.files.summary:merge",
+        "merge_all_summaries": "estimatorkit.ops.files.summary:merge_all",
         **names(
             "estimatorkit.compat.switches",
             *("compat_eager_only", "disable_control_flow_v2", "disable_eager_execution"),
@@ -55,7 +55,7 @@ TOP = Table(
             *("enable_resource_variables", "executing_eagerly", "resource_variables_enabled"),
         ),
         **names(
-            "estimatorkit.compat.shapes",
+            "estimatorkit.compat.private.shapes",
             "Dimension",
             "TensorShape",
             "dimension_at_index",
@@ -68,16 +68,20 @@ TOP = Table(
             "to_complex128",
             *("to_complex64", "to_double"),
         ),
-        **names(f"{_CORE}.ops.shape_matching", "broadcast_dynamic_shape", "broadcast_static_shape"),
         **names(
-            f"{_CORE}.ops.session_tensors",
+            "estimatorkit.ops.debug.shape_matching",
+            "broadcast_dynamic_shape",
+            "broadcast_static_shape",
+        ),
+        **names(
+            "estimatorkit.ops.variables.session_tensors",
             *("delete_session_tensor", "get_session_handle", "get_session_tensor"),
         ),
         **names("estimatorkit.signal", *("fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d")),
         "no_gradient": f"{_CORE}.gradients:no_gradient",
         "reverse_v2": "estimatorkit:reverse",
-        "where_v2": f"{_CORE}.ops.indexing:where",
-        **names("estimatorkit.compat.tensor_protos", "make_ndarray", "make_tensor_proto"),
+        "where_v2": "estimatorkit.ops.array.indexing:where",
+        **names("estimatorkit.compat.private.tensor_protos", "make_ndarray", "make_tensor_proto"),
     },
     instead={
         "Session2": "use Session",
@@ -87,7 +91,7 @@ TOP = Table(
 )
 
 _CONTRIB_LEARN = tuple(
-    f"estimatorkit.compat.contrib_learn{part}" for part in ("_estimators", "_premade", "")
+    f"estimatorkit.compat.contrib.learn{part}" for part in ("_estimators", "_premade", "")
 )
 _ARG_SCOPE = names(
     "estimatorkit.compat.arg_scope",
@@ -95,36 +99,39 @@ _ARG_SCOPE = names(
     *("current_arg_scope", "has_arg_scope"),
 )
 _CONTRIB_LAYERS = (
-    "estimatorkit.compat.contrib_layers",
-    "estimatorkit.compat.contrib_layer_functions",
-    "estimatorkit.compat.contrib_encoders",
-    "estimatorkit.compat.contrib_normalization",
-    "estimatorkit.compat.contrib_optimize_loss",
+    "estimatorkit.compat.contrib.layers",
+    "estimatorkit.compat.contrib.layer_functions",
+    "estimatorkit.compat.contrib.encoders",
+    "estimatorkit.compat.contrib.normalization",
+    "estimatorkit.compat.contrib.optimize_loss",
 )
 _DISTRIBUTIONS = "estimatorkit.layers.distributions"
 _FEATURE_COLUMN = "estimatorkit.layers.feature_column"
 # Where Keras's modules are found.
 _KERAS = ("", "python.", "contrib.", "contrib.keras.python.")
-_CELLS = "estimatorkit.layers.rnn_cell"
-_RNN = "estimatorkit.layers.rnn"
+_CELLS = "estimatorkit.layers.recurrent.rnn_cell"
+_RNN = "estimatorkit.layers.recurrent.rnn"
 _LINEAR = names(
-    "estimatorkit.layers.rnn_linear",
+    "estimatorkit.layers.recurrent.rnn_linear",
     **{"_linear": "linear_of", "_Linear": "Linear"},
     **{"_WEIGHTS_VARIABLE_NAME": "KERNEL", "_BIAS_VARIABLE_NAME": "BIAS"},
 )
-_TIME = names("estimatorkit.layers.rnn_fused", _transpose_batch_time="transpose_batch_time")
+_TIME = names(
+    "estimatorkit.layers.recurrent.rnn_fused", _transpose_batch_time="transpose_batch_time"
+)
 _MORE_CELLS = tuple(
-    f"estimatorkit.layers.{each}" for each in ("rnn_cell_variants", "rnn_cell_block", "rnn_fused")
+    f"estimatorkit.layers.recurrent.{each}"
+    for each in ("rnn_cell_variants", "rnn_cell_block", "rnn_fused")
 )
 _SEQ2SEQ = "estimatorkit.layers.seq2seq"
 _SEQ2SEQ_FILES = (
     *("attention_wrapper", "attention", "monotonic_attention", "beam_search", "beam_search_step"),
     *("decoder", "helper", "inference_helper", "losses"),
 )
-_GATHER_TREE = names(f"{_CORE}.ops.decoded_steps", "gather_tree")
+_GATHER_TREE = names("estimatorkit.ops.control.decoded_steps", "gather_tree")
 _DEALING = "estimatorkit.distribute.device_setter"
 
-_VARIANTS = "estimatorkit.compat.operation_variants"
+_VARIANTS = "estimatorkit.compat.private.operation_variants"
 # Functions that version 2 knows by other keywords only.
 _SAME_IN_NN = (
     *("batch_norm_with_global_normalization", "conv2d", "conv2d_transpose", "conv3d"),
@@ -132,7 +139,7 @@ _SAME_IN_NN = (
     *("fractional_max_pool", "l2_normalize", "log_softmax", "max_pool_with_argmax"),
     *("separable_conv2d", "softmax", "sufficient_statistics"),
 )
-_STATELESS = f"{_CORE}.ops.stateless_random"
+_STATELESS = "estimatorkit.ops.array.stateless_random"
 _SEEDS = names(
     _STATELESS,
     *("stateless_fold_in", "stateless_shuffle", "stateless_split"),
@@ -187,14 +194,14 @@ MODULES: dict[str, Table] = {
     "train": Table(
         behind=("estimatorkit.train",),
         names={
-            "SummaryWriter": f"{_CORE}.summary_writer:FileWriter",
-            "SummaryWriterCache": f"{_CORE}.summary_writer:FileWriterCache",
+            "SummaryWriter": "estimatorkit.interop.summary_writer:FileWriter",
+            "SummaryWriterCache": "estimatorkit.interop.summary_writer:FileWriterCache",
             **names("tensorboard.compat.proto.cluster_pb2", "ClusterDef", "JobDef"),
         },
     ),
     "summary": Table(
         behind=("estimatorkit.summary",),
-        names={"SummaryWriter": f"{_CORE}.summary_writer:FileWriter"},
+        names={"SummaryWriter": "estimatorkit.interop.summary_writer:FileWriter"},
     ),
     "spectral": Table(behind=("estimatorkit.signal",)),
     "manip": Table(behind=("estimatorkit",)),
@@ -209,7 +216,7 @@ MODULES: dict[str, Table] = {
     "compat": Table(behind=("estimatorkit.compat.text",), names={"v1": ROOT}),
     "sysconfig": Table(instead={"get_include": "there is no native code to compile against"}),
     "resource_loader": Table(behind=("estimatorkit.compat.resources",)),
-    "test": Table(behind=("estimatorkit.compat.testing",)),
+    "test": Table(behind=("estimatorkit.compat.testing.test_case",)),
     "version": Table(
         names={"VERSION": f"{ROOT}:VERSION", "GIT_VERSION": f"{ROOT}:GIT_VERSION"},
     ),
@@ -226,7 +233,7 @@ MODULES: dict[str, Table] = {
     "keras.experimental": Table(
         names={
             **names("estimatorkit.layers.feature_column", "SequenceFeatures"),
-            **names("estimatorkit.keras.premade_models", "LinearModel", "WideDeepModel"),
+            **names("estimatorkit.keras.engine.premade_models", "LinearModel", "WideDeepModel"),
             **names(
                 "estimatorkit.keras.optimizers.schedules", "CosineDecay", "CosineDecayRestarts"
             ),
@@ -246,7 +253,9 @@ MODULES: dict[str, Table] = {
     **{
         f"{top}keras.layers": Table(
             behind=("estimatorkit.keras.layers",),
-            names=names("estimatorkit.layers.recurrent_v1", "GRU", "GRUCell", "LSTM", "LSTMCell"),
+            names=names(
+                "estimatorkit.layers.recurrent.recurrent_v1", "GRU", "GRUCell", "LSTM", "LSTMCell"
+            ),
         )
         for top in _KERAS
     },
@@ -256,15 +265,17 @@ MODULES: dict[str, Table] = {
         for name in ("activations", "constraints", "initializers", "regularizers")
     },
     "contrib.opt": Table(
-        behind=("estimatorkit.train.contrib_optimizers",),
+        behind=("estimatorkit.train.optimizers.contrib_optimizers",),
         names={
-            **names("estimatorkit.train.moving_average_optimizer", "MovingAverageOptimizer"),
             **names(
-                "estimatorkit.train.multitask_optimizer",
+                "estimatorkit.train.optimizers.moving_average_optimizer", "MovingAverageOptimizer"
+            ),
+            **names(
+                "estimatorkit.train.optimizers.multitask_optimizer",
                 *("MultitaskOptimizerWrapper", "clip_gradients_by_global_norm"),
             ),
             **names(
-                "estimatorkit.train.external_optimizer",
+                "estimatorkit.train.optimizers.external_optimizer",
                 *("ExternalOptimizerInterface", "ScipyOptimizerInterface"),
             ),
         },
@@ -274,7 +285,7 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.factorization": Table(
-        behind=("estimatorkit.compat.contrib_factorization",),
+        behind=("estimatorkit.compat.contrib.factorization",),
         instead={
             "GMM": "use scikit-learn's GaussianMixture",
             "KMeans": "use KMeansClustering, or scikit-learn's KMeans",
@@ -293,7 +304,7 @@ MODULES: dict[str, Table] = {
     "contrib.distributions": Table(
         behind=(_DISTRIBUTIONS, f"{_DISTRIBUTIONS}.continuous", f"{_DISTRIBUTIONS}.divergence"),
         names=names(
-            "estimatorkit.compat.contrib_distributions",
+            "estimatorkit.compat.contrib.distributions",
             *("Independent", "MultivariateNormalDiag", "OneHotCategorical"),
         ),
     ),
@@ -319,36 +330,36 @@ MODULES: dict[str, Table] = {
     "distribute": Table(
         behind=("estimatorkit.distribute",),
         names=names(
-            "estimatorkit.compat.contrib_distribute",
+            "estimatorkit.compat.contrib.distribute",
             *("CrossDeviceOps", "HierarchicalCopyAllReduce", "NcclAllReduce"),
             *("ReductionToOneDevice", "TPUStrategy"),
         ),
     ),
     "distribute.experimental": Table(
         behind=("estimatorkit.distribute.experimental",),
-        names=names("estimatorkit.compat.contrib_distribute", "TPUStrategy"),
+        names=names("estimatorkit.compat.contrib.distribute", "TPUStrategy"),
     ),
     "contrib.distribute": Table(
-        behind=("estimatorkit.compat.contrib_distribute", "estimatorkit.distribute"),
+        behind=("estimatorkit.compat.contrib.distribute", "estimatorkit.distribute"),
         names={
             "ParameterServerStrategy": (
-                "estimatorkit.distribute.strategies:ParameterServerStrategy"
+                "estimatorkit.distribute.replicas.strategies:ParameterServerStrategy"
             ),
             "CollectiveAllReduceStrategy": (
-                "estimatorkit.distribute.multi_worker:MultiWorkerMirroredStrategy"
+                "estimatorkit.distribute.replicas.multi_worker:MultiWorkerMirroredStrategy"
             ),
         },
     ),
     **{
         f"contrib.{package}{private}": Table(
-            behind=(f"estimatorkit.compat.contrib_{package}",), names=more, instead=absent
+            behind=(f"estimatorkit.compat.contrib.{package}",), names=more, instead=absent
         )
         for package, modules, more, absent in (
             (
                 "cudnn_rnn",
                 (".python.layers.cudnn_rnn", ".python.ops.cudnn_rnn_ops"),
                 names(
-                    "estimatorkit.compat.contrib_cudnn_rnn",
+                    "estimatorkit.compat.contrib.cudnn_rnn",
                     *("CUDNN_INPUT_AUTO_MODE", "CUDNN_INPUT_LINEAR_MODE", "CUDNN_INPUT_SKIP_MODE"),
                     *("CUDNN_RNN_BIDIRECTION", "CUDNN_RNN_UNIDIRECTION"),
                 ),
@@ -378,42 +389,44 @@ MODULES: dict[str, Table] = {
         )
         for private in ("", *modules)
     },
-    "contrib.crf": Table(behind=("estimatorkit.compat.contrib_crf",)),
+    "contrib.crf": Table(behind=("estimatorkit.compat.contrib.crf",)),
     "contrib.framework": Table(
         behind=(
-            *("estimatorkit.compat.contrib_variables", "estimatorkit.compat.contrib_tensor_util"),
+            *("estimatorkit.compat.contrib.variables", "estimatorkit.compat.contrib.tensor_util"),
             *("estimatorkit.train", "estimatorkit"),
         ),
         names={
             **names(f"{_CORE}.variables", "global_variables", "local_variables", "model_variables"),
             **_ARG_SCOPE,
             "nest": f"{_CORE}.nest",
-            "smart_cond": f"{_CORE}.control_flow:smart_cond",
-            "smart_constant_value": f"{_CORE}.control_flow:constant_bool",
+            "smart_cond": "estimatorkit.ops.control.control_flow:smart_cond",
+            "smart_constant_value": "estimatorkit.ops.control.control_flow:constant_bool",
         },
     ),
     "contrib.framework.python.ops.audio_ops": Table(
-        behind=("estimatorkit.audio", f"{_CORE}.ops.audio_features")
+        behind=("estimatorkit.audio", "estimatorkit.ops.text.audio_features")
     ),
     "contrib.framework.nest": Table(behind=(f"{_CORE}.nest",)),
     "contrib.layers": Table(
-        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_columns"),
+        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib.columns"),
         names={
-            "safe_embedding_lookup_sparse": f"{_CORE}.ops.embedding:safe_embedding_lookup_sparse",
-            "feature_column": "estimatorkit.compat.contrib_columns",
+            "safe_embedding_lookup_sparse": (
+                "estimatorkit.ops.nn.embedding:safe_embedding_lookup_sparse"
+            ),
+            "feature_column": "estimatorkit.compat.contrib.columns",
         },
     ),
     "contrib.data": Table(
         behind=(
             "estimatorkit.data.experimental",
-            "estimatorkit.compat.contrib_data",
+            "estimatorkit.compat.contrib.data",
             "estimatorkit.data",
         )
     ),
     "data.experimental": Table(
         behind=("estimatorkit.data.experimental",),
         names=names(
-            "estimatorkit.compat.contrib_data",
+            "estimatorkit.compat.contrib.data",
             *("CheckpointInputPipelineHook", "make_saveable_from_iterator"),
         ),
         instead={
@@ -426,7 +439,7 @@ MODULES: dict[str, Table] = {
         names={
             "MutableDenseHashTable": "estimatorkit.lookup:DenseHashTable",
             **names(
-                "estimatorkit.compat.contrib",
+                "estimatorkit.compat.contrib.lookup",
                 *("index_table_from_tensor", "index_to_string"),
                 *("index_to_string_table_from_tensor", "string_to_index"),
                 *("string_to_index_table_from_file", "string_to_index_table_from_tensor"),
@@ -434,7 +447,7 @@ MODULES: dict[str, Table] = {
         },
     ),
     "contrib.losses": Table(
-        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")
+        behind=("estimatorkit.compat.contrib.losses", "estimatorkit.layers.losses")
     ),
     **{
         f"contrib.losses.{name}": Table(
@@ -450,11 +463,11 @@ MODULES: dict[str, Table] = {
         )
     },
     "contrib.slim.losses": Table(
-        behind=("estimatorkit.compat.contrib_losses", "estimatorkit.layers.losses")
+        behind=("estimatorkit.compat.contrib.losses", "estimatorkit.layers.losses")
     ),
     **{
         name: Table(
-            behind=("estimatorkit.compat.contrib_metrics",),
+            behind=("estimatorkit.compat.contrib.metrics",),
             names={
                 "confusion_matrix": "estimatorkit:confusion_matrix",
                 **names(
@@ -477,13 +490,13 @@ MODULES: dict[str, Table] = {
         behind=("estimatorkit.estimator.experimental",),
         names={
             **names("estimatorkit.estimator.extenders", "add_metrics", "forward_features"),
-            **names("estimatorkit.estimator.evaluation_records", "read_eval_metrics"),
+            **names("estimatorkit.estimator.evaluation.evaluation_records", "read_eval_metrics"),
             **names(
-                "estimatorkit.compat.contrib_export",
+                "estimatorkit.compat.contrib.export",
                 *("export_all_saved_models", "export_saved_model_for_mode"),
             ),
             **names(
-                "estimatorkit.estimator.serving_inputs",
+                "estimatorkit.estimator.serving.serving_inputs",
                 "build_supervised_input_receiver_fn_from_input_fn",
             ),
             **names(
@@ -521,13 +534,13 @@ MODULES: dict[str, Table] = {
         for name in ("", "python.learn.")
     },
     **{
-        f"contrib.learn.{name}": Table(names={"run": "estimatorkit.compat.contrib_learn:run"})
+        f"contrib.learn.{name}": Table(names={"run": "estimatorkit.compat.contrib.learn:run"})
         for name in ("learn_runner", "python.learn.learn_runner")
     },
     **{
         f"contrib.learn.{name}": Table(
             names=names(
-                "estimatorkit.compat.contrib_learn", *("InputFnOps", "make_export_strategy")
+                "estimatorkit.compat.contrib.learn", *("InputFnOps", "make_export_strategy")
             )
         )
         for name in (
@@ -608,19 +621,23 @@ MODULES: dict[str, Table] = {
         )
     },
     "contrib.rnn.python.ops.core_rnn_cell": Table(behind=(_CELLS,), names=_LINEAR),
-    "contrib.staging": Table(names={"StagingArea": f"{_CORE}.ops.queue_kinds:StagingArea"}),
-    "contrib.summary": Table(behind=("estimatorkit.compat.contrib_summary",)),
+    "contrib.staging": Table(
+        names={"StagingArea": "estimatorkit.ops.queues.queue_kinds:StagingArea"}
+    ),
+    "contrib.summary": Table(behind=("estimatorkit.compat.contrib.summary",)),
     "contrib.signal": Table(behind=("estimatorkit.signal",)),
     "contrib.tensorboard.plugins.projector": Table(behind=("estimatorkit.projector",)),
     "contrib.training": Table(
         behind=(
-            "estimatorkit.compat.contrib_training",
-            "estimatorkit.compat.contrib_batching",
+            "estimatorkit.compat.contrib.training",
+            "estimatorkit.compat.contrib.batching",
         ),
         names={
             **names("estimatorkit.compat.hparams", "HParams", "parse_values"),
             **names(
-                f"{_CORE}.checkpoint_reader", "checkpoints_iterator", "wait_for_new_checkpoint"
+                "estimatorkit.storage.checkpoint_reader",
+                "checkpoints_iterator",
+                "wait_for_new_checkpoint",
             ),
             "GreedyLoadBalancingStrategy": f"{_DEALING}:GreedyLoadBalancingStrategy",
             "RandomStrategy": f"{_DEALING}:RandomStrategy",
@@ -639,8 +656,8 @@ MODULES: dict[str, Table] = {
     },
     "contrib.util": Table(
         names={
-            "make_tensor_proto": "estimatorkit.compat.tensor_protos:make_tensor_proto",
-            "make_ndarray": "estimatorkit.compat.tensor_protos:make_ndarray",
+            "make_tensor_proto": "estimatorkit.compat.private.tensor_protos:make_tensor_proto",
+            "make_ndarray": "estimatorkit.compat.private.tensor_protos:make_ndarray",
             "constant_value": f"{_CORE}.registry:constant_value",
         }
     ),
@@ -652,12 +669,12 @@ MODULES: dict[str, Table] = {
     "contrib.deprecated": Table(
         behind=("estimatorkit.compat.summaries",),
         names={
-            "merge_summary": f"{_CORE}.ops.summary:merge",
-            "merge_all_summaries": f"{_CORE}.ops.summary:merge_all",
+            "merge_summary": "estimatorkit.ops.files.summary:merge",
+            "merge_all_summaries": "estimatorkit.ops.files.summary:merge_all",
         },
     ),
     "contrib.slim": Table(
-        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib_variables"),
+        behind=(*_CONTRIB_LAYERS, "estimatorkit.compat.contrib.variables"),
         names={
             **_ARG_SCOPE,
             **names(
@@ -667,7 +684,7 @@ MODULES: dict[str, Table] = {
         },
     ),
     **{
-        f"contrib.{name}": Table(behind=("estimatorkit.compat.contrib_layer_utils",))
+        f"contrib.{name}": Table(behind=("estimatorkit.compat.contrib.layer_utils",))
         for name in (
             *("layers.utils", "layers.python.layers.utils", "slim.utils"),
             "slim.python.slim.utils",
@@ -675,8 +692,8 @@ MODULES: dict[str, Table] = {
     },
     **{
         f"contrib.slim.{top}nets.{name}": Table(
-            behind=(f"estimatorkit.compat.contrib_{'resnets' if 'resnet' in name else 'nets'}",),
-            names=names("estimatorkit.compat.contrib_resnets", bottleneck=f"bottleneck_{name[-2:]}")
+            behind=(f"estimatorkit.compat.contrib.{'resnets' if 'resnet' in name else 'nets'}",),
+            names=names("estimatorkit.compat.contrib.resnets", bottleneck=f"bottleneck_{name[-2:]}")
             if name in ("resnet_v1", "resnet_v2")
             else {},
         )
@@ -685,7 +702,7 @@ MODULES: dict[str, Table] = {
     },
     **{
         f"contrib.slim.{folder}{module}": Table(
-            behind=(f"estimatorkit.compat.contrib_slim_{home}",)
+            behind=(f"estimatorkit.compat.contrib.slim_{home}",)
         )
         for home, modules in {
             "data": ("prefetch_queue",),
@@ -697,14 +714,14 @@ MODULES: dict[str, Table] = {
     },
     **{
         f"contrib.slim.{folder}{module}": Table(
-            behind=("estimatorkit.compat.contrib_slim_reading",)
+            behind=("estimatorkit.compat.contrib.slim_reading",)
         )
         for module in ("model_analyzer", "queues")
         for folder in ("", "python.slim.")
     },
     "contrib.slim.layers": Table(behind=_CONTRIB_LAYERS, names=_ARG_SCOPE),
-    "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib_slim_learning",)),
-    "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib_slim_evaluation",)),
+    "contrib.slim.learning": Table(behind=("estimatorkit.compat.contrib.slim_learning",)),
+    "contrib.slim.evaluation": Table(behind=("estimatorkit.compat.contrib.slim_evaluation",)),
     **{
         name: Table(behind=("estimatorkit.compat.tpu",))
         for name in (
@@ -723,13 +740,21 @@ MODULES: dict[str, Table] = {
     "python.profiler.option_builder": Table(behind=("estimatorkit.compat.profiler",)),
     **{
         name: Table(
-            behind=("estimatorkit.compat.layer_utils",),
-            names=names(f"{_CORE}.control_flow", "smart_cond", constant_value="constant_bool"),
+            behind=("estimatorkit.compat.private.layer_utils",),
+            names=names(
+                "estimatorkit.ops.control.control_flow",
+                "smart_cond",
+                constant_value="constant_bool",
+            ),
         )
         for name in ("python.layers.utils", "python.keras.utils.conv_utils")
     },
     "python.framework.smart_cond": Table(
-        names=names(f"{_CORE}.control_flow", "smart_cond", smart_constant_value="constant_bool")
+        names=names(
+            "estimatorkit.ops.control.control_flow",
+            "smart_cond",
+            smart_constant_value="constant_bool",
+        )
     ),
     "python.debug": Table(
         instead={
@@ -739,34 +764,36 @@ MODULES: dict[str, Table] = {
     ),
     "python.saved_model.loader_impl": Table(
         names=names(
-            "estimatorkit.train.saved_model_files",
+            "estimatorkit.train.saving.saved_model_files",
             **dict.fromkeys(("parse_saved_model", "_parse_saved_model"), "read_saved_model"),
         )
     ),
     **{
         f"python.saved_model.{module}": Table(
-            names=names("estimatorkit.train.saved_model_files", get_variables_path="variables_path")
+            names=names(
+                "estimatorkit.train.saving.saved_model_files", get_variables_path="variables_path"
+            )
         )
         for module in ("utils_impl", "path_helpers")
     },
     "python.tools.freeze_graph": Table(
-        names={"freeze_graph": "estimatorkit.compat.tools:freeze_graph"}
+        names={"freeze_graph": "estimatorkit.compat.private.tools:freeze_graph"}
     ),
     "python.tools.strip_unused_lib": Table(
-        names=names("estimatorkit.compat.tools", "strip_unused")
+        names=names("estimatorkit.compat.private.tools", "strip_unused")
     ),
     "python.tools.optimize_for_inference_lib": Table(
-        names=names("estimatorkit.compat.tools", "optimize_for_inference")
+        names=names("estimatorkit.compat.private.tools", "optimize_for_inference")
     ),
     "python.tools.inspect_checkpoint": Table(
         names={
             "print_tensors_in_checkpoint_file": (
-                "estimatorkit.compat.tools:print_tensors_in_checkpoint_file"
+                "estimatorkit.compat.private.tools:print_tensors_in_checkpoint_file"
             )
         }
     ),
     **{
-        f"saved_model.{name}": Table(behind=(f"estimatorkit.train.{module}",))
+        f"saved_model.{name}": Table(behind=(f"estimatorkit.train.saving.{module}",))
         for name, module in (
             ("builder", "saved_model_builder"),
             ("constants", "saved_model_constants"),
@@ -793,19 +820,25 @@ MODULES: dict[str, Table] = {
     "python.eager.context": Table(names={"graph_mode": "contextlib:nullcontext"}),
     "python.estimator.early_stopping": Table(
         names={
-            "_StopOnPredicateHook": "estimatorkit.estimator.stopping_hooks:StopOnPredicateHook",
-            "read_eval_metrics": "estimatorkit.estimator.evaluation_records:read_eval_metrics",
+            "_StopOnPredicateHook": (
+                "estimatorkit.estimator.evaluation.stopping_hooks:StopOnPredicateHook"
+            ),
+            "read_eval_metrics": (
+                "estimatorkit.estimator.evaluation.evaluation_records:read_eval_metrics"
+            ),
         }
     ),
     **{
-        module: Table(behind=("estimatorkit.compat.fake_summary_writer",))
+        module: Table(behind=("estimatorkit.compat.testing.fake_summary_writer",))
         for module in (
             "contrib.testing.python.framework.fake_summary_writer",
             "python.estimator.hooks.fake_summary_writer",
         )
     },
     "python.estimator.canned.head": Table(behind=("estimatorkit.compat.heads",)),
-    "python.estimator.head.head_utils": Table(behind=("estimatorkit.compat.head_test_utils",)),
+    "python.estimator.head.head_utils": Table(
+        behind=("estimatorkit.compat.testing.head_test_utils",)
+    ),
     "python.estimator.canned.kmeans": Table(
         names=names(
             "estimatorkit.premade.kmeans",
@@ -825,7 +858,7 @@ MODULES: dict[str, Table] = {
         for module in ("keras", "keras_lib")
     },
     "python.saved_model.model_utils.export_output": Table(
-        behind=("estimatorkit.estimator.export_outputs",)
+        behind=("estimatorkit.estimator.serving.export_outputs",)
     ),
     "python.estimator.run_config": Table(
         names=names(
@@ -887,7 +920,7 @@ MODULES: dict[str, Table] = {
     "python.framework.random_seed": Table(
         names={
             "get_seed": "estimatorkit.compat.small_functions:get_seed",
-            "DEFAULT_GRAPH_SEED": f"{_CORE}.ops.random:DEFAULT_GRAPH_SEED",
+            "DEFAULT_GRAPH_SEED": "estimatorkit.ops.math.random:DEFAULT_GRAPH_SEED",
         }
     ),
     "python.ops.random_ops": Table(names=names(_STATELESS, "parameterized_truncated_normal")),
@@ -919,7 +952,7 @@ MODULES: dict[str, Table] = {
                 "sigmoid_cross_entropy_with_logits_v2",
                 "weighted_cross_entropy_with_logits_v2",
             ),
-            **names(f"{_CORE}.ops.candidates", _compute_sampled_logits="_sampled_logits"),
+            **names("estimatorkit.ops.nn.candidates", _compute_sampled_logits="_sampled_logits"),
         }
     ),
     "python.ops.gen_nn_ops": Table(
@@ -988,7 +1021,9 @@ MODULES: dict[str, Table] = {
         }
     ),
     "python.tf2": Table(names=names(_PRIVATE, "enabled")),
-    "python.keras.utils.tf_utils": Table(names=names(f"{_CORE}.control_flow", "smart_cond")),
+    "python.keras.utils.tf_utils": Table(
+        names=names("estimatorkit.ops.control.control_flow", "smart_cond")
+    ),
     "python.ops.variables": Table(
         names=names(f"{_CORE}.variables", VariableV1="Variable", RefVariable="Variable")
     ),
@@ -1026,7 +1061,7 @@ MODULES: dict[str, Table] = {
         names={
             **_TIME,
             **names(
-                "estimatorkit.layers.rnn_fused",
+                "estimatorkit.layers.recurrent.rnn_fused",
                 _best_effort_input_batch_size="best_effort_input_batch_size",
             ),
         }
@@ -1035,8 +1070,10 @@ MODULES: dict[str, Table] = {
         names={
             **_LINEAR,
             **names(_PRIVATE, _concat="concat_shapes"),
-            **names("estimatorkit.layers.rnn_cell", LayerRNNCell="RNNCell"),
-            **names("estimatorkit.layers.rnn_cell", assert_like_rnncell="assert_like_cell"),
+            **names("estimatorkit.layers.recurrent.rnn_cell", LayerRNNCell="RNNCell"),
+            **names(
+                "estimatorkit.layers.recurrent.rnn_cell", assert_like_rnncell="assert_like_cell"
+            ),
         }
     ),
     **{
@@ -1046,7 +1083,7 @@ MODULES: dict[str, Table] = {
             (
                 "python.estimator.util",
                 names(
-                    "estimatorkit.compat.input_fn_results",
+                    "estimatorkit.compat.private.input_fn_results",
                     *("parse_input_fn_result", "parse_iterator_result"),
                     _DatasetInitializerHook="DatasetInitializerHook",
                 ),
@@ -1074,13 +1111,13 @@ MODULES: dict[str, Table] = {
         for name in ("", "python.learn.")
     },
     "python.training.monitored_session": Table(
-        names={"_HookedSession": "estimatorkit.train.monitored_session:HookedSession"}
+        names={"_HookedSession": "estimatorkit.train.sessions.monitored_session:HookedSession"}
     ),
     "python.client.session": Table(
         names=names(
-            *(f"{_CORE}.run_conversions", "register_session_run_conversion_functions"),
+            *("estimatorkit.runtime.run_conversions", "register_session_run_conversion_functions"),
         )
-        | {"BaseSession": f"{_CORE}.session:Session"}
+        | {"BaseSession": "estimatorkit.runtime.session:Session"}
     ),
     "python.framework.indexed_slices": Table(
         names=names(f"{_CORE}.indexed_slices", "IndexedSlicesValue")
@@ -1088,7 +1125,7 @@ MODULES: dict[str, Table] = {
     "python.framework.ops": Table(names=names(f"{_CORE}.indexed_slices", "IndexedSlicesValue")),
     "python.framework.versions": Table(
         names={
-            "GRAPH_DEF_VERSION": f"{_CORE}.graphdef:FORMAT",
+            "GRAPH_DEF_VERSION": "estimatorkit.interop.graphdef:FORMAT",
             **names(_PRIVATE, "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER"),
         }
     ),
@@ -1097,7 +1134,7 @@ MODULES: dict[str, Table] = {
     ),
     "python.training.evaluation": Table(
         names=names(
-            "estimatorkit.compat.contrib_training",
+            "estimatorkit.compat.contrib.training",
             _StopAfterNEvalsHook="StopAfterNEvalsHook",
             _evaluate_once="evaluate_once",
             _get_or_create_eval_step="get_or_create_eval_step",
@@ -1106,7 +1143,7 @@ MODULES: dict[str, Table] = {
     **{
         f"python.{package}.checkpoint_management": Table(
             names=names(
-                f"{_CORE}.checkpoint_state",
+                "estimatorkit.storage.checkpoint_state",
                 update_checkpoint_state_internal="update_checkpoint_state",
             )
         )
@@ -1118,7 +1155,7 @@ MODULES: dict[str, Table] = {
         }
     ),
     "python.util.nest": Table(
-        behind=("estimatorkit.compat.shallow_structures",),
+        behind=("estimatorkit.compat.private.shallow_structures",),
         names={"is_sequence": f"{_CORE}.nest:is_nested"},
     ),
     **{
@@ -1139,8 +1176,10 @@ MODULES: dict[str, Table] = {
         f"core.{folder}.error_codes_pb2": Table(behind=(f"{_CORE}.errors",))
         for folder in ("lib.core", "protobuf")
     },
-    "core.protobuf.queue_runner_pb2": Table(behind=("estimatorkit.train.queue_runner_def",)),
-    "core.protobuf.tensorflow_server_pb2": Table(behind=("estimatorkit.distribute.server_def",)),
+    "core.protobuf.queue_runner_pb2": Table(behind=("estimatorkit.train.queues.queue_runner_def",)),
+    "core.protobuf.tensorflow_server_pb2": Table(
+        behind=("estimatorkit.distribute.tasks.server_def",)
+    ),
     "core.example.example_pb2": Table(behind=("estimatorkit.train",)),
     "core.example.feature_pb2": Table(behind=("estimatorkit.train",)),
 }

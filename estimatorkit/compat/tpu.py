@@ -19,9 +19,9 @@ from estimatorkit.estimator.arguments import arguments_of
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.lazy import listing
-from estimatorkit.train.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.wrapping_optimizer import WrappingOptimizer
+from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.wrapping_optimizer import WrappingOptimizer
 
 _RESERVED = ("batch_size", "context")
 

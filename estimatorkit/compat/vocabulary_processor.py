@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.storage.atomic_files import write_durably
 
 # Abbreviations, the words of CamelCase, and words with apostrophes and hyphens.
 _WORDS = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|['\w\-]+")

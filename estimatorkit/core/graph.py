@@ -65,7 +65,7 @@ class Graph:
         self._lock = threading.RLock()
         self.seed: int | None = None
         self.variable_store: Any = None  # owned by `variable_scope`
-        self.layer_record: Any = None  # owned by `layers.call_record`
+        self.layer_record: Any = None  # owned by `layers.engine.call_record`
 
     # -- making operations
 

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from estimatorkit.lazy import LazyFunctions
 
 if TYPE_CHECKING:
-    from estimatorkit.core import graph_dot, graph_util, graphdef, variable_updates
-    from estimatorkit.core.ops import all_ops, gather_nd, indexing
+    from estimatorkit.interop import graph_dot, graph_util, graphdef
+    from estimatorkit.ops import all_ops
+    from estimatorkit.ops.array import gather_nd, indexing
+    from estimatorkit.ops.variables import variable_updates
 else:
-    all_ops = LazyFunctions("estimatorkit.core.ops.all_ops")
-    gather_nd = LazyFunctions("estimatorkit.core.ops.gather_nd")
-    graph_dot = LazyFunctions("estimatorkit.core.graph_dot")
-    graph_util = LazyFunctions("estimatorkit.core.graph_util")
-    graphdef = LazyFunctions("estimatorkit.core.graphdef")
-    indexing = LazyFunctions("estimatorkit.core.ops.indexing")
-    variable_updates = LazyFunctions("estimatorkit.core.variable_updates")
+    all_ops = LazyFunctions("estimatorkit.ops.all_ops")
+    gather_nd = LazyFunctions("estimatorkit.ops.array.gather_nd")
+    graph_dot = LazyFunctions("estimatorkit.interop.graph_dot")
+    graph_util = LazyFunctions("estimatorkit.interop.graph_util")
+    graphdef = LazyFunctions("estimatorkit.interop.graphdef")
+    indexing = LazyFunctions("estimatorkit.ops.array.indexing")
+    variable_updates = LazyFunctions("estimatorkit.ops.variables.variable_updates")
 
 __all__ = [
     "all_ops",

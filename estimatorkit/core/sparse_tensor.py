@@ -1,7 +1,7 @@
 """`SparseTensor`: the elements of a tensor that are not 0, with their places.
 
 A sparse tensor is three tensors kept together (a composite, see `core.composite`): sessions feed
-and fetch it as a `SparseTensorValue`. What computes with it is in `core.ops.sparse` and its
+and fetch it as a `SparseTensorValue`. What computes with it is in `ops.sparse.sparse` and its
 neighbours.
 """
 

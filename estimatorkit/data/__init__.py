@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.csv import read_csv
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
+from estimatorkit.data.execution.block_iterator import BlockIterator
 from estimatorkit.data.plan import INFINITE, UNKNOWN, TracedFunction
 from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec
 from estimatorkit.lazy import attach, listing, names
@@ -26,10 +26,10 @@ _lazy_getattr = attach(
         "experimental": "estimatorkit.data.experimental",
         **names("estimatorkit.data.inputs", "numpy_input_fn", "pandas_input_fn"),
         **names("estimatorkit.data.options", "Options", "ThreadingOptions"),
-        **names("estimatorkit.data.tfrecords", "TFRecordDataset"),
-        **names("estimatorkit.data.fixed_length_records", "FixedLengthRecordDataset"),
-        **names("estimatorkit.data.text_lines", "TextLineDataset"),
-        **names("estimatorkit.data.parquet", "ArrowDataset", "ParquetDataset"),
+        **names("estimatorkit.data.readers.tfrecords", "TFRecordDataset"),
+        **names("estimatorkit.data.readers.fixed_length_records", "FixedLengthRecordDataset"),
+        **names("estimatorkit.data.readers.text_lines", "TextLineDataset"),
+        **names("estimatorkit.data.readers.parquet", "ArrowDataset", "ParquetDataset"),
     },
 )[0]
 

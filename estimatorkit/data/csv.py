@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from estimatorkit.core import dtypes as types
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.filesystem import file_errors, open_file
-from estimatorkit.data.csv_layout import Cells, CsvColumn, CsvLayout, column_values
-from estimatorkit.data.csv_parsing import Parser, wrong_cell
-from estimatorkit.data.csv_records import (
+from estimatorkit.data.readers.csv_layout import Cells, CsvColumn, CsvLayout, column_values
+from estimatorkit.data.readers.csv_parsing import Parser, wrong_cell
+from estimatorkit.data.readers.csv_records import (
     BYTE_ORDER_MARK,
     LINE_END,
     Ints,
     end_of_records,
     records,
 )
+from estimatorkit.storage.filesystem import file_errors, open_file
 
 _CHUNK_BYTES = 1 << 24
 

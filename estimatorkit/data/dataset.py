@@ -16,13 +16,13 @@ from estimatorkit.core.dtypes import as_dtype, int64
 from estimatorkit.core.errors import OutOfRangeError, explain
 from estimatorkit.core.html import html_table
 from estimatorkit.data import plan as plans
-from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.buffers import Columns, count_rows
 from estimatorkit.data.dataset_methods import Transformable
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.execution.buffers import Columns, count_rows
+from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import collect, integer, parameter, then
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
-from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.sources import columns_of_one, columns_of_slices, range_of
 from estimatorkit.data.spec import DatasetSpec, flatten, leaf_names, of_types, pack
 from estimatorkit.data.transformations import (
@@ -84,7 +84,7 @@ class Dataset(Transformable):
         numbers = Dataset(plans.Range(collect(given, range_of)))
         if output_type is None or as_dtype(output_type) is int64:
             return numbers
-        from estimatorkit.core.ops.elementwise import cast
+        from estimatorkit.ops.math.elementwise import cast
 
         return numbers.map(lambda number: cast(number, output_type))
 
@@ -171,7 +171,7 @@ class Dataset(Transformable):
         Raises:
             InvalidArgumentError: no file matches.
         """
-        from estimatorkit.data.list_files import list_files
+        from estimatorkit.data.readers.list_files import list_files
 
         return list_files(file_pattern, shuffle, seed)
 
@@ -187,7 +187,7 @@ class Dataset(Transformable):
     @staticmethod
     def random(seed: int | None = None, name: str | None = None) -> Dataset:
         """Random int64 numbers without end, uniform in [0, 2**32)."""
-        from estimatorkit.data.mixing import RandomNumbers
+        from estimatorkit.data.execution.mixing import RandomNumbers
 
         return Dataset(RandomNumbers(seed=seed))
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from estimatorkit.core.dtypes import int32, int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.data import plan as plans
-from estimatorkit.data.caching import Cache, FileCache
-from estimatorkit.data.counted import Unique
-from estimatorkit.data.errors_ignored import IgnoreErrors
-from estimatorkit.data.nesting import Interleave, Window
+from estimatorkit.data.execution.caching import Cache, FileCache
+from estimatorkit.data.execution.counted import Unique
+from estimatorkit.data.execution.errors_ignored import IgnoreErrors
+from estimatorkit.data.execution.nesting import Interleave, Window
 from estimatorkit.data.options import Options
 from estimatorkit.data.parameters import choice, integer, parameter, then
 from estimatorkit.data.plan import Plan

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimatorkit.core.columns import parts_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.core.registry import Spec, apply, register
-from estimatorkit.data.buffers import Columns, count_rows, slice_rows
+from estimatorkit.data.execution.buffers import Columns, count_rows, slice_rows
+from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.plan import Plan
-from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import TensorSpec, flatten, pack
 from estimatorkit.data.traced_functions import DatasetFunction, of_tensors, specs_of
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import merged_states
+from estimatorkit.runtime.columns import parts_of
 
 if TYPE_CHECKING:
     from estimatorkit.data.dataset import Dataset

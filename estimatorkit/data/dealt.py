@@ -16,18 +16,18 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
-from estimatorkit.data.block_iterator import (
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.execution.block_iterator import (
     BlockIterator,
     State,
     UnaryIterator,
     end_of_sequence,
 )
-from estimatorkit.data.buffers import Columns, count_rows
-from estimatorkit.data.cursor import Cursor
-from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterators import DrawingFunctions, StartFunction
+from estimatorkit.data.execution.buffers import Columns, count_rows
+from estimatorkit.data.execution.cursor import Cursor
+from estimatorkit.data.execution.iterators import DrawingFunctions, StartFunction
+from estimatorkit.data.execution.randomness import RandomStream, Seeds, nested_epoch
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, TracedFunction, Unary
-from estimatorkit.data.randomness import RandomStream, Seeds, nested_epoch
 
 Unit: TypeAlias = tuple[int, int]
 """An epoch, and the number of a unit in the dataset of units."""

@@ -16,15 +16,10 @@ from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explai
 from estimatorkit.core.graph import control_dependencies
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import TensorShape
-from estimatorkit.data.counted import AssertCardinality
-from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dataset_methods import AUTOTUNE
-from estimatorkit.data.example_datasets import (
-    make_batched_features_dataset,
-    parse_example_dataset,
-)
-from estimatorkit.data.mixing import Choices, Choose
+from estimatorkit.data.execution.counted import AssertCardinality
+from estimatorkit.data.execution.mixing import Choices, Choose
 from estimatorkit.data.options import (
     DistributeOptions,
     OptimizationOptions,
@@ -33,7 +28,12 @@ from estimatorkit.data.options import (
 )
 from estimatorkit.data.parameters import parameter
 from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan, Range
-from estimatorkit.data.record_writing import TFRecordWriter
+from estimatorkit.data.readers.csv_dataset import CsvDataset, make_csv_dataset
+from estimatorkit.data.readers.example_datasets import (
+    make_batched_features_dataset,
+    parse_example_dataset,
+)
+from estimatorkit.data.readers.record_writing import TFRecordWriter
 from estimatorkit.data.spec import TensorSpec, compatible
 from estimatorkit.lazy import listing
 
@@ -138,17 +138,17 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
         row_shape: the dense shape of an element in a batch, into which each must fit; None or -1
             for a dimension: as long as the longest of the batch.
     """
-    from estimatorkit.core.ops.sparse import from_dense
     from estimatorkit.core.shapes import as_shape
     from estimatorkit.core.sparse_tensor import SparseTensor
+    from estimatorkit.ops.sparse.sparse import from_dense
 
     known = as_shape([None if dim in (None, -1) else dim for dim in row_shape])
 
     def to_sparse(*elements: Any) -> Any:
-        from estimatorkit.core.ops.array import shape
-        from estimatorkit.core.ops.filling import ones_like
-        from estimatorkit.core.ops.gather_nd import gather_nd
         from estimatorkit.core.registry import output
+        from estimatorkit.ops.array.array import shape
+        from estimatorkit.ops.array.filling import ones_like
+        from estimatorkit.ops.array.gather_nd import gather_nd
 
         if len(elements) != 1:
             raise TypeError(
@@ -307,7 +307,7 @@ def _plans(datasets: Sequence[Dataset], what: str) -> tuple[Plan, ...]:
 
 def Counter(start: int = 0, step: int = 1, dtype: Any = int64) -> Dataset:
     """Numbers without end: `start`, `start + step`, ... of `dtype`."""
-    from estimatorkit.core.ops.elementwise import cast
+    from estimatorkit.ops.math.elementwise import cast
 
     end = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
     numbers = Dataset(Range(range(start, int(end), step)))
@@ -344,10 +344,10 @@ def rejection_resample(
     """
     from estimatorkit.core.conversion import convert_to_tensor
     from estimatorkit.core.dtypes import float32
-    from estimatorkit.core.ops.elementwise import cast, equal, less
-    from estimatorkit.core.ops.indexing import gather, one_hot, where
-    from estimatorkit.core.ops.random import random_uniform
-    from estimatorkit.core.ops.reduce import reduce_max, reduce_sum
+    from estimatorkit.ops.array.indexing import gather, one_hot, where
+    from estimatorkit.ops.math.elementwise import cast, equal, less
+    from estimatorkit.ops.math.random import random_uniform
+    from estimatorkit.ops.math.reduce import reduce_max, reduce_sum
 
     def accepted(initial: Any, label: Any) -> Any:
         target = convert_to_tensor(target_dist, float32)

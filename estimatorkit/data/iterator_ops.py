@@ -26,8 +26,8 @@ from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.registry import Spec, apply, output, register, register_handle
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.data.spec import (
     SparseTensorSpec,
     TensorSpec,

@@ -22,14 +22,14 @@ import numpy as np
 
 from estimatorkit.core import dtypes, nest
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.data import iterators
-from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.buffers import Columns
-from estimatorkit.data.generators import GeneratorIterator
+from estimatorkit.data.execution import iterators
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.execution.buffers import Columns
+from estimatorkit.data.execution.generators import GeneratorIterator
+from estimatorkit.data.execution.prefetching import PrefetchIterator
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.execution.shuffling import PermutationIterator, ShuffleIterator
 from estimatorkit.data.parameters import Pending
-from estimatorkit.data.prefetching import PrefetchIterator
-from estimatorkit.data.randomness import Seeds
-from estimatorkit.data.shuffling import PermutationIterator, ShuffleIterator
 from estimatorkit.data.spec import TensorSpec, either, flatten, leaf_names, pack, with_leading
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest
-from estimatorkit.core.columns import SparseColumn
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor, holds_tensors
-from estimatorkit.data.buffers import Columns, unbatch_sparse
-from estimatorkit.data.frames import open_frames
+from estimatorkit.data.execution.buffers import Columns, unbatch_sparse
 from estimatorkit.data.parameters import Pending, collect, parameter
+from estimatorkit.data.readers.frames import open_frames
 from estimatorkit.data.spec import (
     LeafSpec,
     SparseTensorSpec,
@@ -23,6 +22,7 @@ from estimatorkit.data.spec import (
     pack,
     to_array,
 )
+from estimatorkit.runtime.columns import SparseColumn
 
 
 def columns_of_slices(tensors: Any) -> tuple[Any, Columns]:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import nest, registry
-from estimatorkit.core.block_functions import BlockRunner, trace
-from estimatorkit.core.columns import SparseColumn, parts_of
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import resource, variant
 from estimatorkit.core.errors import FailedPreconditionError, explain
@@ -24,12 +22,14 @@ from estimatorkit.core.registry import Spec, register
 from estimatorkit.core.shapes import SCALAR
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data.buffers import Columns
-from estimatorkit.data.iterators import BlockCall, StartFunction
+from estimatorkit.data.execution.buffers import Columns
+from estimatorkit.data.execution.iterators import BlockCall, StartFunction
+from estimatorkit.data.execution.randomness import Seeds
 from estimatorkit.data.parameters import Pending
 from estimatorkit.data.plan import Plan
-from estimatorkit.data.randomness import Seeds
 from estimatorkit.data.spec import DatasetSpec, SparseTensorSpec, TensorSpec, flatten, pack
+from estimatorkit.runtime.batched_executor import BlockRunner, trace
+from estimatorkit.runtime.columns import SparseColumn, parts_of
 
 
 def specs_of(element_spec: Any) -> tuple[Spec, ...]:
@@ -43,7 +43,7 @@ def specs_of(element_spec: Any) -> tuple[Spec, ...]:
 def of_tensors(element_spec: Any, tensors: Sequence[Tensor]) -> Any:
     """An element as a graph sees it, of the tensors of all its leaves."""
     from estimatorkit.data.dataset import Dataset
-    from estimatorkit.data.nesting import Nested
+    from estimatorkit.data.execution.nesting import Nested
 
     rest = iter(tensors)
     leaves: list[Any] = []
@@ -217,8 +217,8 @@ def value_of(tensor: Tensor, state: Any) -> Any:
         )
     if tensor.dtype is resource:
         return state.read([tensor.op.name])[0]
-    from estimatorkit.core.executor import PlanRunner
-    from estimatorkit.core.plan import make_plan
+    from estimatorkit.runtime.executor import PlanRunner
+    from estimatorkit.runtime.plan import make_plan
 
     return PlanRunner(make_plan(state.graph, [tensor], [], []), state).run([])[0]
 

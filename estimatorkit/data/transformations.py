@@ -12,7 +12,7 @@ from estimatorkit.core.dtypes import int64, string
 from estimatorkit.core.errors import explain
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.data.grouping import GroupByWindow, Scan
+from estimatorkit.data.execution.grouping import GroupByWindow, Scan
 from estimatorkit.data.parameters import Pending, integer, parameter, then
 from estimatorkit.data.plan import Plan
 from estimatorkit.data.spec import (
@@ -228,7 +228,7 @@ def group_plan(
         def window_size_func(key: Any) -> Any:
             return np.int64(size) if not isinstance(size, Pending) else window_size
 
-    from estimatorkit.core.ops.elementwise import cast
+    from estimatorkit.ops.math.elementwise import cast
 
     of_size = window_size_func
     keys = trace_function(key_func, source.element_spec)
@@ -328,10 +328,10 @@ def bucketed(
     from estimatorkit.core.builtin_ops import identity
     from estimatorkit.core.conversion import constant
     from estimatorkit.core.graph import control_dependencies
-    from estimatorkit.core.ops.checks import assert_less
-    from estimatorkit.core.ops.elementwise import cast, greater_equal
-    from estimatorkit.core.ops.indexing import gather
-    from estimatorkit.core.ops.reduce import reduce_sum
+    from estimatorkit.ops.array.indexing import gather
+    from estimatorkit.ops.debug.checks import assert_less
+    from estimatorkit.ops.math.elementwise import cast, greater_equal
+    from estimatorkit.ops.math.reduce import reduce_sum
 
     bounds, sizes = [int(each) for each in bucket_boundaries], list(bucket_batch_sizes)
     if len(sizes) != len(bounds) + 1:
@@ -383,7 +383,7 @@ def bucketed(
 
 def _to_boundary(shape: Any, boundary: Tensor) -> Any:
     """A padded shape whose unknown dimensions are a bucket's boundary."""
-    from estimatorkit.core.ops.joining import stack
+    from estimatorkit.ops.array.joining import stack
 
     dims = _shape_of(shape)
     if dims.is_fully_defined():

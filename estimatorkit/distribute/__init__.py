@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.distribute import task_cluster as task_cluster
+from estimatorkit.distribute.tasks import task_cluster as task_cluster
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.core.session", "InteractiveSession", "Session"),
+    **names("estimatorkit.runtime.session", "InteractiveSession", "Session"),
     **names("estimatorkit.distribute.cluster_spec", "ClusterSpec"),
     **names("estimatorkit.distribute.cluster_task", "ClusterTask"),
-    **names("estimatorkit.distribute.server", "Server"),
+    **names("estimatorkit.distribute.tasks.server", "Server"),
     **names("estimatorkit.distribute.dealing", "dealt_out"),
-    **names("estimatorkit.distribute.launching", "Launch", "local_cluster"),
+    **names("estimatorkit.distribute.launch.launching", "Launch", "local_cluster"),
     "experimental": "estimatorkit.distribute.experimental",
-    **names("estimatorkit.distribute.mirrored", "MirroredStrategy"),
-    **names("estimatorkit.distribute.multi_worker", "MultiWorkerMirroredStrategy"),
+    **names("estimatorkit.distribute.replicas.mirrored", "MirroredStrategy"),
+    **names("estimatorkit.distribute.replicas.multi_worker", "MultiWorkerMirroredStrategy"),
     **names(
-        "estimatorkit.distribute.strategies",
+        "estimatorkit.distribute.replicas.strategies",
         *("InputContext", "OneDeviceStrategy", "ReduceOp", "ReplicaContext", "Strategy"),
         "get_replica_context",
         *("get_loss_reduction", "get_strategy", "has_strategy", "in_cross_replica_context"),

@@ -20,7 +20,6 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import FailedPreconditionError, explain
 from estimatorkit.core.log import logger
 from estimatorkit.data.dataset import Dataset
@@ -29,6 +28,7 @@ from estimatorkit.data.parameters import integer
 from estimatorkit.data.plan import INFINITE
 from estimatorkit.data.tracing import trace_function
 from estimatorkit.data.transformations import check_dataset
+from estimatorkit.distribute.tasks.cluster_run import ClusterState
 
 
 def dealt_out(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from estimatorkit.distribute.mirrored import CentralStorageStrategy
-from estimatorkit.distribute.multi_worker import (
+from estimatorkit.distribute.replicas.mirrored import CentralStorageStrategy
+from estimatorkit.distribute.replicas.multi_worker import (
     CommunicationImplementation,
     MultiWorkerMirroredStrategy,
 )
-from estimatorkit.distribute.strategies import ParameterServerStrategy
+from estimatorkit.distribute.replicas.strategies import ParameterServerStrategy
 from estimatorkit.lazy import listing
 
 __dir__ = listing(__name__)

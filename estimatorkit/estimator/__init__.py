@@ -13,19 +13,19 @@ _PLACES = {
     **names("estimatorkit.estimator.spec", "EstimatorSpec", "ModeKeys"),
     **names("estimatorkit.estimator.run_config", "RunConfig"),
     **names("estimatorkit.estimator.warm_starting", "WarmStartSettings"),
-    **names("estimatorkit.train.vocabulary_change", "VocabInfo"),
+    **names("estimatorkit.train.saving.vocabulary_change", "VocabInfo"),
     **names("estimatorkit.estimator.keras_estimator", "model_to_estimator"),
-    **names("estimatorkit.estimator.predictor", "load_predictor"),
-    **names("estimatorkit.estimator.onnx_export", "export_onnx"),
+    **names("estimatorkit.estimator.serving.predictor", "load_predictor"),
+    **names("estimatorkit.estimator.serving.onnx_export", "export_onnx"),
     # Training with evaluations
     "experimental": "estimatorkit.estimator.experimental",
     **names("estimatorkit.estimator.train_spec", "EvalSpec", "TrainSpec"),
-    **names("estimatorkit.estimator.evaluated_training", "train_and_evaluate"),
+    **names("estimatorkit.estimator.evaluation.evaluated_training", "train_and_evaluate"),
     **names(
-        "estimatorkit.estimator.exporters",
+        "estimatorkit.estimator.serving.exporters",
         *("BestExporter", "Exporter", "FinalExporter", "LatestExporter"),
     ),
-    **names("estimatorkit.estimator.early_stopping", "EarlyStopping"),
+    **names("estimatorkit.estimator.evaluation.early_stopping", "EarlyStopping"),
     **names("estimatorkit.estimator.extenders", "add_metrics"),
     # What TensorFlow has here as well as in `train`
     **names(

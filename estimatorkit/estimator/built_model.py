@@ -15,25 +15,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from estimatorkit.core.builtin_ops import group
-from estimatorkit.core.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.replica_run import ReplicatedState
-from estimatorkit.core.replicas import Replicas
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.iterator_ops import Iterator as GraphIterator
-from estimatorkit.distribute.strategies import Strategy
+from estimatorkit.distribute.replicas.replica_run import ReplicatedState
+from estimatorkit.distribute.replicas.replicas import Replicas
+from estimatorkit.distribute.replicas.strategies import Strategy
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.layers.call_record import set_learning_phase
-from estimatorkit.train.coordinator import Coordinator
+from estimatorkit.layers.engine.call_record import set_learning_phase
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import checkpoint_version, read_checkpoint
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks import SessionRunHook
-from estimatorkit.train.queue_runner import start_queue_runners
-from estimatorkit.train.saver import restore_checkpoint, saved_items
-from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.queues.queue_runner import start_queue_runners
+from estimatorkit.train.saving.saver import restore_checkpoint, saved_items
+from estimatorkit.train.sessions.coordinator import Coordinator
+from estimatorkit.train.sessions.scaffold import Scaffold
 
 _KEPT = 8
 """Models of an estimator that are kept: training, evaluation and prediction, with a few inputs."""

@@ -16,22 +16,31 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import DeadlineExceededError, explain
 from estimatorkit.core.log import logger
-from estimatorkit.core.resource_store import ResourceStore
-from estimatorkit.core.task_placement import task_name
 from estimatorkit.distribute.cluster_task import EVALUATOR, PS, WORKER, ClusterTask
 from estimatorkit.distribute.exit_codes import RETRY, TERMINATED, Interrupted, on_sigterm
-from estimatorkit.distribute.processors import share_processors
-from estimatorkit.distribute.server import bound_service
-from estimatorkit.estimator.completion import Completion, completion_time, read_completion
-from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, told
+from estimatorkit.distribute.launch.cpu_budget import share_processors
+from estimatorkit.distribute.tasks.server import bound_service
+from estimatorkit.distribute.tasks.task_placement import task_name
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.evaluated_training import EvaluatedRun, RecordHook, Results, step_of
+from estimatorkit.estimator.evaluation.completion import (
+    Completion,
+    completion_time,
+    read_completion,
+)
+from estimatorkit.estimator.evaluation.continuous_evaluation import EvaluationSchedule, told
+from estimatorkit.estimator.evaluation.evaluated_training import (
+    EvaluatedRun,
+    RecordHook,
+    Results,
+    step_of,
+)
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
 from estimatorkit.estimator.training_cluster import LOST
-from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from estimatorkit.train.training import SIGTERM_CAME
 
 STOP_FILE = "stop_training"

@@ -12,20 +12,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.checkpoint import (
-    checkpoint_exists,
-    latest_checkpoint,
-    list_variables,
-    load_variable,
-)
-from estimatorkit.core.directory_lock import DirectoryLock
 from estimatorkit.core.errors import OutOfRangeError, explain
-from estimatorkit.core.events import MetricsWriter
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import ensure_visible, logger
-from estimatorkit.core.session import Session
 from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER
-from estimatorkit.distribute.strategies import Strategy
+from estimatorkit.distribute.replicas.strategies import Strategy
 from estimatorkit.estimator.arguments import (
     arguments_of,
     as_list,
@@ -34,7 +25,7 @@ from estimatorkit.estimator.arguments import (
     checked_config,
 )
 from estimatorkit.estimator.built_model import BuiltModel, ModelStore, Setting
-from estimatorkit.estimator.evaluation import Evaluation, described
+from estimatorkit.estimator.evaluation.evaluation import Evaluation, described
 from estimatorkit.estimator.model_input import ModelInput
 from estimatorkit.estimator.prediction import LivePredictor, chosen, single_examples
 from estimatorkit.estimator.run_config import RunConfig, is_not_chief
@@ -47,9 +38,18 @@ from estimatorkit.estimator.warm_starting import (
     as_warm_start,
     not_trained,
 )
-from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.interop.events import MetricsWriter
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import (
+    checkpoint_exists,
+    latest_checkpoint,
+    list_variables,
+    load_variable,
+)
+from estimatorkit.storage.directory_lock import DirectoryLock
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks import SessionRunHook, check_hooks
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import SessionRunHook, check_hooks
 from estimatorkit.train.training import run_hooked, takes_input
 
 
@@ -482,12 +482,12 @@ class Estimator:
         *,
         example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Writes the model for serving; see `estimator.exporting.export_saved_model`.
+        """Writes the model for serving; see `estimator.serving.exporting.export_saved_model`.
 
         Returns:
             The path of the new folder below `export_dir_base`.
         """
-        from estimatorkit.estimator import exporting
+        from estimatorkit.estimator.serving import exporting
 
         return exporting.export_saved_model(
             self,
@@ -524,8 +524,8 @@ class Estimator:
         *,
         example_inputs: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Writes the model for several modes; see `estimator.exporting`."""
-        from estimatorkit.estimator import exporting
+        """Writes the model for several modes; see `estimator.serving.exporting`."""
+        from estimatorkit.estimator.serving import exporting
 
         return exporting.experimental_export_all_saved_models(
             self,

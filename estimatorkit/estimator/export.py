@@ -8,12 +8,12 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.estimator.export_outputs",
+        "estimatorkit.estimator.serving.export_outputs",
         *("ClassificationOutput", "EvalOutput", "ExportOutput", "PredictOutput"),
         "RegressionOutput",
     ),
     **names(
-        "estimatorkit.estimator.serving_inputs",
+        "estimatorkit.estimator.serving.serving_inputs",
         *("ServingInputReceiver", "TensorServingInputReceiver"),
         *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
         "serving_input_receiver_fn_from_columns",

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.built_model import ModelStore
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.export_outputs import PredictOutput
+from estimatorkit.estimator.serving.export_outputs import PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 _METRIC_FN_ARGUMENTS = ("features", "labels", "predictions", "config")
 

@@ -1,8 +1,8 @@
 """A model of Keras 3, on its JAX backend, as an estimator takes it (extra `keras`).
 
-The model's `stateless_call` is one operation of the graph (`core.jax_functions`); its variables are
-variables of the graph, by their paths. Losses, metrics and the optimizer that it was compiled with
-are made anew from their configs, as those of `estimatorkit.keras`.
+The model's `stateless_call` is one operation of the graph (`ops.control.jax_functions`); its
+variables are variables of the graph, by their paths. Losses, metrics and the optimizer that it was
+compiled with are made anew from their configs, as those of `estimatorkit.keras`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.jax_functions import jax_function
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.estimator.keras_estimator import AdaptedModel, Called, inputs_by_name
 from estimatorkit.keras import optimizers
+from estimatorkit.ops.control.jax_functions import jax_function
+from estimatorkit.ops.variables.variable_scope import get_variable
 
 _OPTIMIZER_ARGUMENTS = (
     *("name", "learning_rate", "clipnorm", "global_clipnorm", "clipvalue", "weight_decay"),

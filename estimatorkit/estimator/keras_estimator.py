@@ -1,6 +1,6 @@
 """`model_to_estimator`: an Estimator of a compiled Keras-style model.
 
-The model's layers are built anew in the estimator's graphs (`layers.base.unbuilt`), with the
+The model's layers are built anew in the estimator's graphs (`layers.engine.base.unbuilt`), with the
 variables' names that they had; the model itself stays as it is. Where the model has weights
 already, the estimator begins with them: training starts there, and `evaluate` and `predict` work
 before it.
@@ -21,26 +21,26 @@ from typing import Any
 import numpy as np
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.checkpoint import write_checkpoint
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.export_outputs import PredictOutput
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.serving.export_outputs import PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
-from estimatorkit.keras.compiled import CompiledLoss, CompiledMetrics, as_list_of
-from estimatorkit.keras.model import Model
-from estimatorkit.layers.base import unbuilt
-from estimatorkit.layers.call_record import call_scope
-from estimatorkit.layers.sessions import values_of
+from estimatorkit.keras.engine.compiled import CompiledLoss, CompiledMetrics, as_list_of
+from estimatorkit.keras.engine.model import Model
+from estimatorkit.layers.engine.base import unbuilt
+from estimatorkit.layers.engine.call_record import call_scope
+from estimatorkit.layers.engine.sessions import values_of
+from estimatorkit.ops.math import elementwise
+from estimatorkit.storage.checkpoint import write_checkpoint
 from estimatorkit.train.checks import add_step_check, collecting_step_checks
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import part_of_mean
-from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
-from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.train.optimizers.optimizer import part_of_mean
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from estimatorkit.train.sessions.scaffold import Scaffold
 
 
 def model_to_estimator(
@@ -81,7 +81,7 @@ def model_to_estimator(
             else "Please specify either keras_model or keras_model_path, but not both."
         )
     if keras_model is None:
-        from estimatorkit.keras import saving
+        from estimatorkit.keras.engine import saving
 
         keras_model = saving.load_model(os.fspath(keras_model_path or ""), custom_objects)
     if not isinstance(keras_model, Model):

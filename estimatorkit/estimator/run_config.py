@@ -11,7 +11,7 @@ from typing import Any, Self
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.distribute.cluster_spec import ClusterSpec
 from estimatorkit.distribute.cluster_task import CHIEF, MASTER, PS, WORKER, ClusterTask
-from estimatorkit.distribute.strategies import Strategy
+from estimatorkit.distribute.replicas.strategies import Strategy
 
 
 class _Unset:

@@ -10,9 +10,9 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.nest import flatten, map_structure
 from estimatorkit.core.tensor import Operation, Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput, served_outputs
-from estimatorkit.train.hooks import SessionRunHook
-from estimatorkit.train.scaffold import Scaffold
+from estimatorkit.estimator.serving.export_outputs import ExportOutput, served_outputs
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.sessions.scaffold import Scaffold
 
 
 class ModeKeys:
@@ -180,7 +180,7 @@ def _checked_loss(loss: Any) -> Any:
                 hint="take reduce_mean or reduce_sum of it",
             )
         )
-    from estimatorkit.core.ops.array import reshape
+    from estimatorkit.ops.array.array import reshape
 
     return reshape(loss, [])
 

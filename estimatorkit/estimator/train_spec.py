@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from estimatorkit.estimator.arguments import check_count
-from estimatorkit.estimator.exporters import Exporter
-from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
-from estimatorkit.train.hooks import SessionRunHook
+from estimatorkit.estimator.serving.exporters import Exporter
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import SessionRunHook
 
 
 class _Train(NamedTuple):

@@ -10,16 +10,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
-from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.graph_keys import GraphKeys
 from estimatorkit.core.log import logger, terminal
-from estimatorkit.core.replica_run import ReplicatedState
-from estimatorkit.core.session import Session
 from estimatorkit.data.dealt import begin_anew
 from estimatorkit.distribute.exit_codes import Interrupted
-from estimatorkit.distribute.strategies import Strategy, reported_loss
-from estimatorkit.distribute.task_cluster import ENDED
+from estimatorkit.distribute.replicas.replica_run import ReplicatedState
+from estimatorkit.distribute.replicas.strategies import Strategy, reported_loss
+from estimatorkit.distribute.tasks.cluster_run import ClusterState
+from estimatorkit.distribute.tasks.task_cluster import ENDED
 from estimatorkit.distribute.watchdog import Watchdog
 from estimatorkit.estimator.built_model import BuiltModel
 from estimatorkit.estimator.model_input import ModelInput
@@ -27,20 +25,22 @@ from estimatorkit.estimator.run_config import RunConfig, is_not_chief
 from estimatorkit.estimator.spec import EstimatorSpec
 from estimatorkit.estimator.training_cluster import LOST, TrainingCluster
 from estimatorkit.estimator.warm_starting import WarmStartSettings
-from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks import (
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import (
     FinishedSteps,
     LossLogHook,
     NanTensorHook,
     SessionRunHook,
     StopAtStepHook,
 )
-from estimatorkit.train.progress import ProgressHook
-from estimatorkit.train.records import RecordHook, has_summaries
-from estimatorkit.train.saver import Saver, restore_checkpoint, restore_input, saved_items
-from estimatorkit.train.scaffold import Scaffold
-from estimatorkit.train.summary_hooks import SummarySaverHook
+from estimatorkit.train.hooks.progress import ProgressHook
+from estimatorkit.train.hooks.records import RecordHook, has_summaries
+from estimatorkit.train.hooks.summary_hooks import SummarySaverHook
+from estimatorkit.train.saving.saver import Saver, restore_checkpoint, restore_input, saved_items
+from estimatorkit.train.sessions.scaffold import Scaffold
 from estimatorkit.train.training import CheckedLoop, run_training, training_loop
 
 _PAUSE_SECS = 0.5

@@ -27,17 +27,17 @@ from estimatorkit.core.errors import (
 )
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.resource_store import ResourceStore
-from estimatorkit.core.targets import Target
-from estimatorkit.core.task_placement import HERE, task_name
-from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import PS, ClusterTask
 from estimatorkit.distribute.device_setter import replica_device_setter
 from estimatorkit.distribute.exit_codes import Interrupted
-from estimatorkit.distribute.processors import share_processors
-from estimatorkit.distribute.task_cluster import TaskCluster, names_of, serve_target
-from estimatorkit.estimator.completion import completion_time, read_completion
+from estimatorkit.distribute.launch.cpu_budget import share_processors
+from estimatorkit.distribute.tasks import membership as members
+from estimatorkit.distribute.tasks.task_cluster import TaskCluster, names_of, serve_target
+from estimatorkit.distribute.tasks.task_placement import HERE, task_name
+from estimatorkit.estimator.evaluation.completion import completion_time, read_completion
 from estimatorkit.layers.feature_column import column_texts
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.targets import Target
 
 LOST = (AbortedError, UnavailableError)
 """What a step raises when a parameter server was lost or put back."""

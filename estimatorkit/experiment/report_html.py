@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.core.html import html_table
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.description import describe, description_html
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.evaluation_records import EVENT_FILES, LINES, events, lines
+from estimatorkit.estimator.evaluation.evaluation_records import EVENT_FILES, LINES, events, lines
 from estimatorkit.experiment import build, examples, tables
 from estimatorkit.experiment import report_plots as plots
 from estimatorkit.experiment.schema import Experiment
@@ -39,6 +38,7 @@ from estimatorkit.inspection import (
     permutation_importance,
     predict_table,
 )
+from estimatorkit.storage.atomic_files import write_durably
 from estimatorkit.version import __version__
 
 if TYPE_CHECKING:

@@ -18,10 +18,15 @@ from typing import Any
 
 from estimatorkit.core.errors import InvalidArgumentError, NotFoundError, OpError, explain
 from estimatorkit.core.log import logger
-from estimatorkit.estimator import rest_json
-from estimatorkit.estimator.exported_files import REQUEST, SIGNATURE
-from estimatorkit.estimator.predictor import Predictor, Signature, load_predictor, versions_of
-from estimatorkit.train import saved_model_constants as constants
+from estimatorkit.estimator.serving import rest_json
+from estimatorkit.estimator.serving.exported_files import REQUEST, SIGNATURE
+from estimatorkit.estimator.serving.predictor import (
+    Predictor,
+    Signature,
+    load_predictor,
+    versions_of,
+)
+from estimatorkit.train.saving import saved_model_constants as constants
 
 PORT = 8501
 MAX_REQUEST_BYTES = 10 << 20

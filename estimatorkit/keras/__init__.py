@@ -27,9 +27,9 @@ _PLACES = {
     "preprocessing": "estimatorkit.keras.preprocessing",
     "utils": "estimatorkit.keras.utils",
     "wrappers": "estimatorkit.keras.wrappers",
-    **names("estimatorkit.keras.model", "Model"),
-    **names("estimatorkit.keras.sequential", "Sequential"),
-    **names("estimatorkit.keras.input_layer", "Input"),
+    **names("estimatorkit.keras.engine.model", "Model"),
+    **names("estimatorkit.keras.engine.sequential", "Sequential"),
+    **names("estimatorkit.keras.engine.input_layer", "Input"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -9,22 +9,22 @@ from typing import Any
 
 from estimatorkit.lazy import attach, names
 
-_OPS = "estimatorkit.core.ops"
+_OPS = "estimatorkit.ops"
 _KERAS = "estimatorkit.keras.backend"
 
 _PLACES = {
     **names(
-        f"{_OPS}.elementwise",
+        f"{_OPS}.math.elementwise",
         *("abs", "cos", "equal", "exp", "greater", "greater_equal", "less", "less_equal", "log"),
         *("maximum", "minimum", "not_equal", "pow", "round", "sigmoid", "sign", "sin", "square"),
         "tanh",
     ),
-    **names(f"{_OPS}.nn", "softplus", "softsign"),
+    **names(f"{_OPS}.nn.nn", "softplus", "softsign"),
     **names("estimatorkit.layers.activations", "elu", "hard_sigmoid"),
     **names("estimatorkit.core.graph", "name_scope"),
-    **names("estimatorkit.layers.call_record", "learning_phase", "set_learning_phase"),
-    **names("estimatorkit.layers.configured", "image_data_format", "set_image_data_format"),
-    **names("estimatorkit.layers.sessions", "set_session"),
+    **names("estimatorkit.layers.engine.call_record", "learning_phase", "set_learning_phase"),
+    **names("estimatorkit.layers.engine.configured", "image_data_format", "set_image_data_format"),
+    **names("estimatorkit.layers.engine.sessions", "set_session"),
     **names(
         f"{_KERAS}_state",
         *("backend", "batch_get_value", "batch_set_value", "clear_session", "constant", "epsilon"),

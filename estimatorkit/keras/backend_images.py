@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.ops import array, elementwise, filling, image_resize, joining, rearrange
-from estimatorkit.core.ops.convolution_functions import convolution as _convolution
-from estimatorkit.core.ops.convolution_functions import depthwise_conv2d as _depthwise_conv2d
-from estimatorkit.core.ops.convolution_functions import separable_conv2d as _separable_conv2d
-from estimatorkit.core.ops.pooling import pool as _pool
-from estimatorkit.core.ops.transposed_convolution import conv2d_transpose as _conv2d_transpose
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import as_data_format, as_window
-from estimatorkit.layers.locally_connected import local_convolution
+from estimatorkit.layers.convolutional.locally_connected import local_convolution
+from estimatorkit.layers.engine.configured import as_data_format, as_window
+from estimatorkit.ops.array import array, filling, joining, rearrange
+from estimatorkit.ops.image import resize as image_resize
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn.convolution_functions import convolution as _convolution
+from estimatorkit.ops.nn.convolution_functions import depthwise_conv2d as _depthwise_conv2d
+from estimatorkit.ops.nn.convolution_functions import separable_conv2d as _separable_conv2d
+from estimatorkit.ops.nn.pooling import pool as _pool
+from estimatorkit.ops.nn.transposed_convolution import conv2d_transpose as _conv2d_transpose
 
 _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 

@@ -15,33 +15,24 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, bool_
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import (
-    array,
-    elementwise,
-    filling,
-    indexing,
-    joining,
-    linalg,
-    nn,
-    rearrange,
-    reduce,
-    special,
-)
-from estimatorkit.core.ops import random as draws
-from estimatorkit.core.ops.debug import print_
-from estimatorkit.core.ops.normalization import fused_batch_norm
-from estimatorkit.core.ops.products import einsum, tensordot
-from estimatorkit.core.ops.ranking import in_top_k as _in_top_k
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
-from estimatorkit.core.ops.sparse_joining import sparse_concat
-from estimatorkit.core.ops.sparse_products import sparse_tensor_dense_matmul
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras import crossentropy
 from estimatorkit.keras.backend_state import floatx
 from estimatorkit.layers import activations
-from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.ops.array import array, filling, indexing, joining, rearrange
+from estimatorkit.ops.array.ranking import in_top_k as _in_top_k
+from estimatorkit.ops.debug.debug import print_
+from estimatorkit.ops.linalg.products import einsum, tensordot
+from estimatorkit.ops.math import elementwise, linalg, reduce, special
+from estimatorkit.ops.math import random as draws
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.normalization import fused_batch_norm
+from estimatorkit.ops.sparse.joining import sparse_concat
+from estimatorkit.ops.sparse.products import sparse_tensor_dense_matmul
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 # -- what a tensor is
 
@@ -462,8 +453,8 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
     Raises:
         ValueError: the bias has another rank than 1 or that of `x` less 1.
     """
-    from estimatorkit.layers.configured import as_data_format
-    from estimatorkit.layers.locally_connected import spread_bias
+    from estimatorkit.layers.convolutional.locally_connected import spread_bias
+    from estimatorkit.layers.engine.configured import as_data_format
 
     tensor, added = _plain(x), _plain(bias)
     first = as_data_format(data_format) == "channels_first"

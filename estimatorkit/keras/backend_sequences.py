@@ -8,15 +8,16 @@ from typing import Any
 from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32, int64
-from estimatorkit.core.higher_order import scan_op
-from estimatorkit.core.ops import array, elementwise, filling, indexing, rearrange
-from estimatorkit.core.ops.ctc import ctc_loss
-from estimatorkit.core.ops.ctc_decoders import ctc_beam_search_decoder, ctc_greedy_decoder
-from estimatorkit.core.ops.gather_nd import gather_nd
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
+from estimatorkit.ops.array import array, filling, indexing, rearrange
+from estimatorkit.ops.array.gather_nd import gather_nd
+from estimatorkit.ops.control.higher_order import scan_op
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn.ctc import ctc_loss
+from estimatorkit.ops.nn.ctc_decoders import ctc_beam_search_decoder, ctc_greedy_decoder
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 
 def rnn(

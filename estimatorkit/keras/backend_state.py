@@ -9,21 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import builtin_ops, conversion, higher_order
-from estimatorkit.core.control_flow import cond
+from estimatorkit.core import builtin_ops, conversion
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients as _gradients
 from estimatorkit.core.graph import Graph, get_default_graph, reset_default_graph
 from estimatorkit.core.nest import flatten, pack_sequence_as
-from estimatorkit.core.ops import array, diagonals, elementwise, filling, indexing, random
-from estimatorkit.core.ops.sparse import sparse_placeholder, sparse_tensor_to_dense
-from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
-from estimatorkit.layers import policy, sessions
-from estimatorkit.layers.call_record import learning_phase, record_of, set_learning_phase
+from estimatorkit.layers.engine import policy, sessions
+from estimatorkit.layers.engine.call_record import learning_phase, record_of, set_learning_phase
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.control import higher_order
+from estimatorkit.ops.control.control_flow import cond
+from estimatorkit.ops.linalg import diagonals
+from estimatorkit.ops.math import elementwise, random
+from estimatorkit.ops.sparse.sparse import sparse_placeholder, sparse_tensor_to_dense
+from estimatorkit.runtime.session import Session
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _settings = {"epsilon": 1e-7, "initialize": True}

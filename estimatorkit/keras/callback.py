@@ -15,8 +15,8 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.nest import flatten
-from estimatorkit.keras.metric_logs import MetricLogs
-from estimatorkit.layers.sessions import set_values, values_of
+from estimatorkit.keras.engine.metric_logs import MetricLogs
+from estimatorkit.layers.engine.sessions import set_values, values_of
 
 Logs = Any  # a dict of numbers by name, or None
 

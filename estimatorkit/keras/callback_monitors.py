@@ -14,10 +14,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.durable import write_durably
 from estimatorkit.core.errors import explain
 from estimatorkit.keras.callback import Callback, Logs, learning_rate_of, set_learning_rate
-from estimatorkit.keras.metric_logs import MetricLogs
+from estimatorkit.keras.engine.metric_logs import MetricLogs
+from estimatorkit.storage.atomic_files import write_durably
 
 _log = logging.getLogger("estimatorkit")
 _BEST_BYTES = 1 << 16
@@ -439,7 +439,7 @@ class BackupAndRestore(Callback):
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Restores what was saved."""
-        from estimatorkit.keras.saving import restore_training
+        from estimatorkit.keras.engine.saving import restore_training
 
         self._epoch = restore_training(self.model, self._path)
 
@@ -449,7 +449,7 @@ class BackupAndRestore(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Saves."""
-        from estimatorkit.keras.saving import save_training
+        from estimatorkit.keras.engine.saving import save_training
 
         os.makedirs(self.backup_dir, exist_ok=True)
         save_training(self.model, self._path, epoch)

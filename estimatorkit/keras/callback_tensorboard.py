@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from estimatorkit.core import projector, summary_values
-from estimatorkit.core.summary_writer import FileWriter
+from estimatorkit.interop import projector
+from estimatorkit.interop.summary_writer import FileWriter
 from estimatorkit.keras.callback import Callback, Logs, has_learning_rate, learning_rate_of
-from estimatorkit.layers.sessions import values_of
+from estimatorkit.layers.engine.sessions import values_of
+from estimatorkit.ops.files import summary_values
 
 
 class TensorBoard(Callback):

@@ -14,11 +14,13 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, nn, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
 from estimatorkit.keras.error_functions import as_floats, clip
-from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 from estimatorkit.train.checks import offer_step_check
 
 

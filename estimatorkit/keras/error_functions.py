@@ -14,9 +14,10 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras.backend_state import epsilon
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 
 
 def as_floats(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:

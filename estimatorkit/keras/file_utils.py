@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import DataLossError, InvalidArgumentError, explain
 from estimatorkit.data.datasets.download import DataFile, Downloader
 from estimatorkit.data.datasets.files import cache_folder
+from estimatorkit.storage.atomic_files import os_errors
 
 _DIGITS = {"sha256": 64, "md5": 32}
 

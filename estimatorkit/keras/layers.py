@@ -18,10 +18,10 @@ _PLACES = {
         "estimatorkit.layers.merging",
         *("add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract"),
     ),
-    **names("estimatorkit.layers.base", "Layer"),
-    **names("estimatorkit.layers.input_spec", "InputSpec"),
+    **names("estimatorkit.layers.engine.base", "Layer"),
+    **names("estimatorkit.layers.engine.input_spec", "InputSpec"),
     **names("estimatorkit.layers.registry", "deserialize", "serialize"),
-    **names("estimatorkit.keras.input_layer", "Input", "InputLayer"),
+    **names("estimatorkit.keras.engine.input_layer", "Input", "InputLayer"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

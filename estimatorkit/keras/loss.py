@@ -14,12 +14,13 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.keras import crossentropy, error_functions
-from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.engine.call_record import record_of
 from estimatorkit.layers.losses import compute_weighted_loss
 from estimatorkit.layers.weighting import aligned, match_ranks
+from estimatorkit.ops.array import array
+from estimatorkit.ops.math import elementwise, reduce
 
 
 class Reduction:

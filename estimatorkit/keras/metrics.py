@@ -12,11 +12,11 @@ from estimatorkit.lazy import attach, names
 
 _PLACES = {
     **names(
-        "estimatorkit.keras.metric",
+        "estimatorkit.keras.metric_classes.metric",
         *("Metric", "StreamingMetric"),
     ),
     **names(
-        "estimatorkit.keras.mean_metrics",
+        "estimatorkit.keras.metric_classes.mean_metrics",
         *("Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy"),
         *("CategoricalCrossentropy", "CategoricalHinge", "CosineSimilarity", "Hinge"),
         *("KLDivergence", "LogCoshError", "Mean", "MeanAbsoluteError"),
@@ -26,18 +26,18 @@ _PLACES = {
         *("SparseTopKCategoricalAccuracy", "SquaredHinge", "Sum", "TopKCategoricalAccuracy"),
     ),
     **names(
-        "estimatorkit.keras.confusion_metrics",
+        "estimatorkit.keras.metric_classes.confusion_metrics",
         *("AUC", "FalseNegatives", "FalsePositives", "Precision", "PrecisionAtRecall", "Recall"),
         *("RecallAtPrecision", "SensitivityAtSpecificity", "SpecificityAtSensitivity"),
         *("TrueNegatives", "TruePositives"),
     ),
     **names(
-        "estimatorkit.keras.class_metrics",
+        "estimatorkit.keras.metric_classes.class_metrics",
         *("BinaryIoU", "F1Score", "FBetaScore", "IoU", "MeanIoU", "OneHotIoU", "OneHotMeanIoU"),
         "R2Score",
     ),
     **names(
-        "estimatorkit.keras.metric_functions",
+        "estimatorkit.keras.metric_classes.metric_functions",
         *("accuracy", "binary_accuracy", "categorical_accuracy", "cosine_proximity"),
         *("sparse_categorical_accuracy", "sparse_top_k_categorical_accuracy"),
         "top_k_categorical_accuracy",
@@ -55,7 +55,7 @@ _PLACES = {
         *("sparse_categorical_crossentropy", "squared_hinge"),
     ),
     **names(
-        "estimatorkit.keras.metrics_by_name",
+        "estimatorkit.keras.metric_classes.metrics_by_name",
         *("as_metric", "deserialize", "get", "serialize"),
     ),
 }

@@ -7,11 +7,11 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.keras.model", "Model"),
-    **names("estimatorkit.keras.sequential", "Sequential"),
-    **names("estimatorkit.keras.saving", "load_model", "save_model"),
+    **names("estimatorkit.keras.engine.model", "Model"),
+    **names("estimatorkit.keras.engine.sequential", "Sequential"),
+    **names("estimatorkit.keras.engine.saving", "load_model", "save_model"),
     **names(
-        "estimatorkit.keras.model_config",
+        "estimatorkit.keras.engine.model_config",
         *("clone_model", "model_from_config", "model_from_json", "model_from_yaml"),
     ),
 }

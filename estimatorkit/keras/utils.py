@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
+from estimatorkit.keras.engine.model_utils import get_source_inputs, multi_gpu_model
 from estimatorkit.keras.file_utils import get_file
-from estimatorkit.keras.model_utils import get_source_inputs, multi_gpu_model
 from estimatorkit.keras.progress_bar import Progbar
 from estimatorkit.layers.serialization import (
     custom_object_scope,

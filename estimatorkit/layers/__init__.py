@@ -21,7 +21,7 @@ _PLACES = {
         *("Dropout", "Flatten", "Layer", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D"),
         *("SeparableConv1D", "SeparableConv2D"),
     ),
-    **names("estimatorkit.layers.input_spec", "InputSpec"),
+    **names("estimatorkit.layers.engine.input_spec", "InputSpec"),
 }
 
 _lazy_getattr, __dir__, __all__ = attach(__name__, _PLACES)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
-from estimatorkit.core.ops import elementwise, nn
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
 
 
 def linear(x: Any) -> Any:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, linalg, nn, reduce
-from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.base import mask_of
 from estimatorkit.layers.basic import Softmax
-from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
 from estimatorkit.layers.einsum_dense import EinsumDense
+from estimatorkit.layers.engine.base import mask_of
+from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
 from estimatorkit.layers.noise import Dropout, in_training
+from estimatorkit.ops.array import array, filling
+from estimatorkit.ops.linalg.products import einsum
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
 
 
 def causal_mask(query: Tensor, value: Tensor) -> Tensor:

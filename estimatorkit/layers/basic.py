@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import activations, serialization
-from estimatorkit.layers.base import Layer
-from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
-from estimatorkit.layers.input_spec import InputSpec
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 
 
 class Identity(Layer):

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.ops import array, elementwise, joining, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.math import elementwise, reduce
 
 _EPSILON = 1e-7
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.core.dtypes import as_dtype
-from estimatorkit.core.ops import elementwise, indexing, linalg, nn
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
-from estimatorkit.layers.input_spec import InputSpec
+from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise, linalg
+from estimatorkit.ops.nn import nn
 
 
 class Dense(ConfiguredLayer):

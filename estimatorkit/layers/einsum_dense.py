@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, check_floating
+from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating
+from estimatorkit.ops.linalg.products import einsum
 
 _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]+)(\.\.\.)?")
 

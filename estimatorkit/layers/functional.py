@@ -15,8 +15,9 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import did_you_mean
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers import base, registry
-from estimatorkit.layers.scoped import ScopedLayer, scoped
+from estimatorkit.layers import registry
+from estimatorkit.layers.engine import base
+from estimatorkit.layers.engine.scoped import ScopedLayer, scoped
 
 # The functions and the classes that they call.
 _TABLE = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core import initializers
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.initializers import (
+from estimatorkit.layers.serialization import Registry
+from estimatorkit.lazy import listing
+from estimatorkit.ops.variables import initializers
+from estimatorkit.ops.variables.initializers import (
     Constant,
     GlorotNormal,
     GlorotUniform,
@@ -16,13 +18,11 @@ from estimatorkit.core.initializers import (
     VarianceScaling,
     Zeros,
 )
-from estimatorkit.core.initializers import Initializer as Initializer
-from estimatorkit.core.initializers import he_normal as _he_normal
-from estimatorkit.core.initializers import he_uniform as _he_uniform
-from estimatorkit.core.initializers import lecun_normal as _lecun_normal
-from estimatorkit.core.initializers import lecun_uniform as _lecun_uniform
-from estimatorkit.layers.serialization import Registry
-from estimatorkit.lazy import listing
+from estimatorkit.ops.variables.initializers import Initializer as Initializer
+from estimatorkit.ops.variables.initializers import he_normal as _he_normal
+from estimatorkit.ops.variables.initializers import he_uniform as _he_uniform
+from estimatorkit.ops.variables.initializers import lecun_normal as _lecun_normal
+from estimatorkit.ops.variables.initializers import lecun_uniform as _lecun_uniform
 
 
 class RandomUniform(initializers.RandomUniform):

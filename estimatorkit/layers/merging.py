@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
-from estimatorkit.core.ops.products import einsum
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer
+from estimatorkit.layers.engine.configured import ConfiguredLayer
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.linalg.products import einsum
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 
 
 class Merge(ConfiguredLayer):

@@ -12,12 +12,14 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, indexing, nn, random
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, as_data_format
-from estimatorkit.layers.input_spec import InputSpec
+from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format
+from estimatorkit.layers.engine.input_spec import InputSpec
 from estimatorkit.layers.regularizers import L1L2
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.math import elementwise, random
+from estimatorkit.ops.nn import nn
 
 
 def known_training(training: Any) -> bool | None:

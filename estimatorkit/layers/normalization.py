@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, indexing, joining, nn
-from estimatorkit.core.ops.normalization import weighted_moments
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_options import VariableAggregation
-from estimatorkit.layers.configured import ConfiguredLayer, check_floating, known_dimension
-from estimatorkit.layers.input_spec import InputSpec
+from estimatorkit.layers.engine.configured import ConfiguredLayer, check_floating, known_dimension
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.layers.engine.scoped import ScopedLayer
 from estimatorkit.layers.noise import known_training
-from estimatorkit.layers.scoped import ScopedLayer
+from estimatorkit.ops.array import array, indexing, joining
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.normalization import weighted_moments
 
 
 class _ScaleAndShift(ConfiguredLayer):

@@ -13,10 +13,12 @@ import numpy as np
 
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce, string_numbers
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, known_dimension
+from estimatorkit.layers.engine.configured import ConfiguredLayer, known_dimension
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.text import string_numbers
 
 _EPSILON = 1e-7
 

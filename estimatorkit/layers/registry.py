@@ -22,22 +22,24 @@ def _places(module: str, listed: str, **renamed: str) -> dict[str, str]:
 PLACES: dict[str, str] = {
     **_places("dense_and_embedding", "Dense Embedding"),
     **_places("einsum_dense", "EinsumDense"),
-    **_places("convolution", "Conv1D Conv2D Conv3D"),
+    **_places("convolutional.convolution", "Conv1D Conv2D Conv3D"),
     **_places(
-        "convolution_by_channel",
+        "convolutional.convolution_by_channel",
         "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D",
     ),
-    **_places("convolution_transposed", "Conv1DTranspose Conv2DTranspose Conv3DTranspose"),
-    **_places("locally_connected", "LocallyConnected1D LocallyConnected2D"),
     **_places(
-        "pooling",
+        "convolutional.convolution_transposed", "Conv1DTranspose Conv2DTranspose Conv3DTranspose"
+    ),
+    **_places("convolutional.locally_connected", "LocallyConnected1D LocallyConnected2D"),
+    **_places(
+        "convolutional.pooling",
         "AveragePooling1D AveragePooling2D AveragePooling3D GlobalAveragePooling1D "
         "GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D "
         "GlobalMaxPooling3D MaxPooling1D MaxPooling2D MaxPooling3D",
     ),
     **_places("reshaping", "Flatten Permute RepeatVector Reshape"),
     **_places(
-        "borders",
+        "convolutional.crop_pad_upsample",
         "Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D ZeroPadding1D "
         "ZeroPadding2D ZeroPadding3D",
     ),
@@ -57,11 +59,11 @@ PLACES: dict[str, str] = {
     **_places("merging", "Add Average Concatenate Dot Maximum Minimum Multiply Subtract"),
     **_places("preprocessing", "CategoryEncoding Discretization Hashing Normalization Rescaling"),
     **_places("attention", "AdditiveAttention Attention MultiHeadAttention"),
-    **_places("recurrent", "RNN"),
-    **_places("recurrent_base", "AbstractRNNCell StackedRNNCells"),
-    **_places("recurrent_cells", "GRUCell LSTMCell SimpleRNNCell"),
-    **_places("recurrent_convolution", "ConvLSTM2D"),
-    **_places("recurrent_kinds", "CuDNNGRU CuDNNLSTM GRU LSTM SimpleRNN"),
+    **_places("recurrent.recurrent", "RNN"),
+    **_places("recurrent.recurrent_base", "AbstractRNNCell StackedRNNCells"),
+    **_places("recurrent.recurrent_cells", "GRUCell LSTMCell SimpleRNNCell"),
+    **_places("recurrent.recurrent_convolution", "ConvLSTM2D"),
+    **_places("recurrent.recurrent_kinds", "CuDNNGRU CuDNNLSTM GRU LSTM SimpleRNN"),
     **_places("wrappers", "Bidirectional TimeDistributed Wrapper"),
     **_places("feature_column", "DenseFeatures SequenceFeatures"),
 }

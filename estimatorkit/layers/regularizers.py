@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
+from estimatorkit.ops.math import elementwise, reduce
 
 
 class Regularizer:

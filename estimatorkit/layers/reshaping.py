@@ -8,10 +8,10 @@ import math
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, filling, joining
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.configured import ConfiguredLayer, as_data_format
-from estimatorkit.layers.input_spec import InputSpec
+from estimatorkit.layers.engine.configured import ConfiguredLayer, as_data_format
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.ops.array import array, filling, joining
 
 
 def flattened(inputs: Tensor) -> Tensor:

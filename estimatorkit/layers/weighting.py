@@ -15,9 +15,10 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, filling
-from estimatorkit.core.ops.shape_matching import broadcastable, match_rank
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.debug.shape_matching import broadcastable, match_rank
+from estimatorkit.ops.math import elementwise
 
 
 def remove_squeezable_dimensions(

@@ -8,13 +8,14 @@ from typing import Any
 
 from estimatorkit.core import nest
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, joining, rearrange, reduce
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.base import Layer
-from estimatorkit.layers.input_spec import InputSpec
-from estimatorkit.layers.recurrent import separated
-from estimatorkit.layers.recurrent_base import size_of
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.layers.recurrent.recurrent import separated
+from estimatorkit.layers.recurrent.recurrent_base import size_of
+from estimatorkit.ops.array import array, joining, rearrange
+from estimatorkit.ops.math import reduce
 
 
 class Wrapper(Layer):

@@ -12,17 +12,18 @@ from typing import Any
 
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import array, elementwise, filling, joining
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version
 from estimatorkit.premade.regression_head import regression_head
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 
 LEARNING_RATE = 0.3
 """For optimizers given by name, as TensorFlow's baseline estimators."""

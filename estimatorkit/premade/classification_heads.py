@@ -14,16 +14,18 @@ import numpy as np
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32, int64, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, joining, nn, reduce
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.estimator.export_outputs import (
+from estimatorkit.estimator.serving.export_outputs import (
     ClassificationOutput,
     ExportOutput,
     PredictOutput,
     RegressionOutput,
 )
 from estimatorkit.layers import metrics
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 from estimatorkit.premade.head import Head, Metrics, Version
 from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels
 from estimatorkit.premade.label_names import (
@@ -41,7 +43,7 @@ from estimatorkit.premade.single_head import (
     checked_thresholds,
     metrics_at,
 )
-from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 _CLASS_KEYS = ("class_ids", "classes", "all_class_ids", "all_classes")
 

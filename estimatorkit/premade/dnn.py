@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import nn
-from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable_scope, variable_scope
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers import functional as layers
 from estimatorkit.layers.feature_column import FeatureColumn, input_layer, normalize_columns
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.partitioned_variables import min_max_variable_partitioner
+from estimatorkit.ops.variables.variable_scope import get_variable_scope, variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version, summarize_layer
 from estimatorkit.premade.regression_head import regression_head
-from estimatorkit.train.column_notes import note_columns
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.saving.column_notes import note_columns
 
 Activation = Callable[[Tensor], Tensor] | None
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import nn
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.layers.feature_column import FeatureColumn, normalize_columns
+from estimatorkit.ops.nn import nn
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.dnn import Activation, dnn_part
 from estimatorkit.premade.head import Head

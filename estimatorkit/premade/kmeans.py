@@ -19,19 +19,21 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, indexing, joining, linalg, nn, reduce
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.layers import metrics
 from estimatorkit.layers.feature_column import input_layer
+from estimatorkit.ops.array import array, indexing, joining
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks import SessionRunArgs, SessionRunHook
-from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunHook
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 Array = NDArray[Any]
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops import array, elementwise, reduce
-from estimatorkit.core.ops.shape_matching import ensure_leading
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column import Features, NumericColumn, numeric_column
+from estimatorkit.ops.array import array
+from estimatorkit.ops.debug.shape_matching import ensure_leading
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.train.checks import add_step_check
 
 

@@ -1,7 +1,7 @@
 """Labels as strings: looking them up in a vocabulary, and naming predicted classes.
 
 Strings live on the host, so these are host ops: one before the training step (`label_ids`), two
-after a prediction (`class_names`, `all_class_names`, which `core.ops.class_names` has).
+after a prediction (`class_names`, `all_class_names`, which `ops.tables.class_names` has).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
-from estimatorkit.core.ops.class_names import all_class_names, class_names
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.tables.class_names import all_class_names, class_names
 
 Vocabulary = tuple[bytes, ...]
 

@@ -14,11 +14,7 @@ from typing import Any
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, joining, summary
-from estimatorkit.core.ops.normalization import zero_fraction
-from estimatorkit.core.partitioned_variables import min_max_variable_partitioner
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import (
@@ -27,14 +23,19 @@ from estimatorkit.layers.feature_column import (
     linear_model,
     normalize_columns,
 )
+from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.files import summary
+from estimatorkit.ops.nn.normalization import zero_fraction
+from estimatorkit.ops.variables.partitioned_variables import min_max_variable_partitioner
+from estimatorkit.ops.variables.variable_scope import variable_scope
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade, Version, summarize_layer
 from estimatorkit.premade.regression_head import regression_head
-from estimatorkit.train.column_notes import note_columns
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
-from estimatorkit.train.records import on_demand
+from estimatorkit.train.hooks.records import on_demand
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.saving.column_notes import note_columns
 
 LEARNING_RATE = 0.2
 """For optimizers given by name, as TensorFlow's linear estimators."""

@@ -8,12 +8,12 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput
+from estimatorkit.estimator.serving.export_outputs import ExportOutput, PredictOutput
 from estimatorkit.layers import metrics
+from estimatorkit.ops.math import elementwise
 from estimatorkit.premade.head import Head, Metrics, Outcome
-from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class MultiHead(Head):

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import float32, int64, string
 from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
-from estimatorkit.core.ops import elementwise, nn, reduce
 from estimatorkit.core.registry import Case, Spec, register
 from estimatorkit.core.shapes import UNKNOWN, TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput
+from estimatorkit.estimator.serving.export_outputs import ExportOutput
 from estimatorkit.layers import metrics
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 from estimatorkit.premade.classification_heads import class_outputs
 from estimatorkit.premade.head import Metrics
 from estimatorkit.premade.label_checks import as_batch_of, check_label_range, checked_labels

@@ -16,8 +16,6 @@ from typing import Any, ClassVar
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import summary
-from estimatorkit.core.ops.normalization import zero_fraction
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import trainable_variables
 from estimatorkit.estimator.estimator import Estimator
@@ -25,10 +23,12 @@ from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import FeatureColumn
+from estimatorkit.ops.files import summary
+from estimatorkit.ops.nn.normalization import zero_fraction
 from estimatorkit.premade.head import Head, Version
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import Optimizer, part_of_mean
-from estimatorkit.train.records import on_demand
+from estimatorkit.train.hooks.records import on_demand
+from estimatorkit.train.optimizers.optimizer import Optimizer, part_of_mean
 
 OptimizerLike = str | Optimizer | Callable[[], Optimizer]
 
@@ -194,7 +194,7 @@ def _keras_update(
 def summarize_layer(value: Tensor, name: str, mode: str, outer: str | None) -> None:
     """Summaries of what a layer gives, as TensorFlow's estimators have them.
 
-    An estimator does not write them by itself: see `train.records.ON_DEMAND`.
+    An estimator does not write them by itself: see `train.hooks.records.ON_DEMAND`.
 
     Args:
         value: what it gives.

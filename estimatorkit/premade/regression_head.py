@@ -10,11 +10,16 @@ from typing import Any
 
 from estimatorkit.core.dtypes import float32, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import elementwise, nn
-from estimatorkit.core.ops.activations import log_poisson_loss
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
+from estimatorkit.estimator.serving.export_outputs import (
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
+)
 from estimatorkit.layers import metrics
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.activations import log_poisson_loss
 from estimatorkit.premade.head import Metrics, Version
 from estimatorkit.premade.label_checks import (
     as_batch_of,
@@ -23,7 +28,7 @@ from estimatorkit.premade.label_checks import (
     checked_labels,
 )
 from estimatorkit.premade.single_head import Batch, LossFn, SingleHead
-from estimatorkit.train.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class RegressionHead(SingleHead):

@@ -14,8 +14,6 @@ from typing import Any
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import array
-from estimatorkit.core.ops.rearrange import sequence_mask
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
@@ -26,12 +24,14 @@ from estimatorkit.layers.feature_column import (
     SequenceFeatures,
     concatenate_context_input,
 )
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.rearrange import sequence_mask
 from estimatorkit.premade.classification_heads import classification_head
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.parts import OptimizerLike, Part, Premade
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 
 LEARNING_RATE = 0.05
 CLIP_NORM = 5.0

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32, string
 from estimatorkit.core.errors import InvalidArgumentError, explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.estimator.export_outputs import ExportOutput
+from estimatorkit.estimator.serving.export_outputs import ExportOutput
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 from estimatorkit.premade.head import Head, Outcome
 from estimatorkit.premade.single_head import SingleHead
 from estimatorkit.train.checks import add_step_check

@@ -18,10 +18,11 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise, filling, reduce
-from estimatorkit.core.ops.shape_matching import ensure_leading
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers import losses, metrics
+from estimatorkit.ops.array import array, filling
+from estimatorkit.ops.debug.shape_matching import ensure_leading
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.premade.head import Head, Metrics, Outcome
 from estimatorkit.premade.label_checks import weights_of
 

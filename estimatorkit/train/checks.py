@@ -1,4 +1,4 @@
-"""How step checks come into a graph, or to the step that is being built; see `core.step_checks`."""
+"""How step checks come into a graph, or to the step that is being built; see `step_checks`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.step_checks import STEP_CHECKS, StepCheck, step_checks
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.runtime.step_checks import STEP_CHECKS, StepCheck, step_checks
 
 
 def add_step_check(

@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = names(
-    "estimatorkit.train.loss_scale",
+    "estimatorkit.train.optimizers.loss_scale",
     *("DynamicLossScale", "FixedLossScale", "LossScale", "MixedPrecisionLossScaleOptimizer"),
     "enable_mixed_precision_graph_rewrite",
 )

@@ -8,10 +8,10 @@ from estimatorkit.core.dtypes import int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable
+from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.ops.variables.variable_scope import get_variable
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:

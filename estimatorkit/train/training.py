@@ -1,5 +1,5 @@
 """`run_training`: the loop that trains. It asks the hooks when they need control, and runs the
-steps until then in as few XLA calls as it can (`core.loop`).
+steps until then in as few XLA calls as it can (`runtime.loop`).
 
 Nothing here knows estimators: a graph, a session, a train operation, a loss and hooks.
 """
@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from estimatorkit.core.cluster_loop import ClusterLoop
-from estimatorkit.core.cluster_run import ClusterState
 from estimatorkit.core.errors import FailedPreconditionError, OutOfRangeError, explain
 from estimatorkit.core.log import logger
-from estimatorkit.core.loop import StepLoop, Steps
-from estimatorkit.core.replica_loop import ENDED, INTERRUPTED, ReplicaLoop
-from estimatorkit.core.replica_run import ReplicatedState
-from estimatorkit.core.replicas import OthersStopped
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dealt import has_more, report_trained, shared_iterators
 from estimatorkit.data.iterator_ops import cursor_of
+from estimatorkit.distribute.replicas.replica_loop import ENDED, INTERRUPTED, ReplicaLoop
+from estimatorkit.distribute.replicas.replica_run import ReplicatedState
+from estimatorkit.distribute.replicas.replicas import OthersStopped
+from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
+from estimatorkit.distribute.tasks.cluster_run import ClusterState
+from estimatorkit.runtime.loop import StepLoop, Steps
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import StepCheck, step_checks
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.hooks import (
+from estimatorkit.train.hooks.hooks import (
     FinishedSteps,
     SessionRunArgs,
     SessionRunContext,

@@ -118,7 +118,7 @@ def test_a_config_is_copied_with_its_strategies() -> None:
 def test_the_standard_server_serves_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
     monkeypatch.setattr(
-        "estimatorkit.compat.contrib_distribute.Server",
+        "estimatorkit.compat.contrib.distribute.Server",
         lambda *args, **kwargs: served.append((args, kwargs)),
     )
     cluster = '{"worker": ["localhost:1"], "ps": ["localhost:2"], "chief": ["localhost:3"]}'

@@ -10,10 +10,10 @@ import pytest
 from sklearn.metrics import f1_score, precision_recall_curve
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.compat.contrib_metrics import STREAMING
+from estimatorkit.compat.contrib.metrics import STREAMING
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.layers import metrics
+from estimatorkit.runtime.session import Session
 
 LABELS = np.array([0, 1, 1, 0, 1, 0])
 CHANCES = np.array([0.2, 0.8, 0.4, 0.45, 0.9, 0.1], np.float32)

@@ -21,12 +21,12 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator
-from estimatorkit.compat import private_modules
-from estimatorkit.core.critical_section import CriticalSection
-from estimatorkit.core.ops.queue_kinds import FIFOQueue
-from estimatorkit.core.ops.readers import ReaderBase
-from estimatorkit.core.session import Session
+from estimatorkit.compat.private import private_modules
 from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.control.critical_section import CriticalSection
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue
+from estimatorkit.ops.queues.readers import ReaderBase
+from estimatorkit.runtime.session import Session
 
 FILES = Path(__file__).parents[1] / "golden"
 GOLDEN = json.loads((FILES / "api_names.json").read_text("utf-8"))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.retention import CheckpointRotation
+from estimatorkit.storage.retention import CheckpointRotation
 
 
 def compilations(session: tf.Session) -> int:

@@ -18,10 +18,11 @@ from estimatorkit.core.conversion import (
 from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, int64, string
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import elementwise, filling
-from estimatorkit.core.ops.checks import is_tensor
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.debug.checks import is_tensor
+from estimatorkit.ops.math import elementwise
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture(autouse=True)

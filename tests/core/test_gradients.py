@@ -14,9 +14,11 @@ from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import float32, float64, int32
 from estimatorkit.core.gradients import IndexedSlices, gradients
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import elementwise, indexing, joining, linalg, nn, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.ops.array import indexing, joining
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture(autouse=True)

@@ -18,10 +18,11 @@ from estimatorkit.core.devices import DeviceSpec
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, filling
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array import array, filling
+from estimatorkit.ops.math import elementwise
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture

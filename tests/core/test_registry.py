@@ -13,7 +13,6 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.registry import (
     Case,
     constant_value,
@@ -21,8 +20,10 @@ from estimatorkit.core.registry import (
     infer_from_kernel,
     register,
 )
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,9 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import array, filling, indexing, joining, linalg, reduce
 from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape, as_shape
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.math import linalg, reduce
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "graph.json").read_text("utf-8"))
 

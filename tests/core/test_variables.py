@@ -15,10 +15,6 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import float32, float64, int32, int64
 from estimatorkit.core.graph import Graph, control_dependencies, get_collection, name_scope
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import Constant, Ones, Zeros
-from estimatorkit.core.ops import elementwise, filling, reduce
-from estimatorkit.core.session import Session
-from estimatorkit.core.variable_scope import AUTO_REUSE, get_variable, variable_scope
 from estimatorkit.core.variables import (
     Variable,
     assign,
@@ -32,6 +28,11 @@ from estimatorkit.core.variables import (
     trainable_variables,
     variables_initializer,
 )
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.initializers import Constant, Ones, Zeros
+from estimatorkit.ops.variables.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from estimatorkit.runtime.session import Session
 
 
 @pytest.fixture(autouse=True)

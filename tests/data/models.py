@@ -11,17 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from estimatorkit.core.columns import stack
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data import BlockIterator, Dataset, TensorSpec
-from estimatorkit.data.buffers import Columns
-from estimatorkit.data.iterators import nested_epoch
-from estimatorkit.data.mixing import ChoicesIterator
+from estimatorkit.data.execution.buffers import Columns
+from estimatorkit.data.execution.iterators import nested_epoch
+from estimatorkit.data.execution.mixing import ChoicesIterator
+from estimatorkit.data.execution.randomness import RandomStream
 from estimatorkit.data.plan import Slices
-from estimatorkit.data.randomness import RandomStream
 from estimatorkit.data.spec import DatasetSpec, flatten, pack
+from estimatorkit.runtime.columns import stack
 
 
 class _Place(threading.local):

@@ -18,7 +18,7 @@ import numpy as np
 
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.data import Dataset
-from estimatorkit.data.randomness import Seeds
+from estimatorkit.data.execution.randomness import Seeds
 from tests.data.models import (
     PLACE,
     Cached,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterators import BatchedEpochsIterator
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.execution.iterators import BatchedEpochsIterator
 
 ROWS = 11
 

@@ -22,13 +22,14 @@ from hypothesis import strategies as st
 
 from estimatorkit.core import dtypes
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.data import Dataset, csv_files, csv_parsing, csv_records
-from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.csv_dataset import CsvDataset, make_csv_dataset
-from estimatorkit.data.csv_layout import CsvColumn, CsvLayout
-from estimatorkit.data.csv_parsing import Parser
+from estimatorkit.data import Dataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.readers import csv_files, csv_parsing, csv_records
+from estimatorkit.data.readers.csv_dataset import CsvDataset, make_csv_dataset
+from estimatorkit.data.readers.csv_layout import CsvColumn, CsvLayout
+from estimatorkit.data.readers.csv_parsing import Parser
+from estimatorkit.data.readers.text_lines import TextLineDataset
 from estimatorkit.data.spec import flatten
-from estimatorkit.data.text_lines import TextLineDataset
 from tests.golden.golden_files import FOLDER
 from tests.golden.golden_values import plain
 from tests.golden.snippets_csv import CASES, FILES
@@ -438,7 +439,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     program = f"""
 import tracemalloc
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.data.csv_dataset import make_csv_dataset
+from estimatorkit.data.readers.csv_dataset import make_csv_dataset
 import pandas
 dataset = make_csv_dataset({str(path)!r}, 512, column_names=list("abcde"), header=False,
                            num_epochs=1, shuffle=False)

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import estimatorkit as tf
 from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError
-from estimatorkit.core.executor import State
-from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.dealt import (
     Dealt,
@@ -28,8 +26,10 @@ from estimatorkit.data.dealt import (
     report_trained,
     restore_dealt,
 )
+from estimatorkit.data.execution.cursor import Cursor
 from estimatorkit.distribute import dealt_out
 from estimatorkit.distribute.dealing import Dealing
+from estimatorkit.runtime.executor import State
 
 
 def three_of(unit: Any) -> Dataset:

@@ -18,7 +18,7 @@ from sklearn import datasets
 from sklearn.utils import Bunch
 
 from estimatorkit.data import Dataset
-from estimatorkit.data.frames import as_columns, open_frames
+from estimatorkit.data.readers.frames import as_columns, open_frames
 
 
 def _plain(columns: Any) -> Any:
@@ -248,7 +248,7 @@ def test_no_library_is_imported_that_the_program_does_not_use() -> None:
     program = """
 import sys
 import numpy as np
-from estimatorkit.data.frames import open_frames
+from estimatorkit.data.readers.frames import open_frames
 open_frames({"a": np.arange(3), "b": [1, 2, 3]})
 assert not {"pandas", "polars", "pyarrow", "sklearn"} & set(sys.modules)
 """

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimatorkit.core.columns import RaggedColumn
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.core.numbered_rows import NumberedColumn, as_picked
-from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.runtime.columns import RaggedColumn
+from estimatorkit.runtime.indexed_columns import NumberedColumn, as_picked
 
 ROWS = 11
 SEED = 3

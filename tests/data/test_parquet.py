@@ -21,9 +21,9 @@ from pyarrow import feather, parquet
 
 from estimatorkit.core import errors
 from estimatorkit.data import TensorSpec
-from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.parquet import ArrowDataset, ParquetDataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.readers.parquet import ArrowDataset, ParquetDataset
 
 TABLE = pa.table(
     {
@@ -221,7 +221,7 @@ def test_without_pyarrow_the_extra_is_named() -> None:
 import sys
 sys.modules["pyarrow"] = None
 from estimatorkit.core.errors import UnimplementedError
-from estimatorkit.data.parquet import ParquetDataset
+from estimatorkit.data.readers.parquet import ParquetDataset
 try:
     ParquetDataset("a")
 except UnimplementedError as error:

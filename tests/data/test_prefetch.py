@@ -14,7 +14,7 @@ import pytest
 
 from estimatorkit.core.errors import OutOfRangeError
 from estimatorkit.data import Dataset
-from estimatorkit.data.prefetching import THREAD_NAME
+from estimatorkit.data.execution.prefetching import THREAD_NAME
 from tests.threads import StartedThreads
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.data import BlockIterator, Dataset
-from estimatorkit.data.randomness import RandomStream, Seeds
+from estimatorkit.data.execution.randomness import RandomStream, Seeds
 from estimatorkit.data.traced_functions import DatasetFunction
 from tests.data.models import BlockFunction
 

@@ -21,10 +21,10 @@ from estimatorkit.core.errors import (
     OutOfRangeError,
 )
 from estimatorkit.data import Dataset
-from estimatorkit.data.block_iterator import BlockIterator
-from estimatorkit.data.csv_dataset import CsvDataset
-from estimatorkit.data.list_files import list_files
-from estimatorkit.data.text_lines import TextLineDataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.readers.csv_dataset import CsvDataset
+from estimatorkit.data.readers.list_files import list_files
+from estimatorkit.data.readers.text_lines import TextLineDataset
 
 TEXT = b"one\r\n\r\n\ntwo\rlines\nlast \xff"
 LINES = [b"one", b"", b"", b"twolines", b"last \xff"]

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimatorkit as tf
-from estimatorkit.core.records import TFRecordWriter
-from estimatorkit.data.block_iterator import BlockIterator
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.fixed_length_records import FixedLengthRecordDataset
-from estimatorkit.data.tfrecords import TFRecordDataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.readers.fixed_length_records import FixedLengthRecordDataset
+from estimatorkit.data.readers.tfrecords import TFRecordDataset
+from estimatorkit.storage.records import TFRecordWriter
 
 RECORDS = [
     b"",

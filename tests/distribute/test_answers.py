@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from estimatorkit.core.errors import AbortedError, CancelledError
-from estimatorkit.distribute.answers import Answers, Channels
+from estimatorkit.distribute.tasks.reply_cache import Answers, Channels
 
 attempts = st.lists(st.sampled_from(["question lost", "answer lost"]), max_size=4)
 """What happens to a question before its answer arrives."""

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 
 from estimatorkit.core.errors import UnimplementedError
-from estimatorkit.distribute import array_messages
-from estimatorkit.distribute.array_messages import BrokenMessage, receive, send
+from estimatorkit.distribute.tasks import array_messages
+from estimatorkit.distribute.tasks.array_messages import BrokenMessage, receive, send
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NUMBERS += ["float16", "float32", "float64", "complex64", "complex128"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load_variable
+from estimatorkit.storage.checkpoint import latest_checkpoint, list_variables, load_variable
 from tests.slides.data import data_dir
 
 pytestmark = pytest.mark.multiprocess

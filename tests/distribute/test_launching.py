@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 import pytest
 
-from estimatorkit.distribute.launching import Launch, local_cluster, tasks_of
-from estimatorkit.distribute.places import LocalPlace
+from estimatorkit.distribute.launch.launchers import LocalPlace
+from estimatorkit.distribute.launch.launching import Launch, local_cluster, tasks_of
 from tests.distribute.processes import until
 
 ASYNC = {"chief": 1, "ps": 1, "worker": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimatorkit.distribute.members import SILENT_SECS, Members
+from estimatorkit.distribute.tasks.membership import SILENT_SECS, Members
 
 
 def test_who_is_silent() -> None:

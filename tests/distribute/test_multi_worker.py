@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 import estimatorkit
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
 from estimatorkit.distribute.addresses import host_and_port
+from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from tests.distribute.processes import Process, Processes, free_cluster
 from tests.distribute.programs import mirrored
 from tests.distribute.trainings import END_SECS

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from estimatorkit.distribute import processors
 from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.launch import cpu_budget as processors
 
 needs_linux = pytest.mark.skipif(
     not hasattr(os, "SCHED_BATCH"), reason="only Linux has scheduling policies for threads"

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.cluster_loop import ClusterLoop
-from estimatorkit.core.resource_store import ResourceStore
-from estimatorkit.core.targets import Target
-from estimatorkit.core.task_placement import HERE
-from estimatorkit.distribute import task_channel, task_service
-from estimatorkit.distribute.array_messages import send
-from estimatorkit.distribute.shared_area import SharedArea
-from estimatorkit.distribute.task_channel import TaskConnection
-from estimatorkit.distribute.task_cluster import TaskCluster, serve_target
+from estimatorkit.distribute.tasks import task_channel, task_service
+from estimatorkit.distribute.tasks.array_messages import send
+from estimatorkit.distribute.tasks.cluster_loop import ClusterLoop
+from estimatorkit.distribute.tasks.shared_memory import SharedArea
+from estimatorkit.distribute.tasks.task_channel import TaskConnection
+from estimatorkit.distribute.tasks.task_cluster import TaskCluster, serve_target
+from estimatorkit.distribute.tasks.task_placement import HERE
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.targets import Target
 from tests.distribute.processes import (
     TOKEN,
     Process,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.distribute.task_channel import TaskConnection
+from estimatorkit.distribute.tasks.task_channel import TaskConnection
 from tests.distribute.conftest import Running
 from tests.distribute.processes import TOKEN, Processes, free_cluster, target, until
 
@@ -326,7 +326,7 @@ def test_a_server_that_is_not_there() -> None:
 
 
 def test_an_address_that_is_taken(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.distribute.server.LISTEN_SECS", 0.1)
+    monkeypatch.setattr("estimatorkit.distribute.tasks.server.LISTEN_SECS", 0.1)
     with pytest.raises(tf.errors.UnavailableError, match="/job:ps/task:0 cannot listen") as caught:
         tf.train.Server(running.cluster, "ps", 0)
     assert running.cluster["ps"][0] in str(caught.value)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.checkpoint import read_checkpoint
+from estimatorkit.storage.checkpoint import read_checkpoint
 from tests.distribute.conftest import Running
 from tests.distribute.processes import Processes, target
 
@@ -272,7 +272,7 @@ def test_servers_save_and_restore_their_parts_also_where_these_are_others(
         read.extend(names)
         return read_checkpoint(path, names)
 
-    monkeypatch.setattr("estimatorkit.train.saver.read_checkpoint", noted)
+    monkeypatch.setattr("estimatorkit.train.saving.saver.read_checkpoint", noted)
 
     def built(parts: int) -> tuple[Any, Any]:
         with tf.device(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from estimatorkit.distribute.token import VARIABLE, cluster_token, token_file
+from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token, token_file
 
 
 def test_the_file_is_made_once_and_is_its_owners_alone(

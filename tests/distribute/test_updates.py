@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.scaling import Setting, simulate, synchronous_rate
-from estimatorkit.distribute.updates import Updates
+from estimatorkit.distribute.tasks.staleness import Updates
 
 
 @given(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
 from tests.distribute.processes import Process, Processes, free_cluster
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -18,7 +18,7 @@ from estimatorkit.estimator.export import (
     build_parsing_serving_input_receiver_fn,
     serving_input_receiver_fn_from_columns,
 )
-from estimatorkit.estimator.exporting import export_saved_model
+from estimatorkit.estimator.serving.exporting import export_saved_model
 
 _RANDOM = np.random.default_rng(0)
 DATA: dict[str, NDArray[Any]] = {

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import read_checkpoint
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.storage.checkpoint import read_checkpoint
 from tests.train import toy
 
 

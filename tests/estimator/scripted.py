@@ -10,8 +10,8 @@ from typing import Any
 import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.exporters import Exporter
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.serving.exporters import Exporter
 from estimatorkit.estimator.spec import EstimatorSpec
 
 

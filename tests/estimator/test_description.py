@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import write_checkpoint
 from estimatorkit.estimator.description import describe, lines
+from estimatorkit.storage.checkpoint import write_checkpoint
 
 fc = tf.feature_column
 

@@ -15,13 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimatorkit.core.checkpoint import load_variable, remove_checkpoint, write_checkpoint
-from estimatorkit.estimator.continuous_evaluation import EvaluatedTraining, FinishedEvaluation
-from estimatorkit.estimator.early_stopping import EarlyStopping, Patience
-from estimatorkit.estimator.evaluated_training import train_and_evaluate
-from estimatorkit.estimator.metric_monitor import MetricMonitor
+from estimatorkit.estimator.evaluation.continuous_evaluation import (
+    EvaluatedTraining,
+    FinishedEvaluation,
+)
+from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping, Patience
+from estimatorkit.estimator.evaluation.evaluated_training import train_and_evaluate
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.storage.checkpoint import load_variable, remove_checkpoint, write_checkpoint
 from tests.estimator import scripted
 
 SCORES = [9.0, 5.0, 3.0, 4.0, 6.0, 7.0, 8.0]

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import latest_checkpoint
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
+from estimatorkit.storage.checkpoint import latest_checkpoint
 from tests.threads import StartedThreads
 from tests.train import counting
 from tests.train.counting import Recorder, no_input

@@ -11,8 +11,8 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.predictor import load_predictor
 from estimatorkit.estimator.run_config import RunConfig
+from estimatorkit.estimator.serving.predictor import load_predictor
 from estimatorkit.estimator.spec import EstimatorSpec
 
 QUIET: Any = {"log_step_count_steps": None}

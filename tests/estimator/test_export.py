@@ -21,14 +21,14 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.estimator import export as exports
-from estimatorkit.estimator import exporting
-from estimatorkit.estimator.exporting import (
+from estimatorkit.estimator.serving import exporting
+from estimatorkit.estimator.serving.exporting import (
     experimental_export_all_saved_models,
     export_saved_model,
 )
-from estimatorkit.estimator.predictor import Predictor, load_predictor
-from estimatorkit.estimator.rest_json import predict_inputs
-from estimatorkit.estimator.serving_inputs import build_raw_supervised_input_receiver_fn
+from estimatorkit.estimator.serving.predictor import Predictor, load_predictor
+from estimatorkit.estimator.serving.rest_json import predict_inputs
+from estimatorkit.estimator.serving.serving_inputs import build_raw_supervised_input_receiver_fn
 from tests.estimator.exported import (
     batch,
     classifier,
@@ -137,8 +137,8 @@ def test_example_request_is_answered_by_the_example_response(folder: Path) -> No
 def test_old_scripts_load_it_in_tensorflow_s_node_types(parse: bool) -> None:
     """TensorFlow 2.15.1 loads such a model and answers the same: checked by hand."""
     from estimatorkit.compat.predictor import from_saved_model
-    from estimatorkit.core.graphdef import is_from_tensorflow
-    from estimatorkit.train.saved_model_files import read_saved_model
+    from estimatorkit.interop.graphdef import is_from_tensorflow
+    from estimatorkit.train.saving.saved_model_files import read_saved_model
 
     model = shared_export(parse)
     (graph,) = read_saved_model(model).meta_graphs
@@ -230,7 +230,7 @@ def test_folders_are_whole_unique_and_increase(
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("estimatorkit.estimator.exporting.write_contents", fail)
+    monkeypatch.setattr("estimatorkit.estimator.serving.exporting.write_contents", fail)
     with pytest.raises(errors.ResourceExhaustedError):
         export(model, base)
     assert {each.name for each in base.iterdir()} == {"9000000000", again.name}

@@ -13,8 +13,8 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.estimator import export
-from estimatorkit.estimator.export_outputs import TrainOutput
-from estimatorkit.train import saved_model_constants as constants
+from estimatorkit.estimator.serving.export_outputs import TrainOutput
+from estimatorkit.train.saving import saved_model_constants as constants
 
 
 @pytest.fixture(autouse=True)

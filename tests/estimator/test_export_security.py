@@ -23,14 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import estimatorkit as tf
-from estimatorkit.core import attr_values, errors, tensor_proto
-from estimatorkit.core.checkpoint_format import read_tensors, write_contents
-from estimatorkit.core.checkpoint_manifest import read_manifest
-from estimatorkit.core.graphdef import node_def_of
-from estimatorkit.core.ops.files import write_file
-from estimatorkit.estimator.exported_files import SIGNATURE
-from estimatorkit.estimator.exported_module import read_module
-from estimatorkit.estimator.predictor import load_predictor
+from estimatorkit.core import errors
+from estimatorkit.estimator.serving.exported_files import SIGNATURE
+from estimatorkit.estimator.serving.exported_module import read_module
+from estimatorkit.estimator.serving.predictor import load_predictor
+from estimatorkit.interop import attr_values
+from estimatorkit.interop.graphdef import node_def_of
+from estimatorkit.ops.files.files import write_file
+from estimatorkit.storage import tensor_proto
+from estimatorkit.storage.checkpoint_format import read_tensors, write_contents
+from estimatorkit.storage.checkpoint_manifest import read_manifest
 from tests.estimator.exported import batch, shared_export
 
 

@@ -10,7 +10,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core.errors import DataLossError
 from estimatorkit.core.registry import output
-from estimatorkit.estimator.exported_module import OP_TYPE, PLATFORMS
+from estimatorkit.estimator.serving.exported_module import OP_TYPE, PLATFORMS
 
 
 def program() -> bytes:

@@ -16,11 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import estimatorkit as tf
-from estimatorkit.core.events import MetricsWriter
 from estimatorkit.estimator.estimator import Estimator
-from estimatorkit.estimator.exporters import BestExporter, Exporter, FinalExporter, LatestExporter
-from estimatorkit.estimator.metric_monitor import MetricMonitor
+from estimatorkit.estimator.evaluation.metric_monitor import MetricMonitor
+from estimatorkit.estimator.serving.exporters import (
+    BestExporter,
+    Exporter,
+    FinalExporter,
+    LatestExporter,
+)
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
+from estimatorkit.interop.events import MetricsWriter
 from tests.estimator import scripted
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.experimental import InMemoryEvaluatorHook
-from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from tests.estimator import models, scripted
 
 SCORES = [float(number) for number in range(100)]

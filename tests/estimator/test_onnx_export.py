@@ -14,7 +14,7 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import errors
 from estimatorkit.estimator.export import serving_input_receiver_fn_from_columns
-from estimatorkit.estimator.onnx_export import export_onnx
+from estimatorkit.estimator.serving.onnx_export import export_onnx
 from tests.estimator.exported import columns, shared_model
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("jax2onnx", "onnxruntime"))

@@ -14,7 +14,7 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.train.hooks import NanLossDuringTrainingError
+from estimatorkit.train.hooks.hooks import NanLossDuringTrainingError
 
 
 class TestPainPoint29NanWithoutAClue:

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable, read_checkpoint
 from estimatorkit.core.errors import FailedPreconditionError
 from estimatorkit.data.dataset import Dataset
+from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable, read_checkpoint
 from tests.estimator import models
 from tests.train import toy
 from tests.train.counting import Recorder
@@ -200,7 +200,7 @@ def test_pain_point_35_killed_at_any_moment_it_resumes_and_never_goes_back(
 
 HOLD = """
 import sys
-from estimatorkit.core.directory_lock import DirectoryLock
+from estimatorkit.storage.directory_lock import DirectoryLock
 with DirectoryLock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

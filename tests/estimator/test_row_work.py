@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core import numbered_rows
-from estimatorkit.core.numbered_rows import RowWork
+from estimatorkit.runtime import indexed_columns as numbered_rows
+from estimatorkit.runtime.indexed_columns import RowWork
 
 ROWS = 50
 WORDS = [b"ant", b"bee", b"cat", b""]

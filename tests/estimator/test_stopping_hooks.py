@@ -19,11 +19,14 @@ from hypothesis import strategies as st
 
 import estimatorkit.compat.v1 as tf
 import estimatorkit.estimator as ek
-from estimatorkit.core.events import MetricsWriter
 from estimatorkit.estimator import experimental
-from estimatorkit.estimator.evaluation_records import EvaluationRecords, read_eval_metrics
-from estimatorkit.estimator.stopping_hooks import StopAtCheckpointStepHook
-from estimatorkit.train.hooks import FinishedSteps, SessionRunHook, StopAtStepHook
+from estimatorkit.estimator.evaluation.evaluation_records import (
+    EvaluationRecords,
+    read_eval_metrics,
+)
+from estimatorkit.estimator.evaluation.stopping_hooks import StopAtCheckpointStepHook
+from estimatorkit.interop.events import MetricsWriter
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook, StopAtStepHook
 from tests.estimator import scripted
 from tests.train import counting
 
@@ -101,7 +104,7 @@ def test_files_are_read_again_only_where_they_have_grown(
         reads.append(folder)
         return read_eval_metrics(folder)
 
-    module = "estimatorkit.estimator.evaluation_records.read_eval_metrics"
+    module = "estimatorkit.estimator.evaluation.evaluation_records.read_eval_metrics"
     monkeypatch.setattr(module, counted)
     records = EvaluationRecords(tmp_path)
     assert records.read() == {}

@@ -16,10 +16,10 @@ import pytest
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as v1
-from estimatorkit.core.graphdef_export import export_graph
-from estimatorkit.estimator.exporting import ServedModel
-from estimatorkit.train.saved_model_builder import _tensors_of
-from estimatorkit.train.saved_model_files import read_saved_model
+from estimatorkit.estimator.serving.exporting import ServedModel
+from estimatorkit.interop.graphdef_export import export_graph
+from estimatorkit.train.saving.saved_model_builder import _tensors_of
+from estimatorkit.train.saving.saved_model_files import read_saved_model
 from tests.estimator.graph_checks import problems
 from tests.golden.golden_values import plain
 from tests.golden.snippets_exports import CASES, VOCABULARY, answer, receiver_of, request_of

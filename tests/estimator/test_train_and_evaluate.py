@@ -21,21 +21,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.estimator import early_stopping, train_and_evaluate
-from estimatorkit.estimator.completion import (
+from estimatorkit.estimator import train_and_evaluate
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluation import early_stopping
+from estimatorkit.estimator.evaluation.completion import (
     FILE,
     Completion,
     read_completion,
     recorded_result,
     result_record,
 )
-from estimatorkit.estimator.continuous_evaluation import EvaluationSchedule, SpecEvaluator
-from estimatorkit.estimator.early_stopping import EarlyStopping
-from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluation.continuous_evaluation import (
+    EvaluationSchedule,
+    SpecEvaluator,
+)
+from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping
 from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec
-from estimatorkit.train.checkpoint_hooks import CheckpointSaverListener
-from estimatorkit.train.hooks import SessionRunHook
-from estimatorkit.train.summary_hooks import SecondOrStepTimer
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.hooks.summary_hooks import SecondOrStepTimer
 from tests.estimator import models, scripted
 from tests.train import toy
 

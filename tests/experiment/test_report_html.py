@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import write_checkpoint
-from estimatorkit.core.events import MetricsWriter
 from estimatorkit.experiment import report_html, report_plots
 from estimatorkit.experiment.command import cli
 from estimatorkit.experiment.report_html import read_scalars, write_report
+from estimatorkit.interop.events import MetricsWriter
+from estimatorkit.storage.checkpoint import write_checkpoint
 
 pytest.importorskip("matplotlib", reason="NOT TESTED: reports, for want of matplotlib")
 

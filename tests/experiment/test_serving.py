@@ -19,8 +19,8 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import errors
-from estimatorkit.estimator.exporting import export_saved_model
-from estimatorkit.estimator.predictor import load_predictor
+from estimatorkit.estimator.serving.exporting import export_saved_model
+from estimatorkit.estimator.serving.predictor import load_predictor
 from estimatorkit.experiment.serving import ModelServer, ModelStore, is_local
 from tests.estimator.exported import shared_export
 

@@ -11,8 +11,8 @@ import pytest
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.nest import flatten
-from estimatorkit.core.session import Session
 from estimatorkit.keras import backend as K
+from estimatorkit.runtime.session import Session
 from tests.golden.snippets_keras_backend import FACTS, NUMBERS
 
 GOLDEN = json.loads(

@@ -15,9 +15,9 @@ import pytest
 
 from estimatorkit import keras
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.summary_writer import summary_iterator
+from estimatorkit.interop.summary_writer import summary_iterator
 from estimatorkit.keras import callbacks
-from estimatorkit.layers.sessions import session_of
+from estimatorkit.layers.engine.sessions import session_of
 from tests.golden.snippets_keras_callbacks import (
     CASES,
     EPOCHS,

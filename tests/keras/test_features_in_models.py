@@ -19,7 +19,7 @@ import estimatorkit as tf
 import estimatorkit.compat.v1 as v1
 from estimatorkit import keras
 from estimatorkit.core.graph import Graph
-from estimatorkit.keras.compiled import weights_of_classes
+from estimatorkit.keras.engine.compiled import weights_of_classes
 
 JOBS = ["clerk", "farmer", "chief"]
 

@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 from estimatorkit import keras
-from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
 from estimatorkit.core.errors import DataLossError, NotFoundError, OpError
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.nest import flatten
-from estimatorkit.keras import hdf5, model_config, saving
+from estimatorkit.keras.engine import hdf5, model_config, saving
 from estimatorkit.layers.serialization import register_keras_serializable
+from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
 from tests.golden.snippets_keras_files import MODELS, SUMMARIES, summary_of
 
 FOLDER = Path(__file__).parents[1] / "golden"

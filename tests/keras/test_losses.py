@@ -14,11 +14,11 @@ import estimatorkit as ek
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import nn
-from estimatorkit.core.session import Session
 from estimatorkit.keras import backend, losses
 from estimatorkit.layers import losses as layers_losses
-from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.ops.nn import nn
+from estimatorkit.runtime.session import Session
 from tests.golden.snippets_losses import (
     ARRAYS,
     EXTREME,

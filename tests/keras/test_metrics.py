@@ -12,10 +12,10 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.session import Session
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras import losses, metrics
-from estimatorkit.layers.call_record import record_of
+from estimatorkit.layers.engine.call_record import record_of
+from estimatorkit.runtime.session import Session
 from tests.golden.snippets_metrics import (
     ARRAYS,
     FUNCTIONS,

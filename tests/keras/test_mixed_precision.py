@@ -9,7 +9,7 @@ import pytest
 
 from estimatorkit.core.graph import Graph
 from estimatorkit.keras import layers, mixed_precision, models, optimizers
-from estimatorkit.layers.sessions import session_of
+from estimatorkit.layers.engine.sessions import session_of
 
 
 @pytest.fixture(autouse=True)

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.checkpoint import list_variables
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import elementwise, indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.keras import optimizers
 from estimatorkit.keras.optimizers import schedules
-from estimatorkit.layers.sessions import session_of, set_values
+from estimatorkit.layers.engine.sessions import session_of, set_values
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import list_variables
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.object_checkpoint import Checkpoint
-from estimatorkit.train.optimizers import AdamOptimizer
+from estimatorkit.train.optimizers.optimizers import AdamOptimizer
+from estimatorkit.train.saving.object_checkpoint import Checkpoint
 
 
 @pytest.fixture(autouse=True)

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import elementwise, indexing, reduce
-from estimatorkit.core.session import Session
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.keras import optimizers
 from estimatorkit.keras.optimizers import schedules
-from estimatorkit.train import optimizers as train_optimizers
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_scope import get_variable
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.optimizers import optimizers as train_optimizers
 from tests.golden.golden_files import FOLDER
 from tests.golden.golden_optimizers import (
     CASES,

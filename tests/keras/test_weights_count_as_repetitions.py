@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.keras import losses as keras_losses
 from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.runtime.session import Session
 from tests.golden import snippets_losses, snippets_metrics
 
 ROWS, REPEATED = 6, 10

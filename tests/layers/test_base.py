@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.layers.base import Layer, mask_of, snake_case, unbuilt
-from estimatorkit.layers.call_record import call_scope, set_learning_phase
 from estimatorkit.layers.dense_and_embedding import Dense, Embedding
-from estimatorkit.layers.scoped import scoped
-from estimatorkit.layers.sessions import session_of
+from estimatorkit.layers.engine.base import Layer, mask_of, snake_case, unbuilt
+from estimatorkit.layers.engine.call_record import call_scope, set_learning_phase
+from estimatorkit.layers.engine.scoped import scoped
+from estimatorkit.layers.engine.sessions import session_of
 
 
 @pytest.fixture(autouse=True)
@@ -223,7 +223,7 @@ class TestCalls:
 
 class TestTraining:
     def test_the_placeholder_is_fed(self) -> None:
-        from estimatorkit.layers.call_record import learning_phase
+        from estimatorkit.layers.engine.call_record import learning_phase
 
         layer = Scale()
         layer(x(1))

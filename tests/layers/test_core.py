@@ -12,15 +12,16 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import Constant
-from estimatorkit.core.ops import nn, reduce
-from estimatorkit.core.session import Session
-from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.core.variables import (
     global_variables,
     global_variables_initializer,
     trainable_variables,
 )
+from estimatorkit.ops.math import reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.ops.variables.variable_scope import variable_scope
+from estimatorkit.runtime.session import Session
 
 X = np.array([[1.0, -2.0, 3.0], [0.5, 1.0, -1.0]], np.float32)
 

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import estimatorkit as tf
-from estimatorkit.core import errors, farmhash
+from estimatorkit.core import errors
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.graphdef import import_graph_def
-from estimatorkit.core.ops.feature_ids import ABSENT, KnownHashes, laid_out
 from estimatorkit.core.registry import lookup
+from estimatorkit.interop.graphdef import import_graph_def
 from estimatorkit.layers import feature_column as fc
+from estimatorkit.ops.tables.feature_ids import ABSENT, KnownHashes, laid_out
+from estimatorkit.ops.text import farmhash
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ import pytest
 
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.layers import feature_column as fc
+from estimatorkit.runtime.session import Session
 
 FOLDER = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(FOLDER))

@@ -10,9 +10,9 @@ import pytest
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables, trainable_variables
 from estimatorkit.layers import feature_column as fc
+from estimatorkit.runtime.session import Session
 
 A = np.array([1.0, 2.0, 3.0], np.float32)
 B = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]], np.float32)

@@ -11,9 +11,9 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.keras import layers
-from estimatorkit.layers import configured
-from estimatorkit.layers.base import mask_of
-from estimatorkit.layers.call_record import learning_phase
+from estimatorkit.layers.engine import configured
+from estimatorkit.layers.engine.base import mask_of
+from estimatorkit.layers.engine.call_record import learning_phase
 from estimatorkit.layers.serialization import custom_object_scope, register_keras_serializable
 
 STEPS = np.array([[[1.0, 2.0], [0.0, 0.0], [3.0, 0.0]], [[0.0, 0.0]] * 3], np.float32)

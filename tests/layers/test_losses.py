@@ -13,11 +13,12 @@ import estimatorkit.compat.v1 as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import elementwise, filling, reduce
-from estimatorkit.core.session import Session
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers import losses
 from estimatorkit.layers.losses import Reduction
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_scope import get_variable
+from estimatorkit.runtime.session import Session
 from tests.golden.snippets_losses import ARRAYS, PAIRWISE, V1, V1_REDUCTIONS
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "losses.json").read_text("utf-8"))["v1"]

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
-from estimatorkit.layers import policy
-from estimatorkit.layers.policy import AutoCastVariable, Policy, as_policy, autocast
-from estimatorkit.train.optimizers import AdamOptimizer
+from estimatorkit.layers.engine import policy
+from estimatorkit.layers.engine.policy import AutoCastVariable, Policy, as_policy, autocast
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import reduce
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.optimizers.optimizers import AdamOptimizer
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ import pytest
 import estimatorkit.compat.v1 as tf
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables_initializer
 from estimatorkit.keras import layers
-from estimatorkit.layers import recurrent_v1
+from estimatorkit.layers.recurrent import recurrent_v1
+from estimatorkit.ops.math import reduce
+from estimatorkit.runtime.session import Session
 from tests.golden.snippets_recurrent import (
     BATCH,
     CASES,
@@ -263,7 +263,7 @@ def test_unknown_steps_and_mixed_precision() -> None:
 
 
 def test_masks_of_outputs() -> None:
-    from estimatorkit.layers.base import mask_of
+    from estimatorkit.layers.engine.base import mask_of
 
     words = tf.placeholder(tf.int32, [None, 4])
     x = layers.Embedding(5, 2, mask_zero=True)(words)

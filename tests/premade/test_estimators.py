@@ -15,17 +15,17 @@ import estimatorkit
 from estimatorkit.compat import estimators as version_1
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.partitioned_variables import fixed_size_partitioner
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import global_variables_initializer, trainable_variables
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.ops.variables.partitioned_variables import fixed_size_partitioner
 from estimatorkit.premade import baseline, dnn, linear
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.hooks import SessionRunHook
-from estimatorkit.train.optimizers import AdamOptimizer
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.optimizers.optimizers import AdamOptimizer
 
 SIGNATURES = json.loads((Path(__file__).parents[1] / "golden" / "signatures.json").read_text())
 HEADS = [

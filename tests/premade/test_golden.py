@@ -24,7 +24,7 @@ import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.layers.feature_column import NumericColumn, numeric_column
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 from tests.premade import model_graphs as graphs
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -13,8 +13,6 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import elementwise, filling, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import (
@@ -25,13 +23,16 @@ from estimatorkit.core.variables import (
 from estimatorkit.estimator.spec import EstimatorSpec, ModeKeys
 from estimatorkit.keras.optimizers.optimizer import Optimizer as KerasOptimizer
 from estimatorkit.layers.feature_column import numeric_column
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_label_head import MultiLabelHead
 from estimatorkit.premade.regression_head import RegressionHead
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_steps import get_global_step
-from estimatorkit.train.optimizers import GradientDescentOptimizer
+from estimatorkit.train.optimizers.optimizers import GradientDescentOptimizer
 
 THREE = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0], [-1.0, 0.0, 1.0]], np.float32)
 ONE = np.array([[0.5], [-1.5], [2.0]], np.float32)

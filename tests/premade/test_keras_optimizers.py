@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from estimatorkit.keras import optimizers
-from estimatorkit.train.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizer import Optimizer
 from tests.premade import model_graphs as graphs
 from tests.premade.test_golden import ABOUT, ARRAYS, CASES, data_of, estimator_of, golden
 

@@ -10,7 +10,7 @@ import pytest
 
 import estimatorkit as tf
 import estimatorkit.compat.v1 as tf_v1
-from estimatorkit.estimator.predictor import load_predictor
+from estimatorkit.estimator.serving.predictor import load_predictor
 
 experimental = tf.estimator.experimental
 COLUMNS = [tf.feature_column.numeric_column("x")]

@@ -11,13 +11,13 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.variables import local_variables
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.premade.rnn import RNNClassifier, RNNEstimator
 from estimatorkit.premade.sequential_head import SequentialHeadWrapper
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import step_checks
 
 RANDOM = np.random.default_rng(4)

@@ -10,8 +10,6 @@ import pytest
 from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.errors import InvalidArgumentError
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.ops import elementwise, filling, joining, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.variables import (
     Variable,
@@ -19,7 +17,7 @@ from estimatorkit.core.variables import (
     global_variables_initializer,
     local_variables,
 )
-from estimatorkit.estimator.export_outputs import (
+from estimatorkit.estimator.serving.export_outputs import (
     ClassificationOutput,
     PredictOutput,
     RegressionOutput,
@@ -27,6 +25,8 @@ from estimatorkit.estimator.export_outputs import (
 from estimatorkit.estimator.spec import ModeKeys
 from estimatorkit.keras import optimizers as keras_optimizers
 from estimatorkit.layers import metrics
+from estimatorkit.ops.array import filling, joining
+from estimatorkit.ops.math import elementwise, reduce
 from estimatorkit.premade.classification_heads import BinaryClassHead, MultiClassHead
 from estimatorkit.premade.head import Head
 from estimatorkit.premade.multi_head import MultiHead
@@ -36,9 +36,10 @@ from estimatorkit.premade.regression_head import (
     PoissonRegressionHead,
     RegressionHead,
 )
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import step_checks
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizers import GradientDescentOptimizer
+from estimatorkit.train.optimizers.optimizers import GradientDescentOptimizer
 
 THREE = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0], [-1.0, 0.0, 1.0]], np.float32)
 ONE = np.array([[0.5], [-1.5], [2.0]], np.float32)

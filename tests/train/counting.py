@@ -10,7 +10,7 @@ import estimatorkit as tf
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
-from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 
 
 def model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> EstimatorSpec:

@@ -190,7 +190,7 @@ def test_hours_count_from_the_checkpoint_that_was_put_aside(
 ) -> None:
     """The times and what is kept are those of `CheckpointManager` in TensorFlow 2.15."""
     clock = [3.0]
-    monkeypatch.setattr("estimatorkit.core.retention.time.time", lambda: clock[0])
+    monkeypatch.setattr("estimatorkit.storage.retention.time.time", lambda: clock[0])
     with tf.Graph().as_default(), tf.Session():
         checkpoint = tf.train.Checkpoint()
         manager = tf.train.CheckpointManager(checkpoint, tmp_path, 2)

@@ -12,11 +12,11 @@ from estimatorkit.core.conversion import constant
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import indexing
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
-from estimatorkit.train.clip import clip_by_global_norm, clip_by_norm, global_norm
-from estimatorkit.train.optimizers import GradientDescentOptimizer
+from estimatorkit.ops.array import indexing
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.optimizers.clip import clip_by_global_norm, clip_by_norm, global_norm
+from estimatorkit.train.optimizers.optimizers import GradientDescentOptimizer
 
 
 @pytest.fixture(autouse=True)

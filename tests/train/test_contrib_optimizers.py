@@ -11,22 +11,23 @@ import pytest
 from numpy.typing import NDArray
 
 from estimatorkit.core import builtin_ops
-from estimatorkit.core.checkpoint import load_variable
 from estimatorkit.core.graph import Graph
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.ops import elementwise, indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable, global_variables_initializer
-from estimatorkit.train import contrib_optimizers as contrib
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import load_variable
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.moving_average_optimizer import MovingAverageOptimizer
-from estimatorkit.train.multitask_optimizer import (
+from estimatorkit.train.optimizers import contrib_optimizers as contrib
+from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.train.optimizers.multitask_optimizer import (
     MultitaskOptimizerWrapper,
     clip_gradients_by_global_norm,
 )
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.optimizers import (
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     GradientDescentOptimizer,

@@ -15,11 +15,15 @@ from estimatorkit.core import errors
 from estimatorkit.core.builtin_ops import placeholder
 from estimatorkit.core.dtypes import float32, int32
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops.elementwise import cast
-from estimatorkit.core.ops.queue_kinds import FIFOQueue
-from estimatorkit.core.session import Session
-from estimatorkit.train.coordinator import Coordinator, LooperThread
-from estimatorkit.train.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.ops.queues.queue_kinds import FIFOQueue
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.queues.queue_runner import (
+    QueueRunner,
+    add_queue_runner,
+    start_queue_runners,
+)
+from estimatorkit.train.sessions.coordinator import Coordinator, LooperThread
 from tests.threads import StartedThreads
 
 

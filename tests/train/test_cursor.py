@@ -15,11 +15,11 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core.errors import OutOfRangeError
-from estimatorkit.core.numbered_rows import as_picked
-from estimatorkit.data import cursor as cursors
-from estimatorkit.data.cursor import Cursor
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.data.iterators import BatchIterator
+from estimatorkit.data.execution import cursor as cursors
+from estimatorkit.data.execution.cursor import Cursor
+from estimatorkit.data.execution.iterators import BatchIterator
+from estimatorkit.runtime.indexed_columns import as_picked
 from tests.threads import StartedThreads
 from tests.train import toy
 

@@ -15,12 +15,12 @@ import pytest
 
 import estimatorkit as tf
 from estimatorkit.core import log
-from estimatorkit.core.checkpoint import latest_checkpoint, load_variable
-from estimatorkit.core.directory_lock import DirectoryLock
-from estimatorkit.core.session import Session
 from estimatorkit.estimator.spec import EstimatorSpec
-from estimatorkit.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
-from estimatorkit.train.hooks import (
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import latest_checkpoint, load_variable
+from estimatorkit.storage.directory_lock import DirectoryLock
+from estimatorkit.train.hooks.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
+from estimatorkit.train.hooks.hooks import (
     FinishedSteps,
     LoggingTensorHook,
     LossLogHook,
@@ -32,7 +32,7 @@ from estimatorkit.train.hooks import (
     SessionRunValues,
     StopAtStepHook,
 )
-from estimatorkit.train.progress import ProgressHook
+from estimatorkit.train.hooks.progress import ProgressHook
 from tests.train import counting
 from tests.train.counting import Recorder, no_input
 
@@ -320,7 +320,7 @@ class TestCheckpoints:
     def test_by_seconds(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A clock that a hook moves on by one second at each step."""
         clock = Clock()
-        monkeypatch.setattr("estimatorkit.train.checkpoint_hooks.time.time", clock)
+        monkeypatch.setattr("estimatorkit.train.hooks.checkpoint_hooks.time.time", clock)
 
         class Ticks(AfterRunOnly):
             def after_run(self, *_: Any) -> None:
@@ -415,7 +415,7 @@ class TestLoggingTensorHook:
 
     def test_by_seconds(self, tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = Clock()
-        monkeypatch.setattr("estimatorkit.train.hooks.time.time", clock)
+        monkeypatch.setattr("estimatorkit.train.hooks.hooks.time.time", clock)
 
         class Ticks(AfterRunOnly):
             def after_run(self, *_: Any) -> None:
@@ -484,7 +484,7 @@ def test_lines_of_a_call_with_many_steps(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr("estimatorkit.train.hooks.time.time", clock)
+    monkeypatch.setattr("estimatorkit.train.hooks.hooks.time.time", clock)
     hook = LossLogHook(10)
     hook.after_create_session(None, None)
     for first, last in ((5, 6), (6, 36), (36, 44), (44, 46)):

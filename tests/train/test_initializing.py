@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import read_checkpoint, write_checkpoint
-from estimatorkit.core.ops import checkpoint_ops
 from estimatorkit.core.registry import lookup
+from estimatorkit.ops.files import checkpoint_ops
+from estimatorkit.storage.checkpoint import read_checkpoint, write_checkpoint
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 SAVED = {

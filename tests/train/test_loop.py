@@ -15,9 +15,7 @@ from estimatorkit.core import registry
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.loop import StepLoop
 from estimatorkit.core.registry import Spec
-from estimatorkit.core.session import Session
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.data.dataset import Dataset
@@ -27,6 +25,8 @@ from estimatorkit.data.iterator_ops import (
     make_one_shot_iterator,
     restore_iterators,
 )
+from estimatorkit.runtime.loop import StepLoop
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import add_step_check
 from estimatorkit.train.training import CheckedLoop
 from tests.train import toy
@@ -211,7 +211,7 @@ def test_no_elements_at_all(counting: Any) -> None:
 
 
 def test_several_blocks_in_one_call(counting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.data.cursor.MAX_BLOCK", 5)
+    monkeypatch.setattr("estimatorkit.data.execution.cursor.MAX_BLOCK", 5)
     session, loop = counting(numbers(92, 4))
     parts = [loop.run(steps) for steps in (3, 1, 11, 100)]
     assert [part.count for part in parts] == [3, 1, 11, 8]
@@ -311,7 +311,7 @@ def test_an_error_of_host_work_names_the_op(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_steps_without_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimatorkit.core.compiled_loop.STEPS_WITHOUT_INPUT", 8)
+    monkeypatch.setattr("estimatorkit.runtime.compiled_loop.STEPS_WITHOUT_INPUT", 8)
     graph = Graph()
     graph.seed = 3
     with graph.as_default():

@@ -10,8 +10,6 @@ import pytest
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import elementwise, indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import (
     Variable,
     global_variables,
@@ -19,15 +17,18 @@ from estimatorkit.core.variables import (
 )
 from estimatorkit.keras import mixed_precision, optimizers
 from estimatorkit.keras.mixed_precision import experimental
-from estimatorkit.train import loss_scale
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.loss_scale import (
+from estimatorkit.train.optimizers import loss_scale
+from estimatorkit.train.optimizers.loss_scale import (
     DynamicLossScale,
     FixedLossScale,
     MixedPrecisionLossScaleOptimizer,
 )
-from estimatorkit.train.moving_average_optimizer import MovingAverageOptimizer
-from estimatorkit.train.optimizers import (
+from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     GradientDescentOptimizer,

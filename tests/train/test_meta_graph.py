@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.compat import framework_meta_graph as framework
+from estimatorkit.compat.private import framework_meta_graph as framework
 from estimatorkit.core.variables import Variable
-from estimatorkit.train.meta_graph import load_meta_graph, read_meta_graph
+from estimatorkit.train.saving.meta_graph import load_meta_graph, read_meta_graph
 
 
 def build(counted: bool = True) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import latest_checkpoint, list_variables, load_variable
-from estimatorkit.core.session import Session
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import latest_checkpoint, list_variables, load_variable
 from tests.golden.golden_files import error_of
 from tests.golden.snippets_monitored import ERRORS, SNIPPETS, count, fail, recorder, train
 from tests.threads import StartedThreads
@@ -312,7 +312,7 @@ def test_hooks_feed_wait_and_compute_at_the_end(monkeypatch: pytest.MonkeyPatch)
                     looks.append(seconds)
                     session.run(add, {x: 1})
 
-                monkeypatch.setattr("estimatorkit.train.session_hooks.time.sleep", sleep)
+                monkeypatch.setattr("estimatorkit.train.hooks.session_hooks.time.sleep", sleep)
 
         feeder = tf.train.FeedFnHook(lambda: {x: next(fed)})
         hooks = [Others(), tf.train.GlobalStepWaiterHook(2), feeder, last]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.train.moving_averages import (
+from estimatorkit.train.optimizers.moving_averages import (
     ExponentialMovingAverage,
     assign_moving_average,
     weighted_moving_average,

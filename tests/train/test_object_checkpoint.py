@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import read_contents
-from estimatorkit.core.ops.mutable_tables import MutableHashTable
+from estimatorkit.ops.tables.mutable_tables import MutableHashTable
+from estimatorkit.storage.checkpoint import read_contents
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -12,13 +12,14 @@ import optax
 import pytest
 
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import indexing, reduce
-from estimatorkit.core.session import Session
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.core.variables import Variable, global_variables_initializer
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import reduce
+from estimatorkit.ops.variables.variable_scope import get_variable
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optax_optimizer import OptaxOptimizer
-from estimatorkit.train.saver import Saver
+from estimatorkit.train.optimizers.optax_optimizer import OptaxOptimizer
+from estimatorkit.train.saving.saver import Saver
 
 X = np.array([[1.0, 2.0], [-0.5, 3.0]], np.float32)
 START = {"dense/kernel": np.array([[1.0], [-2.0]], np.float32), "bias": np.zeros(1, np.float32)}

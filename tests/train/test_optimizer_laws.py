@@ -18,21 +18,22 @@ from numpy.typing import NDArray
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
 from estimatorkit.core.x64 import x64
 from estimatorkit.keras import optimizers as keras
-from estimatorkit.train import (
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import reduce
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.optimizers import (
     contrib_optimizers,
     contrib_rules,
     keras_rules,
     optimizer_rules,
     optimizers,
 )
-from estimatorkit.train.repeated_rows import distinct
-from estimatorkit.train.saver import Saver
-from estimatorkit.train.update_rule import UpdateRule
+from estimatorkit.train.optimizers.deduplicate_slices import distinct
+from estimatorkit.train.optimizers.update_rule import UpdateRule
+from estimatorkit.train.saving.saver import Saver
 
 Array = NDArray[Any]
 ROWS, COLUMNS, TOUCHED = 7, 2, 5

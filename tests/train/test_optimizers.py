@@ -16,17 +16,18 @@ from estimatorkit.core import builtin_ops, registry
 from estimatorkit.core.conversion import constant
 from estimatorkit.core.dtypes import as_dtype
 from estimatorkit.core.graph import Graph, control_dependencies
-from estimatorkit.core.initializers import Constant, Zeros
-from estimatorkit.core.ops import elementwise, filling, indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation
-from estimatorkit.core.variable_scope import get_variable, variable_scope
 from estimatorkit.core.variables import Variable, global_variables, global_variables_initializer
 from estimatorkit.core.x64 import x64
-from estimatorkit.train import contrib_rules, keras_rules, optimizer_rules, optimizers
+from estimatorkit.ops.array import filling, indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.initializers import Constant, Zeros
+from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
-from estimatorkit.train.optimizer import Optimizer
-from estimatorkit.train.update_rule import UpdateRule
+from estimatorkit.train.optimizers import contrib_rules, keras_rules, optimizer_rules, optimizers
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.update_rule import UpdateRule
 from tests.golden.golden_files import FOLDER
 
 FACTS = json.loads((FOLDER / "optimizers.json").read_text())

@@ -10,17 +10,18 @@ import pytest
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.ops import indexing, reduce
-from estimatorkit.core.session import Session
 from estimatorkit.core.variables import Variable, global_variables_initializer
-from estimatorkit.train.optimizers import (
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import reduce
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     FtrlOptimizer,
     GradientDescentOptimizer,
     RMSPropOptimizer,
 )
-from estimatorkit.train.optimizers_by_name import get_optimizer_by_name
+from estimatorkit.train.optimizers.optimizers_by_name import get_optimizer_by_name
 from tests.golden.golden_files import FOLDER
 
 ERRORS = json.loads((FOLDER / "estimator_errors.json").read_text())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core.checkpoint import read_checkpoint
-from estimatorkit.train.moving_average_optimizer import MovingAverageOptimizer
+from estimatorkit.storage.checkpoint import read_checkpoint
+from estimatorkit.train.optimizers.moving_average_optimizer import MovingAverageOptimizer
 
 TABLE = np.arange(28.0, dtype=np.float32).reshape(7, 4)
 

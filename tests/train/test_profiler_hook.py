@@ -40,7 +40,7 @@ def test_seconds_decide_where_they_are_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("estimatorkit.train.summary_hooks.time.time", lambda: now[0])
+    monkeypatch.setattr("estimatorkit.train.hooks.summary_hooks.time.time", lambda: now[0])
     with tf.Graph().as_default():
         op = count(tf)
         hook = tf.train.ProfilerHook(save_secs=10, output_dir=tmp_path)

@@ -18,12 +18,12 @@ import pytest
 from estimatorkit.compat.v1.python.saved_model import loader_impl, utils_impl
 
 import estimatorkit.compat.v1 as tf
-from estimatorkit.core import durable
-from estimatorkit.core.checkpoint import read_checkpoint, read_contents
-from estimatorkit.core.graphdef_export import export_graph
-from estimatorkit.core.tensor_bundle import TensorBundle
-from estimatorkit.core.tensor_bundle_writer import write_bundle
-from estimatorkit.train.saved_model_files import read_saved_model, saved_model_class
+from estimatorkit.interop.graphdef_export import export_graph
+from estimatorkit.storage import atomic_files as durable
+from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
+from estimatorkit.storage.tensor_bundle import TensorBundle
+from estimatorkit.storage.tensor_bundle_writer import write_bundle
+from estimatorkit.train.saving.saved_model_files import read_saved_model, saved_model_class
 from tests.estimator.graph_checks import problems
 from tests.golden.golden_values import plain
 from tests.golden.snippets_saved_model import MODELS, OURS, VOCABULARY, export, predict
@@ -185,7 +185,7 @@ def test_an_export_that_fails_leaves_nothing(
     def refuse(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("estimatorkit.train.saved_model_builder.write_bundle", refuse)
+    monkeypatch.setattr("estimatorkit.train.saving.saved_model_builder.write_bundle", refuse)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="could not export the model"):
         builder.save()
     assert os.listdir(tmp_path) == []

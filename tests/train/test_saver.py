@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import latest_checkpoint, read_checkpoint
 from estimatorkit.core.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
 )
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.data.dataset import Dataset
-from estimatorkit.train.saver import Saver
+from estimatorkit.runtime.session import Session
+from estimatorkit.storage.checkpoint import latest_checkpoint, read_checkpoint
+from estimatorkit.train.saving.saver import Saver
 
 
 class Model:

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import estimatorkit as tf
-from estimatorkit.core.checkpoint import list_variables, read_checkpoint, write_checkpoint
-from estimatorkit.core.saveable import Saveable
+from estimatorkit.storage.checkpoint import list_variables, read_checkpoint, write_checkpoint
+from estimatorkit.storage.saveable import Saveable
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tensorflow_checkpoints"
 FACTS = json.loads((GOLDEN / "facts.json").read_text("utf-8"))

@@ -11,10 +11,10 @@ import pytest
 import estimatorkit as tf
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.estimator.estimator import Estimator
 from estimatorkit.estimator.run_config import RunConfig
 from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.checks import add_step_check, step_checks
 from estimatorkit.train.training import losses_by_count, run_training
 from tests.train.counting import Recorder, no_input

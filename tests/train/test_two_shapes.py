@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import estimatorkit as tf
-from estimatorkit.core.columns import RaggedColumn
-from estimatorkit.core.loop import StepLoop
-from estimatorkit.core.two_shapes import in_two_shapes
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import cursor_of
+from estimatorkit.runtime.columns import RaggedColumn
+from estimatorkit.runtime.loop import StepLoop
+from estimatorkit.runtime.partial_batch import in_two_shapes
 from tests.train import toy
 
 STEPS = 36  # six epochs of 42 rows in batches of 8

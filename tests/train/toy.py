@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 import estimatorkit as tf
 from estimatorkit.core.graph import Graph
-from estimatorkit.core.session import Session
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.data.dataset import Dataset
 from estimatorkit.data.iterator_ops import make_one_shot_iterator
+from estimatorkit.runtime.session import Session
 from estimatorkit.train.global_steps import get_or_create_global_step
 
 FEATURES = 4

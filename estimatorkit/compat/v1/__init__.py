@@ -10,7 +10,7 @@ from typing import Any
 
 from estimatorkit.compat import later
 from estimatorkit.compat.modules import all_names, install, look_up
-from estimatorkit.compat.private_modules import private_tables
+from estimatorkit.compat.private.private_modules import private_tables
 from estimatorkit.compat.tables import MODULES, TOP
 
 __version__ = "1.15.5"

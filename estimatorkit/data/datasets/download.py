@@ -26,8 +26,8 @@ from typing import Any
 
 import filelock
 
-from estimatorkit.core.durable import os_errors, temporary_beside
 from estimatorkit.core.errors import DataLossError, NotFoundError, UnavailableError, explain
+from estimatorkit.storage.atomic_files import os_errors, temporary_beside
 
 _PIECE = 1 << 18
 _PATIENCE = 5.0  # seconds of waiting for another process before it is said

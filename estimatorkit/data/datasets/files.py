@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimatorkit.core.durable import os_errors
 from estimatorkit.core.errors import DataLossError, did_you_mean, explain
 from estimatorkit.data.datasets.download import DataFile, Downloader
+from estimatorkit.storage.atomic_files import os_errors
 
 _PIECE = 1 << 20
 

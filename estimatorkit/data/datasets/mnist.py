@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from estimatorkit.data.datasets.download import DataFile
 from estimatorkit.data.datasets.files import DataSet
-from estimatorkit.data.idx import read_idx
+from estimatorkit.data.readers.idx import read_idx
 from estimatorkit.lazy import listing
 
 Part: TypeAlias = tuple[NDArray[Any], NDArray[Any]]

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from estimatorkit.distribute.token import VARIABLE
+from estimatorkit.distribute.tasks.token import VARIABLE
 from estimatorkit.experiment.kubernetes.image import RAY, USER
 from estimatorkit.experiment.kubernetes.job import SHARED, Job
 

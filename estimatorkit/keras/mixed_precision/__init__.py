@@ -7,7 +7,7 @@ from typing import Any
 from estimatorkit.lazy import attach, names
 
 _PLACES = {
-    **names("estimatorkit.layers.policy", "Policy", "global_policy", "set_global_policy"),
+    **names("estimatorkit.layers.engine.policy", "Policy", "global_policy", "set_global_policy"),
     **names("estimatorkit.keras.mixed_precision.loss_scale_optimizer", "LossScaleOptimizer"),
     "experimental": "estimatorkit.keras.mixed_precision.experimental",
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from estimatorkit.keras.mixed_precision import loss_scale_optimizer
-from estimatorkit.layers import policy
-from estimatorkit.layers.policy import global_policy
-from estimatorkit.layers.policy import set_global_policy as set_policy
+from estimatorkit.layers.engine import policy
+from estimatorkit.layers.engine.policy import global_policy
+from estimatorkit.layers.engine.policy import set_global_policy as set_policy
 from estimatorkit.lazy import listing
-from estimatorkit.train.loss_scale import DynamicLossScale, LossScale, as_loss_scale
+from estimatorkit.train.optimizers.loss_scale import DynamicLossScale, LossScale, as_loss_scale
 
 
 class Policy(policy.Policy):

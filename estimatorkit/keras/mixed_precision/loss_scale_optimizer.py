@@ -1,4 +1,4 @@
-"""`LossScaleOptimizer`: loss scaling around a Keras optimizer (see `train.loss_scale`)."""
+"""`LossScaleOptimizer`: loss scaling around a Keras optimizer (see `loss_scale`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers import by_name
 from estimatorkit.keras.optimizers.optimizer import Optimizer
-from estimatorkit.train.loss_scale import (
+from estimatorkit.train.optimizers.loss_scale import (
     GROWTH_STEPS,
     INITIAL_SCALE,
     DynamicLossScale,
     FixedLossScale,
     MixedPrecisionLossScaleOptimizer,
 )
-from estimatorkit.train.optimizer import GradientAndVariable
+from estimatorkit.train.optimizers.optimizer import GradientAndVariable
 
 
 class LossScaleOptimizer(MixedPrecisionLossScaleOptimizer):

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.initializers import Constant
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers.optimizer import computed_in
 from estimatorkit.keras.optimizers.rule_optimizer import RuleOptimizer
 from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
-from estimatorkit.train import keras_rules, optimizer_rules
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.train.optimizers import keras_rules, optimizer_rules
 
 EPSILON = 1e-7
 """`keras.backend.epsilon()` as it is at first, which an epsilon of None stands for."""

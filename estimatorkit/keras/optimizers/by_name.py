@@ -9,7 +9,7 @@ from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.keras.optimizers import built_in
 from estimatorkit.keras.optimizers.optimizer import Optimizer
 from estimatorkit.layers.serialization import Registry, get_registered_object
-from estimatorkit.train import optimizer as train_optimizer
+from estimatorkit.train.optimizers import optimizer as train_optimizer
 
 _CLASSES: dict[str, type[Optimizer]] = {
     each.__name__: each

@@ -13,12 +13,12 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
-from estimatorkit.layers.sessions import set_values, values_of
-from estimatorkit.train import optimizer as train_optimizer
+from estimatorkit.layers.engine.sessions import set_values, values_of
+from estimatorkit.ops.math import elementwise
+from estimatorkit.train.optimizers import optimizer as train_optimizer
 
 
 class Hyperparameters(train_optimizer.Optimizer):

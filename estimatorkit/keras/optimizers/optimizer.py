@@ -20,9 +20,7 @@ from estimatorkit.core.errors import explain
 from estimatorkit.core.gradients import gradients
 from estimatorkit.core.graph import Graph, get_default_graph, is_within_as_default
 from estimatorkit.core.indexed_slices import IndexedSlices
-from estimatorkit.core.initializers import Zeros
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.replica_context import summed_gradients
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
@@ -30,11 +28,13 @@ from estimatorkit.keras.optimizers.hyperparameters import Hyperparameters, is_nu
 from estimatorkit.keras.optimizers.schedules import LearningRateSchedule
 from estimatorkit.keras.optimizers.schedules import deserialize as deserialize_schedule
 from estimatorkit.layers import initializers
-from estimatorkit.layers.sessions import set_values, values_of
-from estimatorkit.train import optimizer as train_optimizer
-from estimatorkit.train.clip import clip_by_global_norm, clip_by_norm
-from estimatorkit.train.optimizer import GradientAndVariable
-from estimatorkit.train.repeated_rows import sum_repeated_rows
+from estimatorkit.layers.engine.sessions import set_values, values_of
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.train.optimizers import optimizer as train_optimizer
+from estimatorkit.train.optimizers.clip import clip_by_global_norm, clip_by_norm
+from estimatorkit.train.optimizers.deduplicate_slices import sum_repeated_rows
+from estimatorkit.train.optimizers.optimizer import GradientAndVariable
 
 Transformer = Callable[[list[GradientAndVariable]], Iterable[GradientAndVariable]]
 _CLIPPING = ("clipnorm", "clipvalue", "global_clipnorm")

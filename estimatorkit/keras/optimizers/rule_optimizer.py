@@ -1,4 +1,4 @@
-"""`RuleOptimizer`: a Keras optimizer that is an update rule (see `train.update_rule`)."""
+"""`RuleOptimizer`: a Keras optimizer that is an update rule (see `update_rule`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from estimatorkit.core.indexed_slices import IndexedSlices
 from estimatorkit.core.tensor import Operation, Tensor
 from estimatorkit.core.variables import Variable
 from estimatorkit.keras.optimizers.optimizer import Optimizer, computed_in
-from estimatorkit.train.optimizer import takes_repeated_rows
-from estimatorkit.train.rule_optimizer import apply_rule
-from estimatorkit.train.update_rule import UpdateRule
+from estimatorkit.train.optimizers.optimizer import takes_repeated_rows
+from estimatorkit.train.optimizers.rule_optimizer import apply_rule
+from estimatorkit.train.optimizers.update_rule import UpdateRule
 
 
 class RuleOptimizer(Optimizer):

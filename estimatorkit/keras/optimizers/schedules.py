@@ -1,7 +1,7 @@
 """Learning-rate schedules as objects (`tf.keras.optimizers.schedules`).
 
 A schedule is called with the step and gives the rate; it computes as the function of the same name
-in `train.schedules`. Users subclass `LearningRateSchedule`.
+in `train.optimizers.schedules`. Users subclass `LearningRateSchedule`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise, indexing
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.serialization import Registry
 from estimatorkit.lazy import listing
-from estimatorkit.train import schedules
+from estimatorkit.ops.array import indexing
+from estimatorkit.ops.math import elementwise
+from estimatorkit.train.optimizers import schedules
 
 
 class LearningRateSchedule(ABC):

@@ -19,7 +19,7 @@ from estimatorkit._sklearn_base import Parameters
 from estimatorkit._sklearn_base import probabilities as exact
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.keras.model import Model
+from estimatorkit.keras.engine.model import Model
 from estimatorkit.lazy import listing
 
 __dir__ = listing(__name__)

@@ -10,9 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import checks, special
-from estimatorkit.core.ops.elementwise import abs as absolute
-from estimatorkit.core.ops.elementwise import (
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.distributions.distribution import FULLY_REPARAMETERIZED
+from estimatorkit.layers.distributions.divergence import RegisterKL
+from estimatorkit.layers.distributions.parameters import ParametricDistribution
+from estimatorkit.ops.array.filling import ones_like, zeros_like
+from estimatorkit.ops.array.indexing import where
+from estimatorkit.ops.array.random_draws import random_gamma
+from estimatorkit.ops.debug import checks
+from estimatorkit.ops.math import special
+from estimatorkit.ops.math.elementwise import abs as absolute
+from estimatorkit.ops.math.elementwise import (
     exp,
     floor,
     is_nan,
@@ -26,16 +34,9 @@ from estimatorkit.core.ops.elementwise import (
     square,
     squared_difference,
 )
-from estimatorkit.core.ops.filling import ones_like, zeros_like
-from estimatorkit.core.ops.indexing import where
-from estimatorkit.core.ops.nn import softplus
-from estimatorkit.core.ops.random import random_normal, random_uniform
-from estimatorkit.core.ops.random_draws import random_gamma
-from estimatorkit.core.ops.special import betainc, digamma, igamma, xlogy
-from estimatorkit.core.tensor import Tensor
-from estimatorkit.layers.distributions.distribution import FULLY_REPARAMETERIZED
-from estimatorkit.layers.distributions.divergence import RegisterKL
-from estimatorkit.layers.distributions.parameters import ParametricDistribution
+from estimatorkit.ops.math.random import random_normal, random_uniform
+from estimatorkit.ops.math.special import betainc, digamma, igamma, xlogy
+from estimatorkit.ops.nn.nn import softplus
 
 
 def next_seed(seed: int | None) -> int | None:

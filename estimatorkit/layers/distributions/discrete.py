@@ -9,24 +9,6 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, int32, int64
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, checks, linalg
-from estimatorkit.core.ops.diagonals import matrix_set_diag
-from estimatorkit.core.ops.elementwise import cast, lgamma, log, rsqrt, sigmoid, sqrt
-from estimatorkit.core.ops.filling import ones_like, zeros, zeros_like
-from estimatorkit.core.ops.indexing import one_hot, where
-from estimatorkit.core.ops.joining import concat
-from estimatorkit.core.ops.nn import (
-    log_softmax,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softplus,
-    sparse_softmax_cross_entropy_with_logits,
-)
-from estimatorkit.core.ops.random import multinomial, random_uniform
-from estimatorkit.core.ops.random_draws import random_gamma
-from estimatorkit.core.ops.rearrange import sequence_mask
-from estimatorkit.core.ops.reduce import argmax, reduce_max, reduce_min, reduce_sum
-from estimatorkit.core.ops.special import digamma, lbeta, xlogy
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.distributions.continuous import next_seed
@@ -42,6 +24,26 @@ from estimatorkit.layers.distributions.parameters import (
     check_class_count,
     check_counts,
     logits_and_probs,
+)
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.filling import ones_like, zeros, zeros_like
+from estimatorkit.ops.array.indexing import one_hot, where
+from estimatorkit.ops.array.joining import concat
+from estimatorkit.ops.array.random_draws import random_gamma
+from estimatorkit.ops.array.rearrange import sequence_mask
+from estimatorkit.ops.debug import checks
+from estimatorkit.ops.linalg.diagonals import matrix_set_diag
+from estimatorkit.ops.math import linalg
+from estimatorkit.ops.math.elementwise import cast, lgamma, log, rsqrt, sigmoid, sqrt
+from estimatorkit.ops.math.random import multinomial, random_uniform
+from estimatorkit.ops.math.reduce import argmax, reduce_max, reduce_min, reduce_sum
+from estimatorkit.ops.math.special import digamma, lbeta, xlogy
+from estimatorkit.ops.nn.nn import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softplus,
+    sparse_softmax_cross_entropy_with_logits,
 )
 
 

@@ -22,12 +22,13 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, elementwise
-from estimatorkit.core.ops.joining import concat
-from estimatorkit.core.ops.reduce import reduce_prod
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape, as_shape
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.joining import concat
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.reduce import reduce_prod
 
 
 class ReparameterizationType:

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from estimatorkit.core import builtin_ops
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import elementwise
-from estimatorkit.core.ops.debug import Assert
-from estimatorkit.core.ops.reduce import reduce_any
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.distributions.distribution import Distribution
+from estimatorkit.ops.debug.debug import Assert
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.reduce import reduce_any
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}

@@ -14,16 +14,18 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array, checks, elementwise
-from estimatorkit.core.ops.filling import ones
-from estimatorkit.core.ops.indexing import where
-from estimatorkit.core.ops.joining import concat
-from estimatorkit.core.ops.nn import softmax
-from estimatorkit.core.ops.reduce import reduce_sum
 from estimatorkit.core.registry import broadcast_shapes
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.distributions.distribution import Distribution, ReparameterizationType
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.filling import ones
+from estimatorkit.ops.array.indexing import where
+from estimatorkit.ops.array.joining import concat
+from estimatorkit.ops.debug import checks
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.reduce import reduce_sum
+from estimatorkit.ops.nn.nn import softmax
 
 _LARGEST_COUNT = {"float16": 2**11, "float32": 2**24, "float64": 2**53}
 

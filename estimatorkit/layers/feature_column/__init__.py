@@ -10,7 +10,6 @@ them is in `layers`, `linear` and `keras_layers`; `parse_spec` says what to read
 
 from __future__ import annotations
 
-from estimatorkit.core.ops.parsing import FixedLenFeature
 from estimatorkit.layers.feature_column.categorical import (
     categorical_column_with_hash_bucket,
     categorical_column_with_identity,
@@ -65,6 +64,7 @@ from estimatorkit.layers.feature_column.vocabulary import (
     vocabulary_fingerprints,
 )
 from estimatorkit.lazy import listing
+from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
 __all__ = [
     "BucketizedColumn",

@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, joining
-from estimatorkit.core.ops.parsing import VarLenFeature
 from estimatorkit.core.registry import lookup, output
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
@@ -27,6 +25,9 @@ from estimatorkit.layers.feature_column.columns import (
 )
 from estimatorkit.layers.feature_column.features import Features, Raw
 from estimatorkit.layers.feature_column.protocol import sparse_ids, sparse_of
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.parsing.parsing import VarLenFeature
 
 
 class KeyedColumn(OfFeature, CategoricalColumn):
@@ -40,7 +41,7 @@ class KeyedColumn(OfFeature, CategoricalColumn):
     @property
     @abstractmethod
     def kind(self) -> tuple[str, dict[str, Any]]:
-        """The type of the operation (see `core.ops.feature_ids`) and its attributes."""
+        """The type of the operation (see `ops.tables.feature_ids`) and its attributes."""
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from typing import Any
 
 from estimatorkit.core.dtypes import string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops.feature_crosses import HASH_KEY
-from estimatorkit.core.ops.parsing import VarLenFeature
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import (
@@ -20,6 +18,8 @@ from estimatorkit.layers.feature_column.categorical import (
 from estimatorkit.layers.feature_column.columns import CategoricalColumn, FeatureColumn, Ids
 from estimatorkit.layers.feature_column.features import Features, Raw
 from estimatorkit.layers.feature_column.protocol import sparse_ids
+from estimatorkit.ops.parsing.parsing import VarLenFeature
+from estimatorkit.ops.tables.feature_crosses import HASH_KEY
 
 
 @dataclass(frozen=True)

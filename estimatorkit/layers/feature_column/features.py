@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from estimatorkit.core.dtypes import DType
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import array
-from estimatorkit.core.ops.sparse_shapes import sparse_reshape
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from estimatorkit.core.tensor import Tensor
@@ -22,6 +20,8 @@ from estimatorkit.layers.feature_column.columns import (
     raw_keys,
 )
 from estimatorkit.layers.feature_column.weights import notes_of_graph
+from estimatorkit.ops.array import array
+from estimatorkit.ops.sparse.shapes import sparse_reshape
 
 
 class Raw(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from estimatorkit.core.ops import array, indexing, reduce
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import (
@@ -22,6 +21,8 @@ from estimatorkit.layers.feature_column.sequence import (
     sequence_length_of,
 )
 from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.math import reduce
 
 
 @dataclass(frozen=True)

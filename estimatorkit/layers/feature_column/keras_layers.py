@@ -8,12 +8,10 @@ from typing import Any
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import joining
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import VariableScope, get_variable_scope, variable_scope
-from estimatorkit.layers.base import Layer
+from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.feature_column.columns import (
     DenseColumn,
     FeatureColumn,
@@ -36,6 +34,12 @@ from estimatorkit.layers.feature_column.layers import (
 )
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
+from estimatorkit.ops.array import joining
+from estimatorkit.ops.variables.variable_scope import (
+    VariableScope,
+    get_variable_scope,
+    variable_scope,
+)
 
 
 class _LayerWeights(WeightMaker):

@@ -17,9 +17,7 @@ from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, checks, filling, joining
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.layers.feature_column.columns import (
     DenseColumn,
     FeatureColumn,
@@ -29,6 +27,9 @@ from estimatorkit.layers.feature_column.columns import (
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.weights import WeightMaker, remember_columns
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.debug import checks
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 
 def columns_of(kind: Any, feature_columns: Any, private: bool = False) -> list[Any]:

@@ -8,10 +8,7 @@ from typing import Any
 
 from estimatorkit.core.errors import did_you_mean, explain
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import array, elementwise, joining, linalg, nn
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import variable_scope
 from estimatorkit.layers.feature_column.columns import (
     CategoricalColumn,
     DenseColumn,
@@ -30,6 +27,11 @@ from estimatorkit.layers.feature_column.layers import (
 from estimatorkit.layers.feature_column.packing import pack
 from estimatorkit.layers.feature_column.tables import combined_rows
 from estimatorkit.layers.feature_column.weights import WeightMaker, variables_of
+from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.math import elementwise, linalg
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Zeros
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 SPARSE_COMBINERS = ("sum", "mean", "sqrtn")
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.initializers import Zeros
-from estimatorkit.core.ops import elementwise, nn
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import CategoricalColumn, DenseColumn
@@ -20,6 +18,9 @@ from estimatorkit.layers.feature_column.linear import (
     weighted_sum,
 )
 from estimatorkit.layers.feature_column.packing import pack
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Zeros
 
 
 class LinearModel(FeaturesLayer):

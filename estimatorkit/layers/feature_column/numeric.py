@@ -16,8 +16,6 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, indexing, joining
-from estimatorkit.core.ops.parsing import FixedLenFeature
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
@@ -32,6 +30,9 @@ from estimatorkit.layers.feature_column.columns import (
 from estimatorkit.layers.feature_column.features import Features
 from estimatorkit.layers.feature_column.protocol import IdsAndWeights, sparse_ids
 from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.ops.array import array, indexing, joining
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
 Normalizer = Callable[[Tensor], Tensor]
 

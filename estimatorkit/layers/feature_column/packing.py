@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from estimatorkit.core.dtypes import string
-from estimatorkit.core.ops.packed_ids import Part
 from estimatorkit.core.registry import output
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.categorical import KeyedColumn
@@ -25,6 +24,7 @@ from estimatorkit.layers.feature_column.crossed import CrossedColumn
 from estimatorkit.layers.feature_column.features import Features, Raw
 from estimatorkit.layers.feature_column.numeric import BucketizedColumn
 from estimatorkit.layers.feature_column.sequence import SequenceCategoricalColumn
+from estimatorkit.ops.tables.packed_ids import Part
 
 
 def pack(features: Features, columns: Iterable[FeatureColumn]) -> None:

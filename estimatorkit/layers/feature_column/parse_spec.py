@@ -6,9 +6,9 @@ from typing import Any
 
 from estimatorkit.core.dtypes import as_dtype, float32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops.parsing import FixedLenFeature
 from estimatorkit.layers.feature_column.columns import FeatureColumn
 from estimatorkit.layers.feature_column.numeric import NumericColumn, numeric_column
+from estimatorkit.ops.parsing.parsing import FixedLenFeature
 
 
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from estimatorkit.core.dtypes import float32, int64
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
-from estimatorkit.core.ops.feature_ids import ABSENT
-from estimatorkit.core.ops.gather_nd import gather_nd
-from estimatorkit.core.ops.joining import stack
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.array.gather_nd import gather_nd
+from estimatorkit.ops.array.joining import stack
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
+from estimatorkit.ops.tables.feature_ids import ABSENT
 
 if TYPE_CHECKING:
     from estimatorkit.layers.feature_column.columns import Ids, Sequence

@@ -14,11 +14,6 @@ import numpy as np
 
 from estimatorkit.core.dtypes import DType, as_dtype, float32, int64, string
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, reduce
-from estimatorkit.core.ops.feature_ids import ABSENT
-from estimatorkit.core.ops.parsing import VarLenFeature
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
-from estimatorkit.core.ops.sparse_shapes import sparse_reshape
 from estimatorkit.core.registry import output
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.sparse_tensor import SparseTensor
@@ -48,6 +43,12 @@ from estimatorkit.layers.feature_column.vocabulary import (
     categorical_column_with_vocabulary_list,
 )
 from estimatorkit.layers.feature_column.weights import WeightMaker
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.parsing.parsing import VarLenFeature
+from estimatorkit.ops.sparse.shapes import sparse_reshape
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
+from estimatorkit.ops.tables.feature_ids import ABSENT
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimatorkit.core.checkpoint import locate_checkpoint, read_contents
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import did_you_mean, explain
-from estimatorkit.core.initializers import TruncatedNormal
-from estimatorkit.core.ops import array, elementwise, indexing, reduce
-from estimatorkit.core.ops.checkpoint_ops import restore_v2
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.feature_column.columns import FeatureColumn, Ids
 from estimatorkit.layers.feature_column.weights import variables_of
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.files.checkpoint_ops import restore_v2
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.initializers import TruncatedNormal
+from estimatorkit.storage.checkpoint import locate_checkpoint, read_contents
 
 COMBINERS = ("mean", "sqrtn", "sum")
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from estimatorkit.core.dtypes import DType, as_dtype, int64, string
 from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
-from estimatorkit.core.filesystem import file_errors, open_file
 from estimatorkit.core.graph import Graph, get_default_graph
-from estimatorkit.core.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
-from estimatorkit.core.number_text import to_number
-from estimatorkit.core.records import read_records
 from estimatorkit.layers.feature_column.categorical import KeyedColumn, check_string_or_int
 from estimatorkit.layers.feature_column.columns import check_key
+from estimatorkit.ops.tables.lookup_tables import LINE_NUMBER, WHOLE_LINE, Column, read_vocabulary
+from estimatorkit.storage.filesystem import file_errors, open_file
+from estimatorkit.storage.number_text import to_number
+from estimatorkit.storage.records import read_records
 
 VOCABULARY_FILES = "vocabulary_files"
 """The collection of the files that a graph's columns have read: `[feature key, path, SHA-256]`, a
@@ -338,7 +338,7 @@ def categorical_column_with_vocabulary_file(
 
 
 def _exists(path: str) -> bool:
-    from estimatorkit.core.gfile import exists
+    from estimatorkit.storage.gfile import exists
 
     return bool(exists(path))
 

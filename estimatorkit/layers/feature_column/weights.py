@@ -8,9 +8,9 @@ from typing import Any
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.graph import Graph, get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.variable_scope import VariableScope, get_variable, variable_scope
 from estimatorkit.layers.feature_column.columns import FeatureColumn
 from estimatorkit.layers.feature_column.protocol import State
+from estimatorkit.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
 
 
 class WeightMaker:
@@ -94,7 +94,7 @@ class WeightMaker:
 
 def variables_of(value: Any) -> list[Any]:
     """A variable, or the parts of one, as a list."""
-    from estimatorkit.core.partitioned_variables import PartitionedVariable
+    from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
 
     return list(value) if isinstance(value, PartitionedVariable) else [value]
 

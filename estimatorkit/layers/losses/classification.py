@@ -7,11 +7,13 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, nn
-from estimatorkit.core.ops.shape_matching import match_rank
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.losses.reduction import Reduction, compute_weighted_loss, element_wise
 from estimatorkit.layers.weighting import remove_squeezable_dimensions
+from estimatorkit.ops.array import array
+from estimatorkit.ops.debug.shape_matching import match_rank
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
 
 
 def log_loss(

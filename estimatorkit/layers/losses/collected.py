@@ -5,8 +5,8 @@ from __future__ import annotations
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import elementwise
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math import elementwise
 
 
 def add_loss(loss: Tensor, loss_collection: str = GraphKeys.LOSSES) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, filling, joining, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.losses.reduction import Reduction, element_wise
 from estimatorkit.layers.weighting import aligned
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def mean_squared_error(

@@ -10,12 +10,14 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, nn, reduce
-from estimatorkit.core.ops.debug import Print
-from estimatorkit.core.ops.diagonals import matrix_set_diag
-from estimatorkit.core.ops.filling import zeros_like
-from estimatorkit.core.ops.linalg import matmul
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.filling import zeros_like
+from estimatorkit.ops.debug.debug import Print
+from estimatorkit.ops.linalg.diagonals import matrix_set_diag
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.linalg import matmul
+from estimatorkit.ops.nn import nn
 
 
 def _same_class(labels: Any) -> Tensor:

@@ -6,11 +6,13 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import DType, float32, float64, int64
-from estimatorkit.core.ops import array, diagonals, elementwise, indexing, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.confusion_matrix import count_pairs
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.weighting import broadcast
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.linalg import diagonals
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def matrix_of(

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimatorkit.core.dtypes import bool_, float32
-from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.metrics.thresholds import counts_at
 from estimatorkit.layers.weighting import broadcast, same_shapes
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def _decisions(labels: Any, predictions: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor]:

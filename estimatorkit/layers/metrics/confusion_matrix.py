@@ -8,10 +8,12 @@ from estimatorkit.core import builtin_ops
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, int32, int64
 from estimatorkit.core.graph import get_default_graph
-from estimatorkit.core.ops import checks, elementwise, filling, joining, reduce
-from estimatorkit.core.ops.gather_nd import scatter_nd
-from estimatorkit.core.ops.shape_matching import match_rank
 from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import filling, joining
+from estimatorkit.ops.array.gather_nd import scatter_nd
+from estimatorkit.ops.debug import checks
+from estimatorkit.ops.debug.shape_matching import match_rank
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def confusion_matrix(

@@ -11,11 +11,12 @@ from typing import Any
 
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import elementwise, filling, indexing, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.metrics.thresholds import Counts, counts_at, even_thresholds
 from estimatorkit.layers.weighting import same_shapes
+from estimatorkit.ops.array import filling, indexing
+from estimatorkit.ops.math import elementwise, reduce
 
 _SUMMATIONS = ("trapezoidal", "careful_interpolation", "interpolation", "minoring", "majoring")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.ops import elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming, weighted_sums
 from estimatorkit.layers.weighting import broadcast, remove_squeezable_dimensions, same_shapes
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def mean(

@@ -2,11 +2,11 @@
 
 `streaming` makes a local variable for each sum (`metric_variable`: collections LOCAL_VARIABLES and
 METRIC_VARIABLES, so that no checkpoint holds them and each evaluation starts them anew), adds to it
-in `update_op`, and computes `value` from them; `keras.metric` does the same for objects. Updates
-are pure device operations, so an evaluation can run many batches in one XLA call; sums, not means
-of batches, are kept, so a short last batch counts by its examples. Sums are float32, as
-TensorFlow's: counts are exact up to 2**24 examples of weight 1, and off by at most one part in
-2**24 a batch after that.
+in `update_op`, and computes `value` from them; `keras.metric_classes.metric` does the same for
+objects. Updates are pure device operations, so an evaluation can run many batches in one XLA call;
+sums, not means of batches, are kept, so a short last batch counts by its examples. Sums are
+float32, as TensorFlow's: counts are exact up to 2**24 examples of weight 1, and off by at most one
+part in 2**24 a batch after that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from estimatorkit.core.dtypes import DType, float32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import get_default_graph
 from estimatorkit.core.graph_keys import GraphKeys
-from estimatorkit.core.ops import array, elementwise, reduce
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.core.variable_options import VariableAggregation
 from estimatorkit.core.variables import Variable
 from estimatorkit.layers.weighting import broadcast
+from estimatorkit.ops.array import array
+from estimatorkit.ops.math import elementwise, reduce
 
 Metric = tuple[Tensor, Tensor]
 Collections = Sequence[str] | None

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from estimatorkit.core import registry
 from estimatorkit.core.conversion import make
 from estimatorkit.core.dtypes import float32
-from estimatorkit.core.ops import array, elementwise, indexing
 from estimatorkit.core.registry import Case, Spec
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.weighting import broadcast
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.math import elementwise
 
 
 def _buckets(predictions: Any, limits: NDArray[Any], module: Any) -> Any:

@@ -14,13 +14,14 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float64, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, ranking, reduce
-from estimatorkit.core.ops.shape_matching import match_rank
-from estimatorkit.core.ops.sparse import sparse_tensor_to_dense
 from estimatorkit.core.sparse_tensor import SparseTensor, SparseTensorValue
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.metrics.streaming import Collections, Metric, streaming
 from estimatorkit.layers.weighting import broadcast
+from estimatorkit.ops.array import array, filling, indexing, ranking
+from estimatorkit.ops.debug.shape_matching import match_rank
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.sparse.sparse import sparse_tensor_to_dense
 
 _SPARSE = (SparseTensor, SparseTensorValue)
 _NOTHING = np.iinfo(np.int64).min

@@ -17,16 +17,18 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import as_dtype, float32, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import control_dependencies, name_scope
-from estimatorkit.core.initializers import Constant, Ones, Zeros
-from estimatorkit.core.ops import array, elementwise, filling, indexing, linalg, nn, reduce
-from estimatorkit.core.ops.checks import assert_positive
-from estimatorkit.core.ops.rearrange import sequence_mask
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable, variable_scope
-from estimatorkit.layers.base import Layer
+from estimatorkit.layers.engine.base import Layer
 from estimatorkit.layers.functional import Dense
-from estimatorkit.layers.rnn_cell import zeros_of
+from estimatorkit.layers.recurrent.rnn_cell import zeros_of
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.array.rearrange import sequence_mask
+from estimatorkit.ops.debug.checks import assert_positive
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Constant, Ones, Zeros
+from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
 
 ProbabilityFunction = Callable[[Any, Any], Any]
 

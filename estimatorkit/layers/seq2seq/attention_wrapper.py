@@ -10,17 +10,18 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import InvalidArgumentError, explain
 from estimatorkit.core.graph import control_dependencies, name_scope
-from estimatorkit.core.ops import array, filling, joining, linalg
-from estimatorkit.core.ops.checks import assert_equal
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.layers.functional import Dense
-from estimatorkit.layers.rnn_cell import RNNCell, assert_like_cell, zeros_of
-from estimatorkit.layers.rnn_cell_base import zero_state_of
+from estimatorkit.layers.recurrent.rnn_cell import RNNCell, assert_like_cell, zeros_of
+from estimatorkit.layers.recurrent.rnn_cell_base import zero_state_of
 from estimatorkit.layers.seq2seq.attention import AttentionMechanism, size_of
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.control.tensor_array import TensorArray
+from estimatorkit.ops.debug.checks import assert_equal
+from estimatorkit.ops.math import linalg
 
 
 class AttentionWrapperState(NamedTuple):

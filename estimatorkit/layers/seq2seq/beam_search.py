@@ -10,13 +10,10 @@ from estimatorkit.core.dtypes import bool_, int32, int64
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import name_scope
 from estimatorkit.core.log import logger
-from estimatorkit.core.ops import array, filling, indexing, joining, reduce
-from estimatorkit.core.ops.decoded_steps import gather_tree
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.tensor_array import TensorArray
-from estimatorkit.layers.rnn_cell import assert_like_cell
+from estimatorkit.layers.recurrent.rnn_cell import assert_like_cell
 from estimatorkit.layers.seq2seq.attention import size_of
 from estimatorkit.layers.seq2seq.beam_search_step import (
     BeamSearchDecoderOutput,
@@ -28,6 +25,10 @@ from estimatorkit.layers.seq2seq.decoder import Decoder, check_output_layer, lay
 from estimatorkit.layers.seq2seq.helper import embedding_function
 from estimatorkit.layers.seq2seq.inference_helper import start_and_end
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.control.decoded_steps import gather_tree
+from estimatorkit.ops.control.tensor_array import TensorArray
+from estimatorkit.ops.math import reduce
 
 
 class FinalBeamSearchDecoderOutput(NamedTuple):
@@ -107,7 +108,7 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Ten
 
 
 def _as_int(value: Tensor) -> Tensor:
-    from estimatorkit.core.ops.elementwise import cast
+    from estimatorkit.ops.math.elementwise import cast
 
     return cast(value, int32)
 

@@ -8,14 +8,16 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int64
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, nn, reduce
-from estimatorkit.core.ops.ranking import top_k
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.layers.seq2seq.attention import size_of
 from estimatorkit.layers.seq2seq.attention_wrapper import AttentionWrapperState
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.array.ranking import top_k
+from estimatorkit.ops.control.tensor_array import TensorArray
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
 
 
 class BeamSearchDecoderState(NamedTuple):

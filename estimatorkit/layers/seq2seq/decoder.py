@@ -7,23 +7,24 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from estimatorkit.core import nest
-from estimatorkit.core.control_flow import while_loop
 from estimatorkit.core.conversion import constant, convert_to_tensor
 from estimatorkit.core.dtypes import int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.higher_order import scan_op
-from estimatorkit.core.ops import array, elementwise, filling, indexing, reduce
-from estimatorkit.core.ops.decoded_steps import first_steps, transposed
 from estimatorkit.core.registry import constant_value
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.tensor_array import TensorArray
-from estimatorkit.core.variable_scope import variable_scope
-from estimatorkit.layers.base import Layer
-from estimatorkit.layers.rnn_cell import assert_like_cell, zeros_of
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.recurrent.rnn_cell import assert_like_cell, zeros_of
 from estimatorkit.layers.seq2seq.helper import Helper
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.control.control_flow import while_loop
+from estimatorkit.ops.control.decoded_steps import first_steps, transposed
+from estimatorkit.ops.control.higher_order import scan_op
+from estimatorkit.ops.control.tensor_array import TensorArray
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.variables.variable_scope import variable_scope
 
 _BLOCK = 64
 """Steps in one call where no bound is known: outputs grow by as many at a time."""

@@ -13,13 +13,14 @@ from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, random, reduce
-from estimatorkit.core.ops.decoded_steps import transposed
-from estimatorkit.core.ops.embedding import embedding_lookup
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.tensor_array import TensorArray
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.control.decoded_steps import transposed
+from estimatorkit.ops.control.tensor_array import TensorArray
+from estimatorkit.ops.math import elementwise, random, reduce
+from estimatorkit.ops.nn.embedding import embedding_lookup
 
 
 class Helper:

@@ -8,11 +8,12 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import bool_, int32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, reduce
 from estimatorkit.core.shapes import TensorShape
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.layers.seq2seq.helper import Helper, embedding_function, sampled_classes
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling
+from estimatorkit.ops.math import elementwise, reduce
 
 
 def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:

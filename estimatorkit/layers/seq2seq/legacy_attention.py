@@ -13,11 +13,9 @@ from estimatorkit.core import nest
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32
 from estimatorkit.core.errors import explain
-from estimatorkit.core.ops import array, elementwise, filling, joining, linalg, nn, reduce
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable, get_variable_scope, variable_scope
-from estimatorkit.layers.rnn_cell import OutputProjectionWrapper, RNNCell
-from estimatorkit.layers.rnn_linear import linear_of
+from estimatorkit.layers.recurrent.rnn_cell import OutputProjectionWrapper, RNNCell
+from estimatorkit.layers.recurrent.rnn_linear import linear_of
 from estimatorkit.layers.seq2seq.legacy_decoders import (
     GreedyFeedback,
     LoopFunction,
@@ -27,6 +25,14 @@ from estimatorkit.layers.seq2seq.legacy_decoders import (
     run_decoder,
 )
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.variable_scope import (
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 
 
 class _Heads:

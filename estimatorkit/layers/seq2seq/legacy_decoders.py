@@ -11,18 +11,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from estimatorkit.core import builtin_ops, nest
-from estimatorkit.core.control_flow import cond
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.dtypes import float32, int32
-from estimatorkit.core.higher_order import scan_op
-from estimatorkit.core.ops import joining, reduce
-from estimatorkit.core.ops.activations import xw_plus_b
-from estimatorkit.core.ops.embedding import embedding_lookup
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable, get_variable_scope, variable_scope
-from estimatorkit.layers.rnn import are_alike, is_same_each_step, static_rnn
-from estimatorkit.layers.rnn_cell import EmbeddingWrapper, OutputProjectionWrapper, RNNCell
+from estimatorkit.layers.recurrent.rnn import are_alike, is_same_each_step, static_rnn
+from estimatorkit.layers.recurrent.rnn_cell import (
+    EmbeddingWrapper,
+    OutputProjectionWrapper,
+    RNNCell,
+)
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import joining
+from estimatorkit.ops.control.control_flow import cond
+from estimatorkit.ops.control.higher_order import scan_op
+from estimatorkit.ops.math import reduce
+from estimatorkit.ops.nn.activations import xw_plus_b
+from estimatorkit.ops.nn.embedding import embedding_lookup
+from estimatorkit.ops.variables.variable_scope import (
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
 
 LoopFunction = Callable[[Any, Any], Any]
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.graph import get_default_graph, name_scope
-from estimatorkit.core.ops import array, elementwise, reduce
-from estimatorkit.core.ops.nn import sparse_softmax_cross_entropy_with_logits
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable_scope, variable_scope
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn.nn import sparse_softmax_cross_entropy_with_logits
+from estimatorkit.ops.variables.variable_scope import get_variable_scope, variable_scope
 
 LossFunction = Callable[..., Any]
 _TINY = 1e-12  # where all weights are 0, the loss is 0

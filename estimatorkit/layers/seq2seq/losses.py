@@ -8,11 +8,12 @@ from typing import Any
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.ops import array, elementwise, reduce
-from estimatorkit.core.ops.nn import sparse_softmax_cross_entropy_with_logits
-from estimatorkit.core.ops.selection import count_nonzero
 from estimatorkit.core.tensor import Tensor
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array
+from estimatorkit.ops.array.selection import count_nonzero
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn.nn import sparse_softmax_cross_entropy_with_logits
 
 
 def sequence_loss(

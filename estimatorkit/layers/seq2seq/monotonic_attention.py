@@ -11,12 +11,7 @@ import numpy as np
 from estimatorkit.core.conversion import convert_to_tensor
 from estimatorkit.core.errors import explain
 from estimatorkit.core.graph import name_scope
-from estimatorkit.core.higher_order import scan
-from estimatorkit.core.initializers import Constant
-from estimatorkit.core.ops import array, elementwise, filling, indexing, joining, random, reduce
-from estimatorkit.core.ops.special import cumprod
 from estimatorkit.core.tensor import Tensor
-from estimatorkit.core.variable_scope import get_variable
 from estimatorkit.layers.seq2seq.attention import (
     BahdanauScore,
     BaseAttentionMechanism,
@@ -25,6 +20,12 @@ from estimatorkit.layers.seq2seq.attention import (
     size_of,
 )
 from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.control.higher_order import scan
+from estimatorkit.ops.math import elementwise, random, reduce
+from estimatorkit.ops.math.special import cumprod
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.ops.variables.variable_scope import get_variable
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.tasks import membership as members
 from estimatorkit.estimator import cluster_roles
 
 OPTIONS: dict[str, Any] = {

@@ -16,8 +16,8 @@ import numpy as np
 
 import estimatorkit as tf
 from estimatorkit import distribute
-from estimatorkit.distribute import members
 from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.tasks import membership as members
 
 OPTIONS: dict[str, Any] = {
     "model_dir": None,

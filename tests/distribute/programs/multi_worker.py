@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import estimatorkit as tf
-from estimatorkit.train.hooks import FinishedSteps, SessionRunHook
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
 from tests.distribute.programs import mirrored
 from tests.distribute.programs.mirrored import X, Y
 

@@ -1,0 +1,1 @@
+"""`tf.contrib`, a module each."""

@@ -1,0 +1,109 @@
+"""`tf.contrib.distribute`: what scripts hand to strategies, and the strategies that there are not.
+
+The strategies themselves are in `estimatorkit.distribute`. Names without a counterpart raise when
+they are called, so that tables may name them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.replicas.strategies import (
+    Strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from estimatorkit.distribute.tasks.server import Server
+from estimatorkit.lazy import listing
+
+__dir__ = listing(__name__)
+
+
+class DistributeConfig(NamedTuple):
+    """`RunConfig(experimental_distribute=...)`: see `RunConfig`.
+
+    Attributes:
+        train_distribute, eval_distribute: as `RunConfig`'s arguments of these names.
+        remote_cluster: must be None: each process of a cluster starts by itself, with `TF_CONFIG`.
+    """
+
+    train_distribute: Strategy | None = None
+    eval_distribute: Strategy | None = None
+    remote_cluster: Any = None
+
+
+class CrossDeviceOps:
+    """How values of replicas meet: accepted by strategies, without effect. XLA chooses.
+
+    Args:
+        *args, **kwargs: those of TensorFlow's class of the same name.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+
+AllReduceCrossDeviceOps = AllReduceCrossTowerOps = MultiWorkerAllReduce = CrossDeviceOps
+CrossTowerOps = ReductionToOneDeviceCrossDeviceOps = ReductionToOneDevice = CrossDeviceOps
+HierarchicalCopyAllReduce = NcclAllReduce = CollectiveAllReduce = CrossDeviceOps
+
+get_distribution_strategy = get_strategy
+get_tower_context = get_replica_context
+has_distribution_strategy = has_strategy
+in_cross_tower_context = in_cross_replica_context
+
+
+def run_standard_tensorflow_server(session_config: Any = None) -> Server:
+    """Starts the server of this process's task, as `TF_CONFIG` says.
+
+    Args:
+        session_config: the server's `ConfigProto`.
+
+    Raises:
+        ValueError: `TF_CONFIG` names no cluster, or cannot be right.
+    """
+    task = ClusterTask.of_environment()
+    if task.is_alone:
+        raise ValueError(
+            explain(
+                "a server needs a cluster",
+                expected="TF_CONFIG with a cluster of several tasks",
+                received=f"{task.cluster}",
+            )
+        )
+    return Server(task.cluster, task.type, task.index, config=session_config)
+
+
+def _refused(name: str, hint: str) -> type:
+    """A class that cannot be made; calling it says what to use instead."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise UnimplementedError(
+            None, None, explain(f"{name} is not part of estimatorkit", received=name, hint=hint)
+        )
+
+    return type(name, (), {"__init__": refuse, "__doc__": f"Raises UnimplementedError: {hint}."})
+
+
+_LOOPS = "write the step as a model_fn and train it by an Estimator"
+TPUStrategy = _refused(
+    "TPUStrategy",
+    "MirroredStrategy() computes on all devices that JAX finds here, TPUs among them",
+)
+Monitor = _refused("Monitor", _LOOPS)
+StandardInputStep = _refused("StandardInputStep", _LOOPS)
+StandardSingleLossStep = _refused("StandardSingleLossStep", _LOOPS)
+Step = _refused("Step", _LOOPS)
+
+__all__ = [
+    *("AllReduceCrossDeviceOps", "AllReduceCrossTowerOps", "CollectiveAllReduce"),
+    *("CrossDeviceOps", "CrossTowerOps", "DistributeConfig", "HierarchicalCopyAllReduce"),
+    *("Monitor", "MultiWorkerAllReduce", "NcclAllReduce", "ReductionToOneDevice"),
+    *("ReductionToOneDeviceCrossDeviceOps", "StandardInputStep", "StandardSingleLossStep"),
+    *("Step", "TPUStrategy", "get_distribution_strategy", "get_tower_context"),
+    *("has_distribution_strategy", "in_cross_tower_context", "run_standard_tensorflow_server"),
+]

@@ -1,0 +1,324 @@
+"""`tf.contrib.learn`'s estimators: `fit`, `evaluate` and `predict` around `tf.estimator`'s.
+
+Each holds an estimator (`core`), which does the work. Arrays may be given instead of an `input_fn`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.estimator.arguments import arguments_of
+from estimatorkit.estimator.estimator import Estimator as CoreEstimator
+from estimatorkit.estimator.extenders import add_metrics
+from estimatorkit.estimator.spec import EstimatorSpec
+
+
+class ModelFnOps(NamedTuple):
+    """What a `model_fn` of `contrib.learn.Estimator` returns; see `tf.estimator.EstimatorSpec`.
+
+    `output_alternatives` is accepted for TensorFlow's signature: the predictions are exported.
+    """
+
+    mode: str
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Any = None
+    output_alternatives: Any = None
+    training_chief_hooks: Any = None
+    training_hooks: Any = None
+    scaffold: Any = None
+
+    def estimator_spec(self, default_serving_output_alternative_key: Any = None) -> EstimatorSpec:
+        """The `EstimatorSpec` of the same parts."""
+        parts = self._asdict()
+        del parts["output_alternatives"]
+        return EstimatorSpec(**parts)
+
+
+class MetricSpec:
+    """A metric of an evaluation.
+
+    Args:
+        metric_fn: of predictions, labels and, where a `weight_key` is given, weights; gives a
+            (value, update) pair.
+        prediction_key: which of the predictions; None: there is one.
+        label_key: which of the labels; None: there is one.
+        weight_key: the feature with the weights.
+    """
+
+    def __init__(
+        self,
+        metric_fn: Callable[..., Any],
+        prediction_key: str | None = None,
+        label_key: str | None = None,
+        weight_key: str | None = None,
+    ) -> None:
+        self.metric_fn = metric_fn
+        self.prediction_key = prediction_key
+        self.label_key = label_key
+        self.weight_key = weight_key
+
+    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+        """The (value, update) pair for some tensors.
+
+        Raises:
+            ValueError: there are several predictions or labels, and no key says which.
+        """
+        chosen = self._chosen("prediction", predictions, self.prediction_key)
+        wanted = self._chosen("label", labels, self.label_key)
+        weights = {} if self.weight_key is None else {"weights": inputs[self.weight_key]}
+        names = list(inspect.signature(self.metric_fn).parameters)
+        if "labels" in names and "predictions" in names:
+            return self.metric_fn(labels=wanted, predictions=chosen, **weights)
+        return self.metric_fn(chosen, wanted, **weights)
+
+    @staticmethod
+    def _chosen(what: str, values: Any, key: str | None) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        if key is None and len(values) == 1:
+            return next(iter(values.values()))
+        if key is None or key not in values:
+            raise ValueError(
+                explain(
+                    f"MetricSpec without a {what}_key that is there",
+                    expected=f"one of {', '.join(values)}",
+                    received=repr(key),
+                )
+            )
+        return values[key]
+
+
+class Learner:
+    """`fit`, `evaluate` and `predict` of an estimator.
+
+    Args:
+        core: the `tf.estimator.Estimator`.
+    """
+
+    _array_key: str | None = None  # a model of columns has features by name
+
+    def __init__(self, core: CoreEstimator) -> None:
+        self.core = core
+
+    @property
+    def model_dir(self) -> str:
+        """Where checkpoints and logs go."""
+        return self.core.model_dir
+
+    @property
+    def config(self) -> Any:
+        """How it runs."""
+        return self.core.config
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        monitors: Any = None,
+        max_steps: int | None = None,
+    ) -> Self:
+        """Trains.
+
+        Args:
+            x: features: an array `(rows, ...)`, or a dict of them; shuffled and repeated.
+            y: labels, `(rows, ...)`.
+            input_fn: instead of `x` and `y`; as for `tf.estimator`.
+            steps: how many more steps.
+            batch_size: rows of a batch; all by default.
+            monitors: hooks.
+            max_steps: the global step to end at.
+
+        Raises:
+            ValueError: both or neither of `x` and `input_fn` are given.
+        """
+        given = self._input(x, y, input_fn, batch_size, training=True)
+        self.core.train(given, monitors, steps, max_steps)
+        return self
+
+    partial_fit = fit
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        feed_fn: Any = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        metrics: Mapping[str, MetricSpec] | None = None,
+        name: str | None = None,
+        checkpoint_path: str | None = None,
+        hooks: Any = None,
+        log_progress: bool = True,
+    ) -> dict[str, Any]:
+        """Evaluates the newest checkpoint, or the given one; see `fit`.
+
+        Args:
+            metrics: more metrics by name: `MetricSpec`s, or functions of predictions and labels.
+            feed_fn, log_progress: accepted for TensorFlow's signature.
+        """
+        given = self._input(x, y, input_fn, batch_size, training=False)
+        return with_metrics(self.core, metrics).evaluate(given, steps, hooks, checkpoint_path, name)
+
+    def predict(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+        iterate_batches: bool = False,
+    ) -> Any:
+        """Predicts; see `fit`.
+
+        Args:
+            outputs: the names of the predictions that are wanted.
+            as_iterable: one prediction after the other; else arrays of all.
+            iterate_batches: accepted for TensorFlow's signature.
+        """
+        given = self._input(x, None, input_fn, batch_size, training=False)
+        rows = self.core.predict(given, outputs)
+        return rows if as_iterable else _stacked(list(rows))
+
+    def get_variable_names(self) -> list[str]:
+        """The names of the variables in the newest checkpoint."""
+        return self.core.get_variable_names()
+
+    def get_variable_value(self, name: str) -> NDArray[Any]:
+        """The value of a variable in the newest checkpoint."""
+        return self.core.get_variable_value(name)
+
+    def export_savedmodel(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        serving_input_fn: Callable[[], Any],
+        default_output_alternative_key: str | None = None,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> Any:
+        """Exports the model; see `tf.estimator.Estimator.export_savedmodel`."""
+        from estimatorkit.compat.contrib.learn import as_receiver_fn
+
+        return self.core.export_savedmodel(
+            export_dir_base,
+            as_receiver_fn(serving_input_fn),
+            assets_extra,
+            as_text,
+            checkpoint_path,
+        )
+
+    def _input(
+        self,
+        x: Any,
+        y: Any,
+        input_fn: Callable[..., Any] | None,
+        batch_size: int | None,
+        training: bool,
+    ) -> Callable[..., Any]:
+        if (x is None) == (input_fn is None):
+            raise ValueError("Either x or input_fn must be provided, and not both.")
+        if input_fn is not None:
+            return input_fn
+        if isinstance(x, Mapping):
+            features: Any = {name: _array(value) for name, value in x.items()}
+            rows = len(next(iter(features.values())))
+        else:
+            features = _array(x)
+            rows = len(features)
+            if self._array_key is not None:
+                features = {self._array_key: features}
+        everything = features if y is None else (features, _array(y))
+
+        def dataset() -> Dataset:
+            data = Dataset.from_tensor_slices(everything)
+            if training:
+                data = data.shuffle(rows).repeat()
+            return data.batch(batch_size or rows)
+
+        return dataset
+
+
+def _array(values: Any) -> NDArray[Any]:
+    found = np.asarray(values)
+    return found.astype(np.float32) if found.dtype == np.float64 else found
+
+
+def _stacked(rows: list[Any]) -> Any:
+    if rows and isinstance(rows[0], Mapping):
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    return np.stack(rows)
+
+
+def with_metrics(core: CoreEstimator, metrics: Mapping[str, Any] | None) -> CoreEstimator:
+    """An estimator whose evaluations have more metrics (`MetricSpec`s by name)."""
+    if not metrics:
+        return core
+
+    def metric_fn(features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
+        return {
+            name: (each if isinstance(each, MetricSpec) else MetricSpec(each)).create_metric_ops(
+                features, labels, predictions
+            )
+            for name, each in metrics.items()
+        }
+
+    return add_metrics(core, metric_fn)
+
+
+class Estimator(Learner):
+    """An estimator of a model function of `contrib.learn`.
+
+    Args:
+        model_fn: of features and labels, and of `mode`, `params`, `config` and `model_dir` where it
+            names them. It returns `ModelFnOps`, an `EstimatorSpec`, or a tuple of predictions, loss
+            and train operation.
+        model_dir, config, params: as for `tf.estimator.Estimator`.
+        feature_engineering_fn: of features and labels; gives others.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: str | os.PathLike[str] | None = None,
+        config: Any = None,
+        params: Any = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
+    ) -> None:
+        names = arguments_of(model_fn)[2:]
+
+        def adapted(
+            features: Any, labels: Any, mode: str, params: Any, config: Any
+        ) -> EstimatorSpec:
+            if feature_engineering_fn is not None:
+                features, labels = feature_engineering_fn(features, labels)
+            known = {"mode": mode, "params": params, "config": config}
+            known["model_dir"] = config.model_dir
+            made = model_fn(features, labels, **{name: known[name] for name in names})
+            if isinstance(made, EstimatorSpec):
+                return made
+            if isinstance(made, ModelFnOps):
+                return made.estimator_spec()
+            if isinstance(made, tuple) and len(made) == 3:
+                predictions, loss, train_op = made
+                return ModelFnOps(mode, predictions, loss, train_op).estimator_spec()
+            raise ValueError("Unrecognized value returned by model_fn, please return ModelFnOps.")
+
+        given = params.values() if hasattr(params, "parse_json") else params
+        super().__init__(CoreEstimator(adapted, model_dir, config, given))
+
+
+__all__ = ["Estimator", "Learner", "MetricSpec", "ModelFnOps"]

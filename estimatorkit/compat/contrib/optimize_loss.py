@@ -1,0 +1,193 @@
+"""`contrib.layers.optimize_loss`: the operation of a training step from a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_collection, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array import array
+from estimatorkit.ops.files import summary
+from estimatorkit.ops.math import random
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.ops.variables.variable_scope import get_variable, variable_scope
+from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.optimizers import clip
+from estimatorkit.train.optimizers.multitask_optimizer import clip_gradients_by_global_norm
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    FtrlOptimizer,
+    GradientDescentOptimizer,
+    MomentumOptimizer,
+    RMSPropOptimizer,
+)
+
+OPTIMIZER_CLS_NAMES: dict[str, Callable[[Any], Optimizer]] = {
+    "Adagrad": AdagradOptimizer,
+    "Adam": AdamOptimizer,
+    "Ftrl": FtrlOptimizer,
+    "Momentum": lambda learning_rate: MomentumOptimizer(learning_rate, momentum=0.9),
+    "RMSProp": RMSPropOptimizer,
+    "SGD": GradientDescentOptimizer,
+}
+OPTIMIZER_SUMMARIES = (
+    *("learning_rate", "loss", "gradients", "gradient_norm"),
+    "global_gradient_norm",
+)
+_DEFAULT_SUMMARIES = ("loss", "learning_rate", "global_gradient_norm")
+
+
+def optimize_loss(
+    loss: Any,
+    global_step: Any,
+    learning_rate: Any,
+    optimizer: Any,
+    gradient_noise_scale: float | None = None,
+    gradient_multipliers: Mapping[Any, Any] | None = None,
+    clip_gradients: Any = None,
+    learning_rate_decay_fn: Callable[[Any, Any], Any] | None = None,
+    update_ops: Sequence[Any] | None = None,
+    variables: Sequence[Any] | None = None,
+    name: str | None = None,
+    summaries: Sequence[str] | None = None,
+    colocate_gradients_with_ops: bool = False,
+    increment_global_step: bool = True,
+) -> Any:
+    """The loss, whose computation makes a training step (`tf.contrib.layers.optimize_loss`).
+
+    Args:
+        loss: a scalar.
+        global_step: the variable that counts steps; None for the graph's.
+        learning_rate: a number, which becomes a variable, or a tensor; None where the optimizer
+            knows it.
+        optimizer: a name ('Adagrad', 'Adam', 'Ftrl', 'Momentum', 'RMSProp', 'SGD'), an optimizer,
+            its class, or a function that makes one, of the learning rate or without arguments.
+        gradient_noise_scale: the standard deviation of normal noise for the gradients.
+        gradient_multipliers: factors of gradients by variable or its name.
+        clip_gradients: the largest norm of all gradients together, or a function of pairs
+            (gradient, variable) giving such.
+        learning_rate_decay_fn: of the learning rate and the step, giving the rate to use.
+        update_ops: operations that run before the step; those in UPDATE_OPS by default.
+        variables: those to train; all that can be by default.
+        name: the variable scope; 'OptimizeLoss' by default.
+        summaries: which summaries to write, of `OPTIMIZER_SUMMARIES`; the loss, the learning rate
+            and the norm of all gradients by default.
+        colocate_gradients_with_ops: accepted for TensorFlow's signature.
+        increment_global_step: whether the step counts.
+
+    Raises:
+        ValueError: an argument is none of its values, or there is no global step.
+    """
+    wanted = _DEFAULT_SUMMARIES if summaries is None else tuple(summaries)
+    unknown = [each for each in wanted if each not in OPTIMIZER_SUMMARIES]
+    if unknown:
+        raise ValueError(
+            f"Summaries should be one of [{', '.join(OPTIMIZER_SUMMARIES)}], you provided "
+            f"{unknown[0]}."
+        )
+    with variable_scope(name, "OptimizeLoss", [loss, global_step]):
+        value = convert_to_tensor(loss)
+        step = get_global_step() if global_step is None else global_step
+        if step is None and (increment_global_step or learning_rate_decay_fn is not None):
+            raise ValueError("global_step is required: make one by train.create_global_step()")
+        updates = get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
+        if updates:
+            with get_default_graph().control_dependencies(list(updates)):
+                value = builtin_ops.identity(value)
+        rate = _learning_rate(learning_rate)
+        if learning_rate_decay_fn is not None:
+            if rate is None:
+                raise ValueError("learning_rate_decay_fn is given, but no learning_rate")
+            rate = learning_rate_decay_fn(rate, step)
+        if rate is not None and "learning_rate" in wanted:
+            summary.scalar("learning_rate", rate)
+        if "loss" in wanted:
+            summary.scalar("loss", value)
+        chosen = _optimizer(optimizer, rate)
+        pairs = chosen.compute_gradients(value, variables)
+        pairs = [(gradient, each) for gradient, each in pairs if gradient is not None]
+        if gradient_noise_scale is not None:
+            pairs = [(_noisy(gradient, gradient_noise_scale), each) for gradient, each in pairs]
+        if gradient_multipliers is not None:
+            pairs = [_scaled(gradient, each, gradient_multipliers) for gradient, each in pairs]
+        _summarize(pairs, wanted, "")
+        if clip_gradients is not None:
+            if callable(clip_gradients):
+                pairs = clip_gradients(pairs)
+            else:
+                pairs = clip_gradients_by_global_norm(pairs, clip_gradients)
+            _summarize(pairs, wanted, "clipped_")
+        train = chosen.apply_gradients(
+            pairs, global_step=step if increment_global_step else None, name="train"
+        )
+        with get_default_graph().control_dependencies([train]):
+            return builtin_ops.identity(value)
+
+
+def _learning_rate(given: Any) -> Any:
+    if given is None or hasattr(given, "op"):
+        return given
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or given < 0:
+        raise ValueError(
+            explain("Invalid learning_rate", expected="a number from 0 on", received=repr(given))
+        )
+    return get_variable("learning_rate", [], trainable=False, initializer=Constant(float(given)))
+
+
+def _optimizer(given: Any, rate: Any) -> Optimizer:
+    if isinstance(given, str):
+        if given not in OPTIMIZER_CLS_NAMES:
+            raise ValueError(
+                f"Optimizer name should be one of [{', '.join(OPTIMIZER_CLS_NAMES)}], you "
+                f"provided {given}."
+            )
+        given = OPTIMIZER_CLS_NAMES[given]
+        if rate is None:
+            raise ValueError("learning_rate must be given with an optimizer's name")
+    made = given
+    if not isinstance(given, Optimizer) and callable(given):
+        made = given() if rate is None else given(rate)
+    if not isinstance(made, Optimizer):
+        raise ValueError(
+            explain(
+                "Unrecognized optimizer",
+                expected="a name, an optimizer, its class, or a function that makes one",
+                received=repr(given),
+            )
+        )
+    return made
+
+
+def _noisy(gradient: Any, scale: float) -> Any:
+    dense = convert_to_tensor(gradient)
+    return dense + random.truncated_normal(array.shape(dense), dtype=dense.dtype) * scale
+
+
+def _scaled(gradient: Any, variable: Variable, factors: Mapping[Any, Any]) -> tuple[Any, Variable]:
+    key = variable if variable in factors else variable.op.name
+    if key not in factors:
+        return gradient, variable
+    return clip.scale_gradient(gradient, factors[key]), variable
+
+
+def _summarize(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[str], prefix: str) -> None:
+    for gradient, variable in pairs:
+        values = getattr(gradient, "values", gradient)
+        own = variable.op.name.replace(":", "_")
+        if "gradients" in wanted:
+            summary.histogram(f"gradients/{prefix}{own}", values)
+        if "gradient_norm" in wanted:
+            summary.scalar(f"gradient_norm/{prefix}{own}", clip.global_norm([values]))
+    if "global_gradient_norm" in wanted and pairs:
+        norm = clip.global_norm([pair[0] for pair in pairs])
+        summary.scalar(f"global_norm/{prefix}gradient_norm", norm)
+
+
+__all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "optimize_loss"]

@@ -1,0 +1,1 @@
+"""TensorFlow's private modules that programs import."""

@@ -1,0 +1,43 @@
+"""`tensorflow.python.framework.common_shapes`: what is known of the shapes of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.ops.debug.shape_matching import broadcast_static_shape
+
+
+def rank(tensor: Any) -> int | None:
+    """The rank of a tensor, or None where it is unknown."""
+    known: int | None = tensor.shape.rank
+    return known
+
+
+def has_fully_defined_shape(tensor: Any) -> bool:
+    """Whether all dimensions of a tensor are known."""
+    known: bool = tensor.shape.is_fully_defined()
+    return known
+
+
+def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
+    """Whether two shapes are known in rank and broadcast together."""
+    if shape_x.rank is None or shape_y.rank is None:
+        return False
+    try:
+        broadcast_static_shape(shape_x, shape_y)
+    except ValueError:
+        return False
+    return True
+
+
+def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """The shape that two shapes broadcast to.
+
+    Raises:
+        ValueError: they do not.
+    """
+    return broadcast_static_shape(shape_x, shape_y)
+
+
+__all__ = ["broadcast_shape", "has_fully_defined_shape", "is_broadcast_compatible", "rank"]

@@ -1,0 +1,131 @@
+"""`tf.python.layers.utils`, `keras.utils.conv_utils`: checks of the arguments of convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.layers.engine.configured import as_window, image_data_format
+
+_LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def _choice(value: Any, name: str, *allowed: str) -> str:
+    given = str(value).lower()
+    if given not in allowed:
+        quoted = ", ".join(f'"{each}"' for each in allowed)
+        raise ValueError(
+            explain(f"The `{name}` argument must be one of {quoted}", received=repr(value))
+        )
+    return given
+
+
+def normalize_tuple(value: Any, n: int, name: str, allow_zero: bool = False) -> tuple[int, ...]:
+    """`n` integers: `value` itself where it holds `n`, else a number for all.
+
+    Args:
+        value: an integer, or `n` of them.
+        n: how many.
+        name: the argument's name, for errors.
+        allow_zero: whether zeros are allowed.
+
+    Raises:
+        ValueError: the number of integers is another, or one is too small.
+    """
+    return as_window(value, n, name, least=0 if allow_zero else 1)
+
+
+def normalize_data_format(value: str | None) -> str:
+    """'channels_first' or 'channels_last'; None is Keras's `image_data_format`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    given = image_data_format() if value is None else value
+    return _choice(given, "data_format", "channels_first", "channels_last")
+
+
+def normalize_padding(value: Any) -> Any:
+    """'valid', 'same' or 'causal' in lower case; explicit paddings, a list, as they are.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    if isinstance(value, (list, tuple)):
+        return value
+    return _choice(value, "padding", "valid", "same", "causal")
+
+
+def convert_data_format(data_format: str, ndim: int) -> str:
+    """What operations call a data format, for example 'NHWC'.
+
+    Args:
+        data_format: 'channels_last' or 'channels_first'.
+        ndim: the rank of the inputs: 3, 4 or 5.
+
+    Raises:
+        ValueError: it is another format or rank.
+    """
+    if ndim - 2 not in _LAYOUTS:
+        raise ValueError(
+            explain("Input rank not supported", expected="3, 4 or 5", received=str(ndim))
+        )
+    given = _choice(data_format, "data_format", "channels_last", "channels_first")
+    return _LAYOUTS[ndim - 2][given == "channels_first"]
+
+
+def conv_output_length(
+    input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
+) -> int | None:
+    """How many positions a window takes along an axis; None where `input_length` is None.
+
+    Args:
+        input_length: the length of the axis.
+        filter_size: the window's.
+        padding: 'same', 'valid', 'full' or 'causal'.
+        stride: the distance between positions.
+        dilation: the distance between the window's elements.
+    """
+    if input_length is None:
+        return None
+    reach = (filter_size - 1) * dilation
+    longer = {"same": 0, "causal": 0, "valid": -reach, "full": reach}
+    return (input_length + longer[padding] + stride - 1) // stride
+
+
+def conv_input_length(
+    output_length: int | None, filter_size: int, padding: str, stride: int
+) -> int | None:
+    """The length that gives a convolution this output length ('same', 'valid' or 'full')."""
+    if output_length is None:
+        return None
+    border = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
+    return (output_length - 1) * stride - 2 * border + filter_size
+
+
+def deconv_output_length(
+    input_length: int | None,
+    filter_size: int,
+    padding: str,
+    output_padding: int | None = None,
+    stride: int = 0,
+    dilation: int = 1,
+) -> int | None:
+    """The output length of a transposed convolution along an axis.
+
+    Args:
+        input_length: the length of the axis; None gives None.
+        filter_size: the filter's.
+        padding: 'same', 'valid' or 'full'.
+        output_padding: elements added at the end; None for as few as the padding allows.
+        stride: the distance between the inputs' positions.
+        dilation: the distance between the filter's elements.
+    """
+    if input_length is None:
+        return None
+    size = filter_size + (filter_size - 1) * (dilation - 1)
+    if output_padding is None:
+        longer = {"same": 0, "valid": max(size - stride, 0), "full": 2 - stride - size}
+        return input_length * stride + longer[padding]
+    border = {"same": size // 2, "valid": 0, "full": size - 1}[padding]
+    return (input_length - 1) * stride + size - 2 * border + output_padding

@@ -1,0 +1,131 @@
+"""Small functions of TensorFlow's private modules that programs and libraries import."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.dtypes import as_dtype, int32
+from estimatorkit.core.registry import constant_value_as_shape
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.layers.metrics import streaming
+from estimatorkit.lazy import listing
+from estimatorkit.ops.array.array import reshape
+from estimatorkit.ops.array.joining import concat
+
+__dir__ = listing(__name__)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+GRAPH_DEF_VERSION_MIN_CONSUMER = GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+"""What graphs written here ask of their readers, and the oldest format that is read."""
+
+
+def enabled() -> bool:
+    """False: programs here are those of TensorFlow 1 (`tensorflow.python.tf2`)."""
+    return False
+
+
+def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's positional arguments, without `self` and those a partial has.
+
+    Args:
+        fn: a function, a method, a partial of one, or an object that is called.
+    """
+    if isinstance(fn, functools.partial):
+        rest = fn_args(fn.func)[len(fn.args) :]
+        return tuple(name for name in rest if name not in fn.keywords)
+    spec = inspect.getfullargspec(fn)
+    own = inspect.ismethod(fn) or not inspect.isroutine(fn)
+    return tuple(spec.args[1:] if own else spec.args)
+
+
+def has_kwargs(fn: Callable[..., Any]) -> bool:
+    """Whether a function takes any keyword argument.
+
+    Raises:
+        TypeError: `fn` is not callable.
+    """
+    if isinstance(fn, functools.partial):
+        return has_kwargs(fn.func)
+    if not callable(fn):
+        raise TypeError(f"fn should be a function-like object, but is of type {type(fn)}.")
+    return inspect.getfullargspec(fn).varkw is not None
+
+
+def get_func_name(func: Callable[..., Any]) -> str:
+    """The name of a function, of a partial's function, or of a callable object's class.
+
+    Raises:
+        ValueError: `func` is not callable.
+    """
+    if not callable(func):
+        raise ValueError(f"Argument must be a function. Got {func!r}")
+    if isinstance(func, functools.partial):
+        return get_func_name(func.func)
+    return getattr(func, "__name__", type(func).__name__)
+
+
+def unchanged(*args: Any, **options: Any) -> Callable[[F], F]:
+    """A decorator that changes nothing: TensorFlow's `deprecated(date, instructions)`, which
+    warns, and `tf_export(name)`, which registers a public name.
+    """
+    return lambda decorated: decorated
+
+
+def remove_undocumented(
+    module_name: str,
+    allowed_exception_list: Sequence[str] | None = None,
+    doc_string_modules: Sequence[Any] | None = None,
+) -> None:
+    """Does nothing; TensorFlow removes undocumented names from a package."""
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Whether an object is a variable; all variables here are resource variables."""
+    return isinstance(var, Variable)
+
+
+def metric_variable(
+    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
+) -> Variable:
+    """A variable for a metric, 0 at first (`metrics_impl.metric_variable`).
+
+    Args:
+        shape: its shape, fully known.
+        dtype: its dtype.
+        validate_shape: accepted for TensorFlow's signature.
+        name: its name, below the name scope in force.
+
+    Returns:
+        A variable in the collections LOCAL_VARIABLES and METRIC_VARIABLES, which replicas add up.
+    """
+    return streaming.metric_variable(shape, as_dtype(dtype), name)
+
+
+def concat_shapes(prefix: Any, suffix: Any, static: bool = False) -> Any:
+    """Two shapes behind one another (`rnn_cell_impl._concat`).
+
+    Args:
+        prefix, suffix: whole numbers, int32 tensors of rank 0 or 1, or `TensorShape`s.
+        static: whether to return a list, with None for what is not known, rather than a tensor.
+
+    Raises:
+        ValueError: a tensor is asked for, and a shape is not wholly known.
+    """
+    parts = [
+        reshape(part, [-1]) if isinstance(part, Tensor) else TensorShape(part)
+        for part in (prefix, suffix)
+    ]
+    if static:
+        known = [constant_value_as_shape(p) if isinstance(p, Tensor) else p for p in parts]
+        return [size for shape in known for size in shape.as_list()]
+    return concat(
+        [p if isinstance(p, Tensor) else constant(p.as_list(), int32, [p.ndims]) for p in parts], 0
+    )

@@ -1,0 +1,105 @@
+"""`tf.python.training.training_ops`: steps of optimizers as functions (`apply_adam`, ...).
+
+Old optimizers of users' own call them. A variable or a slot is a `Variable` or its handle; each
+function gives the variable's new value, and the `resource_...` one the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.train.optimizers import contrib_rules
+from estimatorkit.train.optimizers import optimizer_rules as rules
+from estimatorkit.train.optimizers.update_rule import UpdateRule
+
+# TensorFlow's names of parameters in its order, and what they are here.
+_NAMES = {"lr": "learning_rate", "alpha": "learning_rate", "rho": "decay"}
+_FLAGS = {"use_nesterov": False, "update_slots": True}
+_ADAM = "var m v beta1_power beta2_power lr beta1 beta2 epsilon grad"
+
+
+def _function(
+    rule: UpdateRule,
+    nesterov: UpdateRule | None,
+    parameters: str,
+    flags: str = "",
+    given: Mapping[str, float] | None = None,
+) -> Callable[..., Operation]:
+    """The function of a rule.
+
+    Args:
+        rule: the rule; `nesterov` with the flag `use_nesterov`.
+        parameters: TensorFlow's, the gradient among them.
+        flags: those that follow `use_locking`.
+        given: hyperparameters of the rule that TensorFlow's function has not.
+    """
+    names = parameters.split()
+    state = names[: 1 + len(rule.slots)]
+    defaults = {"use_locking": False, **{name: _FLAGS[name] for name in flags.split()}}
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    signature = Signature(
+        [
+            *(Parameter(name, kind) for name in names),
+            *(Parameter(name, kind, default=value) for name, value in defaults.items()),
+            Parameter("name", kind, default=None),
+        ]
+    )
+
+    def apply(*args: Any, **kwargs: Any) -> Operation:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        if not values.get("update_slots", True):
+            raise ValueError(explain("update_slots=False is not supported: slots are updated"))
+        chosen = nesterov if nesterov is not None and values["use_nesterov"] else rule
+        with get_default_graph().name_scope(values["name"]):
+            handles = [getattr(values[name], "handle", values[name]) for name in state]
+            gradient = values["delta" if "delta" in names else "grad"]
+            numbers = dict(given or {})
+            numbers |= {_NAMES.get(name, name): values[name] for name in names[len(state) :]}
+            hyperparameters = [
+                convert_to_tensor(numbers[name], dtype_hint=float32)
+                for name in chosen.hyperparameters
+            ]
+            inputs = [*handles, convert_to_tensor(gradient), *hyperparameters]
+            return registry.apply(f"Apply{chosen.name}", inputs)
+
+    return apply
+
+
+def _with_value(function: Callable[..., Operation]) -> Callable[..., Tensor]:
+    def apply(var: Any, *args: Any, **kwargs: Any) -> Tensor:
+        with get_default_graph().control_dependencies([function(var, *args, **kwargs)]):
+            return make("ReadVariableOp", {"resource": getattr(var, "handle", var)})
+
+    return apply
+
+
+resource_apply_adam = _function(rules.ADAM, contrib_rules.NESTEROV_ADAM, _ADAM, "use_nesterov")
+resource_apply_gradient_descent = _function(rules.GRADIENT_DESCENT, None, "var alpha delta")
+resource_apply_momentum = _function(
+    *(rules.MOMENTUM, rules.NESTEROV_MOMENTUM, "var accum lr grad momentum", "use_nesterov")
+)
+resource_apply_adagrad = _function(
+    rules.ADAGRAD, None, "var accum lr grad", "update_slots", {"epsilon": 0.0}
+)
+resource_apply_rms_prop = _function(rules.RMS_PROP, None, "var ms mom lr rho momentum epsilon grad")
+apply_adam = _with_value(resource_apply_adam)
+apply_gradient_descent = _with_value(resource_apply_gradient_descent)
+apply_momentum = _with_value(resource_apply_momentum)
+apply_adagrad = _with_value(resource_apply_adagrad)
+apply_rms_prop = _with_value(resource_apply_rms_prop)
+
+__all__ = [
+    *("apply_adagrad", "apply_adam", "apply_gradient_descent", "apply_momentum"),
+    *("apply_rms_prop", "resource_apply_adagrad", "resource_apply_adam"),
+    *("resource_apply_gradient_descent", "resource_apply_momentum", "resource_apply_rms_prop"),
+]

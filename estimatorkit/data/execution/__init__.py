@@ -1,0 +1,1 @@
+"""Iterators: how the transformations of datasets run, block by block."""

@@ -1,0 +1,301 @@
+"""`cache`: the elements of the first pass, kept in memory or in a file.
+
+A cache file is a zip archive of plain arrays (nothing in it is executed), written under another
+name during the first whole pass and renamed at its end: it is whole, or not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+import weakref
+import zipfile
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    OutOfRangeError,
+    explain,
+)
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    State,
+    UnaryIterator,
+    end_of_sequence,
+)
+from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, slice_rows
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.execution.replaying import ReplayIterator
+from estimatorkit.data.plan import Reordering, Unary
+from estimatorkit.runtime.columns import RaggedColumn, SparseColumn
+
+
+@dataclass(frozen=True, eq=False)
+class Cache(Reordering):
+    """The elements of the first pass, kept in memory (of arrays in memory: their indices)."""
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        return CacheIterator(source)
+
+
+class CacheIterator(UnaryIterator):
+    """Keeps the rows of the first pass in memory and serves every later pass from there.
+
+    Its position holds the input's at the start; restoring reads the input again from there.
+    """
+
+    def __init__(self, source: BlockIterator) -> None:
+        super().__init__(source)
+        self._start = source.get_state()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._blocks: list[Columns] = []
+        self._starts: list[int] = []
+        self._cached = 0
+        self._complete = False
+        self._failures = 0  # while the input was read
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        self._read_until(self._position + n)
+        if self._position == self._cached:
+            raise end_of_sequence()
+        index = bisect_right(self._starts, self._position) - 1
+        first = self._position - self._starts[index]
+        # A copy: what the caller does to its rows must not reach the cache.
+        rows = concatenate([slice_rows(self._blocks[index], first, first + n)])
+        self._position += count_rows(rows)
+        return rows
+
+    def _skip(self, n: int) -> int:
+        self._read_until(self._position + n)
+        count = min(n, self._cached - self._position)
+        self._position += count
+        return count
+
+    def _read_until(self, count: int) -> None:
+        while self._cached < count and not self._complete:
+            try:
+                rows = self._input.next_block(count - self._cached)
+            except OutOfRangeError:
+                self._complete = True
+                self._join()
+            except Exception:
+                self._failures += 1
+                raise
+            else:
+                self._add(rows)
+                if self._input.failing:  # these rows come first
+                    return
+
+    def _add(self, rows: Columns) -> None:
+        self._blocks.append(rows)
+        self._starts.append(self._cached)
+        self._cached += count_rows(rows)
+
+    def _join(self) -> None:
+        """Joins the blocks, so that later passes take large slices."""
+        blocks, self._blocks, self._starts, self._cached = self._blocks, [], [], 0
+        if blocks:
+            self._add(concatenate(blocks))
+
+    def _save(self) -> State:
+        # Where errors were raised, all that was read is read again: they must not come twice.
+        read = self._cached if self._failures else self._position
+        place = {"position": self._position, "read": read, "failures": self._failures}
+        return {**place, "start": self._start}
+
+    def _restore(self, state: State) -> None:
+        self._start = state["start"]
+        self._input.set_state(self._start)
+        self._forget()
+        rows, failures = state["read"], state["failures"]
+        while (self._cached < rows and not self._complete) or self._failures < failures:
+            try:
+                self._read_until(max(rows, self._cached + 1))
+            except Exception:  # raised before, unless it is another one
+                if self._failures > failures:
+                    raise
+        self._position = min(state["position"], self._cached)
+
+    def _restart(self, epoch: int) -> None:
+        self._position = 0
+
+
+@dataclass(frozen=True, eq=False)
+class FileCache(Unary):
+    """The elements of the first whole pass, kept in the file `filename` + '.cache'."""
+
+    filename: Any
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        path = os.fsdecode(np.asarray(self.filename, object).item())
+        return FileCacheIterator(source, f"{path}.cache", repr(self.element_spec))
+
+
+class FileCacheIterator(ReplayIterator):
+    """See `FileCache`."""
+
+    def __init__(self, source: BlockIterator, path: str, description: str) -> None:
+        self._path = path
+        self._description = description
+        self._writing: zipfile.ZipFile | None = None
+        self._reading: zipfile.ZipFile | None = None
+        super().__init__(source)
+
+    def _forget(self) -> None:
+        self._stop_writing(whole=False)
+        if self._reading is not None:
+            self._reading.close()
+        self._reading = None
+        self._block = 0
+        self._rows: Columns | None = None
+
+    def _make(self, n: int) -> Columns:
+        if self._reading is None and self._writing is None:
+            self._begin()
+        return self._write(n) if self._reading is None else self._read(n)
+
+    def _begin(self) -> None:
+        if os.path.exists(self._path):
+            self._reading = self._opened()
+            return
+        folder = os.path.dirname(self._path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        self._temporary = f"{self._path}.{uuid.uuid4().hex}.tmp"
+        self._writing = zipfile.ZipFile(self._temporary, "w")
+        self._discard = weakref.finalize(self, _discard, self._writing, self._temporary)
+
+    def _opened(self) -> zipfile.ZipFile:
+        try:
+            archive = zipfile.ZipFile(self._path)
+            found = json.loads(archive.read("cache.json"))
+        except (zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise DataLossError(
+                None,
+                None,
+                explain(
+                    f"{self._path} is no cache of a dataset",
+                    received=str(error),
+                    hint="remove the file; it is written anew",
+                ),
+            ) from error
+        if found["elements"] != self._description:
+            archive.close()
+            raise FailedPreconditionError(
+                None,
+                None,
+                explain(
+                    f"{self._path} is the cache of another dataset",
+                    expected=self._description,
+                    received=found["elements"],
+                    hint="remove the file, or give cache() another name",
+                ),
+            )
+        self._blocks = int(found["blocks"])
+        return archive
+
+    def _write(self, n: int) -> Columns:
+        try:
+            rows = self._input.next_block(n)
+        except OutOfRangeError:
+            self._stop_writing(whole=True)
+            raise
+        archive = self._writing
+        if archive is not None:
+            for number, column in enumerate(rows):
+                for part, array in _encode(column).items():
+                    name = f"{self._block}/{number}/{part}.npy"
+                    with archive.open(name, "w", force_zip64=True) as file:
+                        np.lib.format.write_array(file, array, allow_pickle=False)
+        self._block += 1
+        return rows
+
+    def _stop_writing(self, *, whole: bool) -> None:
+        archive, self._writing = self._writing, None
+        if archive is None:
+            return
+        if whole:
+            about = {"elements": self._description, "blocks": self._block}
+            archive.writestr("cache.json", json.dumps(about))
+            archive.close()
+            os.replace(self._temporary, self._path)
+            self._discard.detach()
+        else:
+            self._discard()
+
+    def _read(self, n: int) -> Columns:
+        archive = self._reading
+        while self._rows is None or not count_rows(self._rows):
+            if archive is None or self._block == self._blocks:
+                raise end_of_sequence()
+            self._rows = _decode_block(archive, self._block)
+            self._block += 1
+        rows, self._rows = slice_rows(self._rows, 0, n), slice_rows(self._rows, n)
+        return rows
+
+    def close(self) -> None:
+        self._forget()
+        super().close()
+
+
+def _discard(archive: zipfile.ZipFile, path: str) -> None:
+    """Removes a file that is not whole: its iterator was closed or dropped."""
+    archive.close()
+    os.remove(path)
+
+
+def _encode(column: Any) -> dict[str, NDArray[Any]]:
+    """The plain arrays that a column is made of; those of strings as bytes and their ends."""
+    if isinstance(column, RaggedColumn):
+        values = _encode(column.flat)
+        return {**values, "shapes": column.shapes}
+    if isinstance(column, SparseColumn):
+        cut = slice(column.starts[0], column.starts[-1])
+        starts = column.starts - column.starts[0]
+        parts = {"indices": column.indices[cut], "shapes": column.shapes, "starts": starts}
+        return {**_encode(column.values[cut]), **parts}
+    if column.dtype != object:
+        return {"values": np.ascontiguousarray(column)}
+    strings = column.reshape(-1).tolist()
+    ends = np.cumsum([len(each) for each in strings], dtype=np.int64)
+    shape = np.array(column.shape, np.int64)
+    return {"bytes": np.frombuffer(b"".join(strings), np.uint8), "ends": ends, "shape": shape}
+
+
+def _decode_block(archive: zipfile.ZipFile, block: int) -> Columns:
+    columns: dict[int, dict[str, NDArray[Any]]] = {}
+    for name in archive.namelist():
+        head, _, rest = name.partition("/")
+        if head == str(block):
+            number, _, part = rest.partition("/")
+            with archive.open(name) as file:
+                array = np.lib.format.read_array(file, allow_pickle=False)
+            columns.setdefault(int(number), {})[part.removesuffix(".npy")] = array
+    return [_decode(columns[number]) for number in sorted(columns)]
+
+
+def _decode(parts: Mapping[str, NDArray[Any]]) -> Any:
+    if "values" in parts:
+        values = parts["values"]
+    else:
+        text = parts["bytes"].tobytes()
+        ends = parts["ends"].tolist()
+        values = np.empty(len(ends), object)
+        values[:] = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        values = values.reshape(parts["shape"])
+    if "starts" in parts:
+        return SparseColumn(parts["indices"], values, parts["shapes"], parts["starts"])
+    if "shapes" in parts:
+        return RaggedColumn(values, parts["shapes"])
+    return values

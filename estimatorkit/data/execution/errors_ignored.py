@@ -1,0 +1,72 @@
+"""`ignore_errors`: elements that cannot be made are left out, and counted."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.execution.buffers import Columns
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.plan import UNKNOWN, Unary
+
+_LOGGER = logging.getLogger("estimatorkit")
+
+
+@dataclass(frozen=True, eq=False)
+class IgnoreErrors(Unary):
+    """The elements of the source that can be made."""
+
+    log_warning: bool
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN if self.source.cardinality else 0
+
+    def _over(self, source: BlockIterator, seeds: Seeds) -> BlockIterator:
+        return IgnoreErrorsIterator(source, self.log_warning)
+
+
+class IgnoreErrorsIterator(UnaryIterator):
+    """See `IgnoreErrors`. What fails is one element: those around it come out of any block.
+
+    Attributes:
+        ignored: how many elements were left out.
+    """
+
+    def __init__(self, source: BlockIterator, log_warning: bool) -> None:
+        super().__init__(source)
+        self._log_warning = log_warning
+        self.ignored = 0
+
+    def _produce(self, n: int) -> Columns:
+        after: State | None = None  # where the input stood after the error before
+        while True:
+            try:
+                return self._input.next_block(n)
+            except OutOfRangeError:
+                self._report()
+                raise
+            except OpError as error:
+                before, after = after, self._input.get_state()
+                if after == before:  # the same again: what cannot be passed over ends the input
+                    raise
+                self.ignored += 1
+                if self._log_warning:
+                    _LOGGER.warning("An element is left out: %s", error.message)
+
+    def _report(self) -> None:
+        if self.ignored:
+            _LOGGER.warning("ignore_errors() left out %d elements.", self.ignored)
+
+    def _save(self) -> State:
+        return {"ignored": self.ignored, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self.ignored = state["ignored"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self.ignored = 0
+        super()._restart(epoch)

@@ -1,0 +1,627 @@
+"""The iterators that need no module of their own; the others are in `shuffling`, `prefetching` and
+`generators`. Each says what it does to the rows of its input; see `BlockIterator` for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.data.execution.block_iterator import (
+    BlockIterator,
+    State,
+    UnaryIterator,
+    end_of_sequence,
+)
+from estimatorkit.data.execution.buffers import (
+    Columns,
+    batch,
+    count_rows,
+    cut,
+    gather,
+    padded_batch,
+    slice_rows,
+    unbatch,
+)
+from estimatorkit.data.execution.randomness import RandomStream, nested_epoch
+
+BlockCall: TypeAlias = Callable[[Columns, int, int, int], Columns]
+"""A function on a block: (columns, rows, number of the first row in the pass, number of the pass).
+"""
+
+StartFunction: TypeAlias = Callable[[str], BlockCall]
+"""Makes a function ready; random operations without a seed draw from the key it is given."""
+
+
+class RangeIterator(BlockIterator):
+    """The int64 numbers of a `range`."""
+
+    def __init__(self, numbers: range) -> None:
+        super().__init__()
+        self._numbers = numbers
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        part = self._numbers[self._position : self._position + n]
+        if not part:
+            raise end_of_sequence()
+        self._position += len(part)
+        return [np.arange(part.start, part.stop, part.step, dtype=np.int64)]
+
+    def _save(self) -> State:
+        return {"position": self._position}
+
+    def _restore(self, state: State) -> None:
+        self._position = state["position"]
+
+    def _restart(self, epoch: int) -> None:
+        self._position = 0
+
+    def _skip(self, n: int) -> int:
+        count = len(self._numbers[self._position : self._position + n])
+        self._position += count
+        return count
+
+
+class GatherIterator(UnaryIterator):
+    """The rows of arrays in memory, in the order that a stream of indices gives."""
+
+    def __init__(self, columns: Columns, indices: BlockIterator) -> None:
+        super().__init__(indices)
+        self._columns = columns
+
+    def _produce(self, n: int) -> Columns:
+        return gather(self._columns, self._input.next_block(n)[0])
+
+    def _skip(self, n: int) -> int:
+        return self._input.skip(n)
+
+
+class RepeatIterator(UnaryIterator):
+    """The input `count` times, or for ever (None). Blocks are filled across epochs."""
+
+    def __init__(self, source: BlockIterator, count: int | None) -> None:
+        super().__init__(source)
+        self._count = count
+        self._outer = 0  # the number of this iterator's own pass
+        self._epoch = 0
+        self._empty = True  # nothing has come in this epoch
+
+    def _produce(self, n: int) -> Columns:
+        while self._epoch != self._count:
+            try:
+                rows = self._input.next_block(n)
+            except OutOfRangeError:
+                self._next_epoch()
+            else:
+                self._empty = False
+                return rows
+        raise end_of_sequence()
+
+    def _skip(self, n: int) -> int:
+        skipped = 0
+        while skipped < n and self._epoch != self._count:
+            count = self._input.skip(n - skipped)
+            skipped += count
+            self._empty &= not count
+            if skipped < n:
+                try:
+                    self._next_epoch()
+                except OutOfRangeError:
+                    break
+        return skipped
+
+    def _next_epoch(self) -> None:
+        if self._empty:  # an empty input, repeated for ever, would never return
+            raise end_of_sequence()
+        self._epoch += 1
+        if self._epoch != self._count:
+            self._input.restart(nested_epoch(self._outer, self._epoch))
+            self._empty = True
+
+    def _save(self) -> State:
+        position = {"outer": self._outer, "epoch": self._epoch, "empty": self._empty}
+        return {**position, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._outer = state["outer"]
+        self._epoch = state["epoch"]
+        self._empty = state["empty"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._outer = epoch
+        self._epoch = 0
+        self._empty = True
+        super()._restart(nested_epoch(epoch, 0))
+
+
+class TakeIterator(UnaryIterator):
+    """The first `count` rows."""
+
+    def __init__(self, source: BlockIterator, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+        self._taken = 0
+
+    def _produce(self, n: int) -> Columns:
+        if self._taken == self._count:
+            raise end_of_sequence()
+        rows = self._input.next_block(min(n, self._count - self._taken))
+        self._taken += count_rows(rows)
+        return rows
+
+    def _skip(self, n: int) -> int:
+        count = self._input.skip(min(n, self._count - self._taken))
+        self._taken += count
+        return count
+
+    def _save(self) -> State:
+        return {"taken": self._taken, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._taken = state["taken"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._taken = 0
+        super()._restart(epoch)
+
+
+class SkipIterator(UnaryIterator):
+    """All but the first `count` rows."""
+
+    def __init__(self, source: BlockIterator, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+        self._begun = False
+
+    def _produce(self, n: int) -> Columns:
+        self._begin()
+        return self._input.next_block(n)
+
+    def _skip(self, n: int) -> int:
+        self._begin()
+        return self._input.skip(n)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._input.skip(self._count)
+
+    def _save(self) -> State:
+        return {"begun": self._begun, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._begun = state["begun"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._begun = False
+        super()._restart(epoch)
+
+
+class ShardIterator(UnaryIterator):
+    """The rows whose number, modulo `num_shards`, is `index`."""
+
+    def __init__(self, source: BlockIterator, num_shards: int, index: int) -> None:
+        super().__init__(source)
+        self._num_shards = num_shards
+        self._index = index
+        self._passed = 0  # rows read, modulo num_shards
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            rows = self._input.next_block(n * self._num_shards)
+            first = (self._index - self._passed) % self._num_shards
+            count = count_rows(rows)
+            self._passed = (self._passed + count) % self._num_shards
+            if first < count:
+                return slice_rows(rows, first, None, self._num_shards)
+
+    def _save(self) -> State:
+        return {"passed": self._passed, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._passed = state["passed"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._passed = 0
+        super()._restart(epoch)
+
+
+class BatchIterator(UnaryIterator):
+    """Rows of `batch_size` input rows each; the last may be shorter, unless it is dropped.
+
+    Args:
+        source: the input.
+        batch_size: input rows a row.
+        drop_remainder: leave out a last row of fewer.
+        names: of the components, for messages.
+    """
+
+    def __init__(
+        self, source: BlockIterator, batch_size: int, drop_remainder: bool, names: Sequence[str]
+    ) -> None:
+        super().__init__(source)
+        self._size = batch_size
+        self._drop_remainder = drop_remainder
+        self._names = names
+
+    def _produce(self, n: int) -> Columns:
+        rows = self._input.next_block(n * self._size)
+        count = count_rows(rows)
+        if count < self._size:
+            if self._input.failing:  # what was read for this batch is lost with it
+                self._input.next_block(1)
+            if self._drop_remainder:
+                raise end_of_sequence()
+            return self._join(rows, count)
+        _, batches = self._work_on(rows, lambda part, _: self._join(part, self._size), self._size)
+        made: Columns = batches
+        return made
+
+    def _join(self, rows: Columns, size: int) -> Columns:
+        return [batch(column, size, name) for column, name in zip(rows, self._names, strict=True)]
+
+    def _skip(self, n: int) -> int:
+        count = self._input.skip(n * self._size)
+        return count // self._size if self._drop_remainder else -(-count // self._size)
+
+
+class BatchedEpochsIterator(UnaryIterator):
+    """Batches of rows of arrays in memory, whose last one in each epoch may be shorter.
+
+    What repeating batches does, without work for each epoch: rows are picked, and batches cut, of
+    many epochs at once. (A data set of a hundred rows took longer to read than to train with.)
+
+    Args:
+        columns: the rows, plain arrays.
+        indices: the numbers of rows of one epoch after the other.
+        epoch_rows: how many an epoch has.
+        batch_size: rows a batch.
+        drop_remainder: leave out a last batch of fewer.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        indices: BlockIterator,
+        epoch_rows: int,
+        batch_size: int,
+        drop_remainder: bool,
+    ) -> None:
+        super().__init__(indices)
+        self._columns = columns
+        # How many rows each batch of an epoch takes, and how many of these it holds.
+        starts = range(0, epoch_rows, batch_size)
+        self._taken = np.array([min(batch_size, epoch_rows - start) for start in starts])
+        self._sizes = self._taken
+        if drop_remainder and self._taken[-1] < batch_size:
+            self._taken = np.append(self._taken[:-2], self._taken[-2:].sum())
+            self._sizes = np.full(len(self._taken), batch_size)
+        self._batch = 0  # the number of the next one in its epoch
+
+    def _batches(self, n: int) -> tuple[Any, Any]:
+        """The rows taken and held by the next batches."""
+        numbers = (self._batch + np.arange(n)) % len(self._sizes)
+        return self._taken[numbers], self._sizes[numbers]
+
+    def _produce(self, n: int) -> Columns:
+        taken, sizes = self._batches(n)
+        (rows,) = self._input.next_block(int(taken.sum()))
+        count = int(np.searchsorted(np.cumsum(taken), len(rows), "right"))
+        taken, sizes = taken[:count], sizes[:count]
+        if len(rows) > sizes.sum():
+            ends = np.cumsum(taken)
+            place = np.arange(len(rows)) - np.repeat(ends - taken, taken)
+            rows = rows[place < np.repeat(sizes, taken)]
+        self._batch = (self._batch + count) % len(self._sizes)
+        return [cut(column, sizes) for column in gather(self._columns, rows)]
+
+    def _skip(self, n: int) -> int:
+        taken, _ = self._batches(n)
+        skipped = self._input.skip(int(taken.sum()))
+        count = int(np.searchsorted(np.cumsum(taken), skipped, "right"))
+        self._batch = (self._batch + count) % len(self._sizes)
+        return count
+
+    def _save(self) -> State:
+        return {"batch": self._batch, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._batch = state["batch"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._batch = 0
+        super()._restart(epoch)
+
+
+class PaddedBatchIterator(BatchIterator):
+    """Batches of rows padded to one shape.
+
+    Args:
+        source, batch_size, drop_remainder, names: as for `BatchIterator`.
+        shapes: of a padded row of each component; None in a place: as long as the longest.
+        paddings: what fills up each component.
+    """
+
+    def __init__(
+        self,
+        source: BlockIterator,
+        batch_size: int,
+        drop_remainder: bool,
+        names: Sequence[str],
+        shapes: Sequence[Sequence[int | None]],
+        paddings: Sequence[Any],
+    ) -> None:
+        super().__init__(source, batch_size, drop_remainder, names)
+        self._shapes = shapes
+        self._paddings = paddings
+
+    def _join(self, rows: Columns, size: int) -> Columns:
+        return [
+            padded_batch(column, size, shape, padding, name)
+            for column, shape, padding, name in zip(
+                rows, self._shapes, self._paddings, self._names, strict=True
+            )
+        ]
+
+
+class UnbatchIterator(UnaryIterator):
+    """The rows along the first dimension of the input's rows."""
+
+    def __init__(self, source: BlockIterator, names: Sequence[str]) -> None:
+        super().__init__(source)
+        self._names = names
+        self._ratio = 1.0  # rows that an input row gave last
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            rows = self._input.next_block(max(1, round(n / self._ratio)))
+            parts = [unbatch(column, name) for column, name in zip(rows, self._names, strict=True)]
+            counts = parts[0][1]
+            for (_, other), name in zip(parts, self._names, strict=True):
+                if not np.array_equal(counts, other):
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        explain(
+                            "unbatch(): input shapes are inconsistent on the 0th dimension",
+                            expected=f"{counts.tolist()[:10]}, as {self._names[0]} has",
+                            received=f"{other.tolist()[:10]} in {name}",
+                        ),
+                    )
+            self._ratio = max(1.0, float(counts.mean()))
+            if counts.sum():
+                return [column for column, _ in parts]
+
+
+class DrawingFunctions:
+    """Functions ready to run, and the stream that random operations in them draw from.
+
+    Args:
+        starts: what makes them ready.
+        stream: the random draws.
+    """
+
+    def __init__(self, starts: Sequence[StartFunction], stream: RandomStream) -> None:
+        self._starts = starts
+        self._set(stream)
+
+    def _set(self, stream: RandomStream) -> None:
+        self.stream = stream
+        self._calls = [start(stream.key) for start in self._starts]
+
+    def __getitem__(self, number: int) -> BlockCall:
+        return self._calls[number]
+
+    def draw_from(self, key: str) -> None:
+        """Goes to the stream of a saved position."""
+        if key != self.stream.key:
+            self._set(RandomStream(key))
+
+
+class MapIterator(UnaryIterator):
+    """A function of whole blocks, applied to each."""
+
+    def __init__(self, source: BlockIterator, start: StartFunction, stream: RandomStream) -> None:
+        super().__init__(source)
+        self._functions = DrawingFunctions([start], stream)
+        self._epoch = 0
+        self._position = 0  # input rows since the start of the pass
+
+    def _produce(self, n: int) -> Columns:
+        return self._apply(n)[1]
+
+    def _apply(self, n: int) -> tuple[Columns, Columns]:
+        """Reads up to `n` rows; returns them and the function's results.
+
+        Where the function fails, those before the bad row: see `_work_on`.
+        """
+        rows = self._input.next_block(n)
+        function, first = self._functions[0], self._position
+        try:
+            rows, results = self._work_on(
+                rows, lambda part, count: function(part, count, first, self._epoch)
+            )
+        except Exception:
+            self._position += 1
+            raise
+        self._position += count_rows(rows)
+        return rows, results
+
+    def _skip(self, n: int) -> int:
+        count = self._input.skip(n)
+        self._position += count
+        return count
+
+    def _save(self) -> State:
+        place = {"epoch": self._epoch, "passed": self._position, "key": self._functions.stream.key}
+        return {**place, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._epoch, self._position = state["epoch"], state["passed"]
+        self._functions.draw_from(state["key"])
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._epoch, self._position = epoch, 0
+        super()._restart(epoch)
+
+
+class FilterIterator(MapIterator):
+    """The rows for which a predicate holds."""
+
+    _size = 0
+
+    def _produce(self, n: int) -> Columns:
+        # One size for all calls, the largest asked for: what is too much is held, and a compiled
+        # predicate does not meet the dwindling sizes n, n/2, n/4, ... that filling a block exactly
+        # would take.
+        self._size = max(self._size, n)
+        while True:
+            rows, (holds,) = self._apply(self._size)
+            kept = np.flatnonzero(holds)
+            if len(kept) == count_rows(rows):
+                return rows
+            if len(kept):
+                return gather(rows, kept)
+
+    def _skip(self, n: int) -> int:
+        return BlockIterator._skip(self, n)
+
+
+class TakeWhileIterator(MapIterator):
+    """The rows before the first for which a predicate does not hold."""
+
+    _ended = False
+
+    def _produce(self, n: int) -> Columns:
+        if self._ended:
+            raise end_of_sequence()
+        rows, (holds,) = self._apply(n)
+        failing = np.flatnonzero(~np.asarray(holds))
+        if not len(failing):
+            return rows
+        self._ended = True
+        if not failing[0]:
+            raise end_of_sequence()
+        return slice_rows(rows, 0, int(failing[0]))
+
+    def _skip(self, n: int) -> int:
+        return BlockIterator._skip(self, n)
+
+    def _save(self) -> State:
+        return {"ended": self._ended, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._ended = state["ended"]
+        super()._restore(state)
+
+    def _restart(self, epoch: int) -> None:
+        self._ended = False
+        super()._restart(epoch)
+
+
+class ConcatenateIterator(BlockIterator):
+    """The rows of each input after those of the one before."""
+
+    def __init__(self, inputs: Sequence[BlockIterator]) -> None:
+        super().__init__(*inputs)
+        self._current = 0
+
+    def _produce(self, n: int) -> Columns:
+        while self._current < len(self._inputs):
+            try:
+                return self._inputs[self._current].next_block(n)
+            except OutOfRangeError:
+                self._current += 1
+        raise end_of_sequence()
+
+    def _skip(self, n: int) -> int:
+        skipped = 0
+        while self._current < len(self._inputs):
+            skipped += self._inputs[self._current].skip(n - skipped)
+            if skipped == n:
+                break
+            self._current += 1
+        return skipped
+
+    def _save(self) -> State:
+        return {"inputs": [each.get_state() for each in self._inputs]}
+
+    def _restore(self, state: State) -> None:
+        self._current = 0  # those that have ended will say so again
+        _restore_all(self._inputs, state["inputs"])
+
+    def _restart(self, epoch: int) -> None:
+        self._current = 0
+        for each in self._inputs:
+            each.restart(epoch)
+
+
+class ZipIterator(BlockIterator):
+    """Rows of several inputs side by side, until the shortest ends."""
+
+    def __init__(self, inputs: Sequence[BlockIterator]) -> None:
+        super().__init__(*inputs)
+
+    def _produce(self, n: int) -> Columns:
+        blocks: list[Columns] = []
+        try:
+            for each in self._inputs:
+                blocks.append(each.next_block(n))
+        except OutOfRangeError:
+            raise
+        except Exception:
+            self._pass_over(blocks)
+            raise
+        count = min(map(count_rows, blocks))
+        for each, block in zip(self._inputs, blocks, strict=True):
+            each.unread(block, count)
+        return [column[:count] for block in blocks for column in block]
+
+    def _pass_over(self, blocks: Sequence[Columns]) -> None:
+        """Goes on by one row with all inputs but the one that failed, so that they stay together.
+
+        Args:
+            blocks: of the inputs before that one.
+        """
+        for each, block in zip(self._inputs, blocks, strict=False):
+            each.unread(block, 1)
+        for each in self._inputs[len(blocks) + 1 :]:
+            each.pass_one()
+
+    def _skip(self, n: int) -> int:
+        return min(each.skip(n) for each in self._inputs)
+
+    def _save(self) -> State:
+        return {"inputs": [each.get_state() for each in self._inputs]}
+
+    def _restore(self, state: State) -> None:
+        _restore_all(self._inputs, state["inputs"])
+
+    def _restart(self, epoch: int) -> None:
+        for each in self._inputs:
+            each.restart(epoch)
+
+
+def _restore_all(iterators: Sequence[BlockIterator], states: Sequence[State]) -> None:
+    if len(iterators) != len(states):
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "the saved position of the input belongs to another pipeline",
+                expected=f"{len(iterators)} inputs",
+                received=len(states),
+            ),
+        )
+    for each, state in zip(iterators, states, strict=True):
+        each.set_state(state)

@@ -1,0 +1,213 @@
+"""Several datasets in one: `sample_from_datasets` and `choose_from_datasets`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import nest
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.data.execution.block_iterator import BlockIterator, State, end_of_sequence
+from estimatorkit.data.execution.buffers import Columns, concatenate, count_rows, gather
+from estimatorkit.data.execution.randomness import RandomStream, Seeds
+from estimatorkit.data.plan import INFINITE, UNKNOWN, Plan
+from estimatorkit.data.spec import TensorSpec, either
+
+
+@dataclass(frozen=True, eq=False)
+class Choices(Plan):
+    """Random int64 numbers without end, each with its probability."""
+
+    weights: Any
+    seed: Any
+
+    @property
+    def element_spec(self) -> TensorSpec:
+        return TensorSpec((), np.int64)
+
+    @property
+    def cardinality(self) -> int:
+        return INFINITE
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        return ChoicesIterator(np.asarray(self.weights, np.float64), seeds.stream(self.seed))
+
+
+_UNIT = 2**53
+
+
+class ChoicesIterator(BlockIterator):
+    """See `Choices`."""
+
+    def __init__(self, weights: NDArray[np.float64], stream: RandomStream) -> None:
+        super().__init__()
+        self._limits = np.cumsum(weights / weights.sum())
+        self._stream = stream
+        self._epoch = 0
+        self._position = 0
+
+    def _produce(self, n: int) -> Columns:
+        drawn = self._stream.slots(self._epoch, self._position, n, _UNIT) / _UNIT
+        self._position += n
+        chosen = np.searchsorted(self._limits, drawn, side="right")
+        return [np.minimum(chosen, len(self._limits) - 1)]
+
+    def _save(self) -> State:
+        return {"epoch": self._epoch, "drawn": self._position, "key": self._stream.key}
+
+    def _restore(self, state: State) -> None:
+        self._epoch, self._position = state["epoch"], state["drawn"]
+        self._stream = RandomStream(state["key"])
+
+    def _restart(self, epoch: int) -> None:
+        self._epoch, self._position = epoch, 0
+
+    def _skip(self, n: int) -> int:
+        self._position += n
+        return n
+
+
+@dataclass(frozen=True, eq=False)
+class RandomNumbers(Choices):
+    """Random int64 numbers without end, uniform in [0, 2**32)."""
+
+    weights: Any = None
+    seed: Any = None
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        return RandomNumbersIterator(seeds.stream(self.seed))
+
+
+class RandomNumbersIterator(ChoicesIterator):
+    """See `RandomNumbers`."""
+
+    def __init__(self, stream: RandomStream) -> None:
+        super().__init__(np.ones(1), stream)
+
+    def _produce(self, n: int) -> Columns:
+        drawn = self._stream.slots(self._epoch, self._position, n, 2**32)
+        self._position += n
+        return [drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class Choose(Plan):
+    """At each step an element of the dataset whose number `choices` gives.
+
+    What has ended is passed over, or ends the whole (`stop_on_empty`).
+    """
+
+    choices: Plan
+    sources: tuple[Plan, ...]
+    stop_on_empty: bool
+
+    @cached_property
+    def element_spec(self) -> Any:
+        specs = [source.element_spec for source in self.sources]
+        return reduce(
+            lambda one, two: nest.map_structure(either, one, two, lists_are_leaves=True), specs
+        )
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        choices = self.choices.iterator(seeds)
+        sources = [source.iterator(seeds) for source in self.sources]
+        return ChooseIterator(choices, sources, self.stop_on_empty)
+
+
+class ChooseIterator(BlockIterator):
+    """See `Choose`."""
+
+    def __init__(
+        self, choices: BlockIterator, sources: Sequence[BlockIterator], stop_on_empty: bool
+    ) -> None:
+        super().__init__(choices, *sources)
+        self._choices = choices
+        self._sources = sources
+        self._stop_on_empty = stop_on_empty
+        self._ended: set[int] = set()
+        self._stopped = False
+
+    def _produce(self, n: int) -> Columns:
+        while not self._stopped and len(self._ended) < len(self._sources):
+            block = self._choices.next_block(n)
+            chosen = np.asarray(block[0])
+            _check(chosen, len(self._sources))
+            rows, used = self._rows_of(chosen)
+            if not used:  # the dataset of the first choice fails
+                self._choices.unread(block, 1)
+                self._sources[int(chosen[0])].next_block(1)
+            self._choices.unread(block, used)
+            if rows is not None:
+                return rows
+        raise end_of_sequence()
+
+    def _rows_of(self, chosen: NDArray[np.int64]) -> tuple[Columns | None, int]:
+        """The rows for these choices, and how many choices are done with.
+
+        Where a dataset fails, the choices before come first; the next call meets the error.
+        """
+        found: dict[int, tuple[NDArray[np.int64], Columns | None]] = {}
+        missing: dict[int, int] = {}  # the place of the first choice without a row
+        stop = len(chosen)
+        for number in np.unique(chosen).tolist():
+            wanted = np.flatnonzero(chosen == number)
+            block = self._sources[number].next_rows(len(wanted))
+            given = 0 if block is None else count_rows(block)
+            found[number] = wanted[:given], block
+            if given < len(wanted):
+                missing[number] = int(wanted[given])
+                if self._stop_on_empty or self._sources[number].failing:
+                    stop = min(stop, missing[number])
+        for number, place in missing.items():
+            if not self._sources[number].failing and place <= stop:
+                self._ended.add(number)
+                self._stopped |= self._stop_on_empty
+        parts, every = [], []
+        for number, (places, block) in found.items():
+            if block is not None:
+                parts.append(block)
+                every.append(places)
+                self._sources[number].unread(block, int(np.searchsorted(places, stop)))
+        if not parts or not stop:
+            return None, stop
+        joined = np.concatenate(every)
+        order = np.argsort(joined, kind="stable")
+        order = order[joined[order] < stop]
+        return (gather(concatenate(parts), order) if len(order) else None), stop
+
+    def _save(self) -> State:
+        inputs = [each.get_state() for each in self._inputs]
+        return {"ended": sorted(self._ended), "stopped": self._stopped, "inputs": inputs}
+
+    def _restore(self, state: State) -> None:
+        self._ended, self._stopped = set(state["ended"]), state["stopped"]
+        for each, position in zip(self._inputs, state["inputs"], strict=True):
+            each.set_state(position)
+
+    def _restart(self, epoch: int) -> None:
+        self._ended, self._stopped = set(), False
+        for each in self._inputs:
+            each.restart(epoch)
+
+
+def _check(chosen: NDArray[np.int64], count: int) -> None:
+    bad = chosen[(chosen < 0) | (chosen >= count)]
+    if len(bad):
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "Selector index out of range",
+                expected=f"0 <= number < {count}, the number of datasets",
+                received=int(bad[0]),
+            ),
+        )

@@ -1,0 +1,150 @@
+"""`PrefetchIterator`: a thread that reads ahead.
+
+The thread owns the input while it runs, and shares a `_Channel` with the iterator: a bounded queue
+of blocks, each with the input's position after it. So the iterator's position is that of the last
+block handed out, however far the thread has read. An error travels through the queue with its
+traceback. The thread holds the channel only: an iterator that is dropped is collected, and its
+thread ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+
+from estimatorkit.core.errors import DeadlineExceededError
+from estimatorkit.data.execution.block_iterator import BlockIterator, State, UnaryIterator
+from estimatorkit.data.execution.buffers import Columns, count_rows
+
+THREAD_NAME = "estimatorkit-prefetch"
+
+# How long closing waits for an input that is busy (a generator that blocks); its thread is a
+# daemon.
+_JOIN_SECS = 30.0
+
+
+@dataclass
+class _Channel:
+    """What the thread and the iterator share; `changed` guards every field."""
+
+    source: BlockIterator
+    limit: int  # rows in the queue above which the thread waits
+    block_rows: int  # rows to ask for
+    queue: deque[tuple[Columns, State] | Exception] = field(default_factory=deque)
+    rows: int = 0  # in the queue
+    stopped: bool = False
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def stop(self) -> None:
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+
+
+def _read_ahead(channel: _Channel) -> None:
+    while True:
+        with channel.changed:
+            while channel.rows >= channel.limit and not channel.stopped:
+                channel.changed.wait()
+            if channel.stopped:
+                return
+            wanted = channel.block_rows
+        item: tuple[Columns, State] | Exception
+        try:
+            block = channel.source.next_block(wanted)
+            item = block, channel.source.get_state()
+        except Exception as error:
+            item = error
+        with channel.changed:
+            channel.queue.append(item)
+            channel.changed.notify_all()
+            if isinstance(item, Exception):
+                return
+            channel.rows += count_rows(item[0])
+
+
+class PrefetchIterator(UnaryIterator):
+    """The rows of the input, read ahead by a thread, which starts with the first block asked for.
+
+    Args:
+        source: the input.
+        buffer_size: rows to hold ready; blocks are of the size last asked for, and at least one is
+            held.
+    """
+
+    def __init__(self, source: BlockIterator, buffer_size: int) -> None:
+        super().__init__(source)
+        self._buffer_size = buffer_size
+        self._after = (
+            source.get_state()
+        )  # the input's position after the last block taken from the queue
+        self._channel: _Channel | None = None
+        self._thread: threading.Thread | None = None
+
+    def _produce(self, n: int) -> Columns:
+        channel = self._channel or self._start(n)
+        with channel.changed:
+            channel.block_rows = n
+            while not channel.queue:
+                channel.changed.wait()
+            item = channel.queue.popleft()
+            if not isinstance(item, Exception):
+                channel.rows -= count_rows(item[0])
+            channel.changed.notify_all()
+        if isinstance(item, Exception):
+            self._stop()
+            self._after = self._input.get_state()
+            raise item
+        block, self._after = item
+        return block
+
+    def _start(self, n: int) -> _Channel:
+        channel = _Channel(self._input, limit=self._buffer_size, block_rows=n)
+        self._channel = channel
+        self._thread = threading.Thread(
+            target=_read_ahead, args=(channel,), name=THREAD_NAME, daemon=True
+        )
+        self._finalizer = weakref.finalize(self, channel.stop)
+        self._thread.start()
+        return channel
+
+    def _stop(self) -> None:
+        if self._channel is None or self._thread is None:
+            return
+        self._channel.stop()
+        self._thread.join(_JOIN_SECS)
+        if self._thread.is_alive():
+            raise DeadlineExceededError(
+                None,
+                None,
+                f"The prefetching thread did not end within {_JOIN_SECS:g} s: its input is blocked "
+                "(a generator that waits?).",
+            )
+        self._finalizer.detach()
+        self._channel = self._thread = None
+
+    def _skip(self, n: int) -> int:
+        if self._channel is not None:
+            return super()._skip(n)
+        count = self._input.skip(n)
+        self._after = self._input.get_state()
+        return count
+
+    def _save(self) -> State:
+        return {"input": self._after}
+
+    def _restore(self, state: State) -> None:
+        self._stop()
+        super()._restore(state)
+        self._after = self._input.get_state()
+
+    def _restart(self, epoch: int) -> None:
+        self._stop()
+        super()._restart(epoch)
+        self._after = self._input.get_state()
+
+    def close(self) -> None:
+        self._stop()
+        super().close()

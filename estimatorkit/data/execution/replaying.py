@@ -1,0 +1,98 @@
+"""`ReplayIterator`: the base of iterators that hold rows, or what follows from all rows before.
+
+Their position is the number of rows handed out since the pass began, of errors raised, and the
+input's position there; it is restored by going through the pass again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.data.execution.block_iterator import (
+    SKIP_ROWS,
+    BlockIterator,
+    State,
+    UnaryIterator,
+)
+from estimatorkit.data.execution.buffers import Columns, count_rows
+from estimatorkit.data.execution.iterators import DrawingFunctions, StartFunction
+from estimatorkit.data.execution.randomness import RandomStream
+
+
+class ReplayIterator(UnaryIterator):
+    """An iterator whose position is a number of rows."""
+
+    def __init__(self, source: BlockIterator) -> None:
+        super().__init__(source)
+        self._mark_start(0)
+
+    def _mark_start(self, epoch: int) -> None:
+        self._epoch = epoch
+        self._start = self._input.get_state()
+        self._position = 0
+        self._failures = 0
+        self._forget()
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Drops what is held: the input stands where the pass begins."""
+
+    @abstractmethod
+    def _make(self, n: int) -> Columns:
+        """Returns at least one row, at best `n`; or raises OutOfRangeError."""
+
+    def _produce(self, n: int) -> Columns:
+        try:
+            rows = self._make(n)
+        except OutOfRangeError:
+            raise
+        except Exception:
+            self._failures += 1
+            raise
+        self._position += count_rows(rows)
+        return rows
+
+    def _save(self) -> State:
+        passed = {"position": self._position, "failures": self._failures}
+        return {"epoch": self._epoch, **passed, "start": self._start}
+
+    def _restore(self, state: State) -> None:
+        self._input.set_state(state["start"])
+        self._mark_start(state["epoch"])
+        rows, failures = state["position"], state["failures"]
+        while self._position < rows or self._failures < failures:
+            try:
+                self._produce(max(1, min(rows - self._position, SKIP_ROWS)))
+            except OutOfRangeError:
+                return
+            except Exception:  # raised before, unless it is another one
+                if self._failures > failures:
+                    raise
+
+    def _restart(self, epoch: int) -> None:
+        self._input.restart(epoch)
+        self._mark_start(epoch)
+
+
+class ReplayWithFunction(ReplayIterator):
+    """A `ReplayIterator` that runs functions, which may draw random numbers.
+
+    Args:
+        source: the input.
+        starts: what makes the functions ready.
+        stream: the random draws.
+    """
+
+    def __init__(
+        self, source: BlockIterator, starts: list[StartFunction], stream: RandomStream
+    ) -> None:
+        self._functions = DrawingFunctions(starts, stream)
+        super().__init__(source)
+
+    def _save(self) -> State:
+        return {"key": self._functions.stream.key, **super()._save()}
+
+    def _restore(self, state: State) -> None:
+        self._functions.draw_from(state["key"])
+        super()._restore(state)

@@ -1,0 +1,1 @@
+"""Datasets of files and tables: CSV, records, text, Parquet."""

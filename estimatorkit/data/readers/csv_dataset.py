@@ -1,0 +1,408 @@
+"""`CsvDataset` and `make_csv_dataset`: CSV files as datasets of rows, and of batches of columns."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import InvalidArgumentError, did_you_mean, explain
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data import plan as plans
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.parameters import Pending, parameter
+from estimatorkit.data.readers.csv_files import CsvFormat, CsvRows, SkippedRows
+from estimatorkit.data.readers.csv_inference import CsvText, infer_dtypes, infer_names
+from estimatorkit.data.readers.csv_layout import CsvColumn, CsvLayout
+from estimatorkit.data.readers.list_files import matching
+from estimatorkit.data.readers.record_files import compression, file_names
+from estimatorkit.data.spec import TensorSpec, flatten, pack
+
+OnBadRows = Literal["error", "skip"]
+
+_ALLOWED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
+
+
+class CsvDataset(Dataset):
+    """The rows of CSV files, tuples of scalars (`tf.data.experimental.CsvDataset`, RFC 4180).
+
+    Blank lines are passed over, as is a byte order mark. A position is a file, a byte and a row:
+    to go on in the middle of an epoch is a seek.
+
+    Args:
+        filenames: a name, a list of names, a string tensor, or a dataset of names. Names may be
+            URLs (`gs://...`).
+        record_defaults: for each column that is read a dtype (float32, float64, int32, int64 or
+            string), where the cell must be there, or the value of missing cells, or a list or
+            tensor with this one value.
+        compression_type: None, '', 'GZIP' or 'ZLIB'.
+        buffer_size: accepted: a mebibyte is read and parsed at a time.
+        header: whether the first record of each file is passed over.
+        field_delim: the character between cells.
+        use_quote_delim: whether cells may be quoted.
+        na_value: another text that says that a cell is missing.
+        select_cols: the columns that are read, rising; all by default.
+        exclude_cols: those that are not read, instead of `select_cols`.
+        on_bad_rows: "skip" leaves out rows that cannot be read, and warns how many at the end of a
+            pass; `skipped_rows` counts them.
+
+    Raises:
+        InvalidArgumentError: a row is bad: file, line and column are named (when it is read; the
+            rows behind it may be read on).
+        NotFoundError: a file is not there (when it is read).
+        ValueError, TypeError: the arguments do not fit each other.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Sequence[Any],
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: bool = False,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: Sequence[int] | None = None,
+        exclude_cols: Sequence[int] | None = None,
+        *,
+        on_bad_rows: OnBadRows = "error",
+    ) -> None:
+        what = "CsvDataset()"
+        chosen = _chosen(what, len(record_defaults), select_cols, exclude_cols)
+        columns = [
+            CsvColumn(index, *_default(what, place, default))
+            for place, (index, default) in enumerate(zip(chosen, record_defaults, strict=True))
+        ]
+        layout = CsvLayout(
+            tuple(columns),
+            None if select_cols is not None or exclude_cols is not None else len(columns),
+            _delimiter(field_delim),
+            bool(use_quote_delim),
+            frozenset({b"", na_value.encode()}),
+            missing_hint="give record_defaults a value for this column, such as [0.0]",
+        )
+        self._skipped = SkippedRows()
+        super().__init__(
+            CsvRows(
+                file_names(filenames, what),
+                tuple(TensorSpec((), column.dtype) for column in columns),
+                tuple(range(len(columns))),
+                CsvFormat(layout, bool(header), _skips(on_bad_rows)),
+                compression(compression_type, what),
+                self._skipped,
+            )
+        )
+
+    @property
+    def skipped_rows(self) -> int:
+        """How many bad rows were left out, in all passes of this process."""
+        return self._skipped.count
+
+
+class CsvBatches(Dataset):
+    """What `make_csv_dataset` returns."""
+
+    def __init__(self, plan: plans.Plan, skipped: SkippedRows) -> None:
+        super().__init__(plan)
+        self._skipped = skipped
+
+    @property
+    def skipped_rows(self) -> int:
+        """How many bad rows were left out, in all passes of this process."""
+        return self._skipped.count
+
+
+def make_csv_dataset(
+    file_pattern: Any,
+    batch_size: int,
+    column_names: Sequence[str] | None = None,
+    column_defaults: Sequence[Any] | None = None,
+    label_name: str | None = None,
+    select_columns: Sequence[int | str] | None = None,
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    header: bool = True,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    sloppy: bool = False,
+    num_rows_for_inference: int | None = 100,
+    compression_type: str | None = None,
+    ignore_errors: bool = False,
+    encoding: str = "utf-8",
+    *,
+    on_bad_rows: OnBadRows = "error",
+) -> CsvBatches:
+    """CSV files as batches of columns (`tf.data.experimental.make_csv_dataset`).
+
+    An element is an OrderedDict of `(batch,)` tensors by column name, or (that, label). Names and
+    dtypes are those given, or those of the header and of the first rows: int32, int64, float32,
+    float64 or string, the first that fits; missing cells are then 0 or ''.
+
+    Args:
+        file_pattern: a name, a pattern (see `gfile.glob`) or a list of them; may be URLs.
+        batch_size: rows a batch.
+        column_names: names of all columns, in the files' order; None: those of the header.
+        column_defaults: for each column that is read a dtype, where the cell must be there, or
+            the value of missing cells, or a list or tensor with this one value.
+        label_name: the column that is the label.
+        select_columns: names or numbers of the columns that are read, in any order.
+        field_delim: the character between cells.
+        use_quote_delim: whether cells may be quoted.
+        na_value: another text that says that a cell is missing.
+        header: whether the first record of each file holds names.
+        num_epochs: passes over the files; None: without end, and each batch is full.
+        shuffle: whether files and rows come in random order.
+        shuffle_buffer_size: rows that are shuffled at a time.
+        shuffle_seed: of the order.
+        prefetch_buffer_size: batches read ahead; None: the library chooses.
+        num_parallel_reads: accepted: files are read one after the other.
+        sloppy: accepted: the order does not depend on the machine.
+        num_rows_for_inference: rows that dtypes are inferred from; None: all.
+        compression_type: None, '', 'GZIP' or 'ZLIB'.
+        ignore_errors: the same as `on_bad_rows="skip"`.
+        encoding: of the text; strings come out as UTF-8.
+        on_bad_rows: "skip" leaves out rows that cannot be read, and warns how many at the end of a
+            pass; `skipped_rows` of what is returned counts them.
+
+    Raises:
+        InvalidArgumentError: a row is bad: file, line and column are named (when it is read).
+        ValueError: no file matches, or the arguments do not fit each other or the files.
+    """
+    what = "make_csv_dataset()"
+    files = _files(file_pattern)
+    text = CsvText(
+        _delimiter(field_delim),
+        bool(use_quote_delim),
+        na_value,
+        bool(header),
+        str(compression(compression_type, what)),
+        encoding,
+    )
+    if column_names is None:
+        if not header:
+            raise ValueError(
+                explain(
+                    "Expected `column_names` or `header` arguments. Neither is provided",
+                    hint="name the columns of the files with column_names=[...]",
+                )
+            )
+        column_names = infer_names(files, text)
+    names = list(column_names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            explain(
+                "Cannot have duplicate column names",
+                expected="names that differ",
+                received=f"{repeated} more than once, of {names} in {files[0]}",
+                hint="give names with column_names=, and header=True to pass over the file's own",
+            )
+        )
+    indices = _indices(select_columns, names)
+    if column_defaults is None:
+        kinds = infer_dtypes(files, text, len(names), indices, num_rows_for_inference)
+        given = [(kind, b"" if kind is dtypes.string else 0) for kind in kinds]
+    elif len(column_defaults) == len(indices):
+        given = [_default(what, place, each) for place, each in enumerate(column_defaults)]
+    else:
+        raise ValueError(
+            explain(
+                "If specified, `column_defaults` and `select_columns` must have the same length: "
+                f"`column_defaults` has length {len(column_defaults)}, `select_columns` has length "
+                f"{len(indices)}",
+                expected=f"{len(indices)} defaults, for {[names[index] for index in indices]}",
+                received=len(column_defaults),
+            )
+        )
+    chosen = [names[index] for index in indices]
+    if label_name is not None and label_name not in chosen:
+        raise ValueError(
+            explain(
+                f"`label_name` provided must be one of the columns: {chosen}. "
+                f"Received: {label_name}",
+                hint=did_you_mean(label_name, chosen),
+            )
+        )
+    layout = CsvLayout(
+        tuple(
+            CsvColumn(index, *pair, name)
+            for index, pair, name in zip(indices, given, chosen, strict=True)
+        ),
+        len(names),
+        text.delimiter,
+        text.quotes,
+        frozenset({b"", na_value.encode()}),
+        encoding=encoding,
+        missing_hint="give column_defaults a value for this column, such as [0.0]",
+    )
+    spec, order = _structure(layout, label_name)
+    skipped = SkippedRows()
+    rows = CsvRows(
+        _sources(files, shuffle, shuffle_seed),
+        spec,
+        order,
+        CsvFormat(layout, bool(header), ignore_errors or _skips(on_bad_rows)),
+        text.compression,
+        skipped,
+    )
+    dataset = Dataset(rows)
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=num_epochs is None)
+    return CsvBatches(dataset.prefetch(prefetch_buffer_size)._plan, skipped)
+
+
+def _files(file_pattern: Any) -> list[str]:
+    patterns = file_names(file_pattern, "make_csv_dataset(): file_pattern")
+    if isinstance(patterns, (Pending, plans.Plan)):
+        raise TypeError(
+            explain(
+                "make_csv_dataset() looks at the files when it is called",
+                expected="names or patterns as Python strings",
+                received=file_pattern,
+                hint="use CsvDataset for names that a graph computes",
+            )
+        )
+    files = [os.fsdecode(name) for name in matching(patterns)]
+    if not files:
+        raise ValueError(
+            explain(
+                f"No files match `file_pattern` {file_pattern}", hint="* stands within one name"
+            )
+        )
+    return files
+
+
+def _sources(files: Sequence[str], shuffle: bool, seed: int | None) -> Any:
+    names = np.array([os.fsencode(name) for name in files], object)
+    if not shuffle or len(files) == 1:
+        return names
+    return Dataset.from_tensor_slices(names).shuffle(len(files), seed)._plan
+
+
+def _structure(layout: CsvLayout, label_name: str | None) -> tuple[Any, tuple[int, ...]]:
+    """The spec of a row, and for each of its leaves the place of its column."""
+    places: Any = OrderedDict((column.name, i) for i, column in enumerate(layout.columns))
+    if label_name is not None:
+        label = places.pop(label_name)
+        places = (places, label)
+    order = flatten(places)
+    specs = [TensorSpec((), layout.columns[place].dtype) for place in order]
+    return pack(places, specs), tuple(order)
+
+
+def _indices(select_columns: Sequence[int | str] | None, names: Sequence[str]) -> list[int]:
+    if select_columns is None:
+        return list(range(len(names)))
+    indices = []
+    for column in select_columns:
+        if column in names:
+            indices.append(names.index(column))
+        elif isinstance(column, str) or not 0 <= column < len(names):
+            raise ValueError(
+                explain(
+                    f"Column {column} specified in `select_columns` must be of one of the columns",
+                    expected=f"one of {list(names)}, or 0 to {len(names) - 1}",
+                    received=repr(column),
+                    hint=did_you_mean(str(column), names),
+                )
+            )
+        else:
+            indices.append(int(column))
+    if len(set(indices)) < len(indices):
+        raise ValueError(
+            explain("`select_columns` contains duplicate columns", received=list(select_columns))
+        )
+    return sorted(indices)
+
+
+def _chosen(
+    what: str, count: int, select: Sequence[int] | None, exclude: Sequence[int] | None
+) -> list[int]:
+    """The places of the columns that are read."""
+    if select is not None and exclude is not None:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                "Either select_cols or exclude_cols should be empty",
+                received=f"select_cols={list(select)}, exclude_cols={list(exclude)}",
+            ),
+        )
+    for argument, columns in (("select_cols", select), ("exclude_cols", exclude)):
+        given = list(columns or ())
+        problem = None
+        if any(one >= two for one, two in itertools.pairwise(given)):
+            problem = f"{argument} should be strictly increasing indices"
+        elif given and given[0] < 0:
+            problem = f"{argument} should be non-negative indices"
+        if problem:
+            raise InvalidArgumentError(None, None, explain(f"{what}: {problem}", received=given))
+    if select is not None:
+        if len(select) != count:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"{what}: select_cols should match output size",
+                    expected=f"{count} columns, as record_defaults has",
+                    received=list(select),
+                ),
+            )
+        return [int(column) for column in select]
+    left = (index for index in itertools.count() if index not in set(exclude or ()))
+    return list(itertools.islice(left, count))
+
+
+def _default(what: str, place: int, given: Any) -> tuple[DType, Any]:
+    """The dtype of a column, and what stands for missing cells; None where they must be there."""
+    name = f"{what}: the default of column {place}"
+    if isinstance(given, (DType, type, np.dtype)):
+        dtype, values = as_dtype(given), []
+    else:
+        array = parameter(given, None, name)
+        if isinstance(array, Pending):
+            raise TypeError(
+                explain(f"{name} is not known yet", expected="a constant", received=given)
+            )
+        dtype, values = as_dtype(array.dtype), array.reshape(-1).tolist()
+    if dtype not in _ALLOWED or len(values) > 1:
+        raise TypeError(
+            explain(
+                f"{name} cannot be used",
+                expected="a dtype, or one value or none of it, of "
+                + ", ".join(each.name for each in _ALLOWED),
+                received=given if isinstance(given, Tensor) else repr(given),
+            )
+        )
+    return dtype, values[0] if values else None
+
+
+def _delimiter(field_delim: str) -> bytes:
+    if len(field_delim.encode()) != 1:
+        raise InvalidArgumentError(
+            None, None, explain("field_delim should be only 1 char", received=repr(field_delim))
+        )
+    return field_delim.encode()
+
+
+def _skips(on_bad_rows: str) -> bool:
+    if on_bad_rows not in ("error", "skip"):
+        raise ValueError(
+            explain("on_bad_rows", expected="'error' or 'skip'", received=repr(on_bad_rows))
+        )
+    return on_bad_rows == "skip"

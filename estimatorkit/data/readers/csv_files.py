@@ -1,0 +1,278 @@
+"""CSV files as a plan: rows of columns, file by file, parsed chunk by chunk.
+
+`CsvFile` is one open file (a `RecordFile` whose records are rows of columns); `CsvRows` the plan.
+A position is a file, the byte and the line at which a chunk begins, and a row in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core.errors import InvalidArgumentError, OutOfRangeError, explain
+from estimatorkit.data.execution.block_iterator import BlockIterator, State
+from estimatorkit.data.execution.buffers import Columns, slice_rows
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.plan import UNKNOWN, Plan
+from estimatorkit.data.readers.chunks import CHUNK_BYTES, Chunks
+from estimatorkit.data.readers.csv_layout import CsvLayout
+from estimatorkit.data.readers.csv_parsing import Parsed, Parser
+from estimatorkit.data.readers.csv_records import BYTE_ORDER_MARK, LINE_END, end_of_records, records
+from estimatorkit.data.readers.record_files import (
+    OpenFile,
+    RecordFile,
+    RecordFilesIterator,
+    names_iterator,
+)
+
+
+@dataclass
+class SkippedRows:
+    """How many bad rows were left out, and what was wrong with the first.
+
+    Attributes:
+        count: how many.
+        first: a message; empty where there was none.
+        total: counts them too: those of all passes and iterators of a dataset.
+    """
+
+    count: int = 0
+    first: str = ""
+    total: SkippedRows | None = None
+
+    def add(self, message: str) -> None:
+        """Counts a row."""
+        self.count += 1
+        self.first = self.first or message
+        if self.total is not None:
+            self.total.add(message)
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How files are read.
+
+    Attributes:
+        layout: of their records.
+        header: whether the first record of each holds names.
+        skip_bad: leave bad rows out instead of raising.
+        chunk_bytes: bytes parsed at once.
+    """
+
+    layout: CsvLayout
+    header: bool = False
+    skip_bad: bool = False
+    chunk_bytes: int = CHUNK_BYTES
+
+
+class CsvFile:
+    """An open CSV file, as rows of columns.
+
+    Args:
+        format: how it is read.
+        compression: '', 'GZIP' or 'ZLIB'.
+        skipped: counts bad rows that are left out.
+        name: the file.
+        offset: where to begin: 0, or what the property was.
+    """
+
+    def __init__(
+        self,
+        format: CsvFormat,
+        compression: str,
+        skipped: SkippedRows,
+        name: str,
+        offset: Any = 0,
+    ) -> None:
+        self._format = format
+        self._skipped = skipped
+        self._name = name
+        self._parser = Parser(format.layout, name)
+        place = offset or {"byte": 0, "line": 1, "row": 0, "bad": 0}
+        cut = functools.partial(end_of_records, format.layout)
+        self._chunks = Chunks(name, compression, format.chunk_bytes, cut, place["byte"])
+        self._byte, self._line = place["byte"], place["line"]  # where the chunk begins
+        self._parsed = Parsed([], 0)
+        self._row = self._bad = 0  # rows and bad rows of the chunk that are behind us
+        if place["row"] or place["bad"]:
+            self._load()
+            self._row, self._bad = place["row"], place["bad"]
+
+    @property
+    def offset(self) -> State:
+        """Where the next row is."""
+        return {"byte": self._byte, "line": self._line, "row": self._row, "bad": self._bad}
+
+    def read(self, n: int) -> Columns:
+        """The columns of the next 1 to `n` rows; none at the end.
+
+        Raises:
+            InvalidArgumentError: the next row is bad; it is behind us then.
+        """
+        count = self.skip(n)
+        return slice_rows(self._parsed.columns, self._row - count, self._row) if count else []
+
+    def skip(self, n: int) -> int:
+        """Passes over up to `n` rows; returns how many: 0 at the end only."""
+        while True:
+            bad = self._parsed.bad
+            end = bad[self._bad].row if self._bad < len(bad) else self._parsed.count
+            if self._row < end:
+                count = min(n, end - self._row)
+                self._row += count
+                return count
+            if self._bad < len(bad):
+                self._bad += 1
+                message = bad[self._bad - 1].message
+                if not self._format.skip_bad:
+                    raise InvalidArgumentError(None, None, message)
+                self._skipped.add(message)
+            elif not self._load():
+                return 0
+
+    def _load(self) -> bool:
+        """Parses the next chunk."""
+        self._byte = self._chunks.offset
+        self._line += self._parsed.lines
+        self._row = self._bad = 0
+        self._parsed = Parsed([], 0)
+        chunk = self._chunks.read()
+        line = self._line
+        if self._byte == 0:
+            chunk, line = self._body(chunk)
+        elif not chunk:
+            return False
+        if chunk:
+            self._parsed = self._parser.parse(chunk, line)
+        self._parsed.lines += line - self._line
+        return bool(chunk) or self._chunks.offset > 0
+
+    def _body(self, chunk: bytes) -> tuple[bytes, int]:
+        """The first chunk without byte order mark and header, and the line on which it begins."""
+        chunk = chunk.removeprefix(BYTE_ORDER_MARK)
+        if not self._format.header:
+            return chunk, 1
+        header = next(records(chunk, self._format.layout), None)
+        if header is None:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Can't read header of file {self._name}",
+                    expected="a line with the names of the columns",
+                    received="an empty file",
+                ),
+            )
+        end = LINE_END.match(chunk, header.end)
+        body = chunk[end.end() if end else len(chunk) :]
+        return body, 1 + len(LINE_END.findall(chunk, 0, len(chunk) - len(body)))
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._chunks.close()
+
+
+class CsvIterator(RecordFilesIterator):
+    """The rows of CSV files.
+
+    Args:
+        names: an iterator of one column of file names.
+        open_file: opens one.
+        order: which column of the files comes at which place.
+        skipped: counts the bad rows of a pass that are left out.
+    """
+
+    def __init__(
+        self,
+        names: BlockIterator,
+        open_file: OpenFile,
+        order: tuple[int, ...],
+        skipped: SkippedRows,
+    ) -> None:
+        super().__init__(names, open_file)
+        self._order = order
+        self._skipped = skipped
+
+    def _produce(self, n: int) -> Columns:
+        while True:
+            columns: Any = self._file_of_pass().read(n)  # a bad row does not end its file
+            if columns:
+                return [columns[index] for index in self._order]
+            self._leave()
+
+    def _skip(self, n: int) -> int:
+        skipped = 0
+        while skipped < n:
+            try:
+                count = self._file_of_pass().skip(n - skipped)
+            except OutOfRangeError:
+                break
+            skipped += count
+            if not count:
+                self._leave()
+        return skipped
+
+    def _file_of_pass(self) -> RecordFile:
+        try:
+            return self._opened()
+        except OutOfRangeError:
+            if self._skipped.count:
+                warnings.warn(
+                    f"{self._skipped.count} bad rows skipped; the first: {self._skipped.first}",
+                    stacklevel=2,
+                )
+                self._begin(0, "")
+            raise
+
+    def _begin(self, count: int, first: str) -> None:
+        self._skipped.count, self._skipped.first = count, first
+
+    def _save(self) -> State:
+        if not self._skipped.count:
+            return super()._save()
+        return {**super()._save(), "skipped": [self._skipped.count, self._skipped.first]}
+
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        self._begin(*state.get("skipped", (0, "")))
+
+    def _restart(self, epoch: int) -> None:
+        super()._restart(epoch)
+        self._begin(0, "")
+
+
+@dataclass(frozen=True, eq=False)
+class CsvRows(Plan):
+    """The rows of CSV files.
+
+    Args:
+        filenames: strings `(n,)`, or what becomes such when the graph runs, or a plan of names.
+        spec: of a row.
+        order: for each leaf of `spec` the place of its column in the layout.
+        format: how the files are read.
+        compression: '', 'GZIP' or 'ZLIB', or what becomes such when the graph runs.
+        skipped: counts the bad rows that are left out.
+    """
+
+    filenames: Any
+    spec: Any
+    order: tuple[int, ...]
+    format: CsvFormat
+    compression: Any
+    skipped: SkippedRows
+
+    @property
+    def element_spec(self) -> Any:
+        return self.spec
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        skipped = SkippedRows(total=self.skipped)
+        open_file = functools.partial(CsvFile, self.format, self.compression, skipped)
+        names = names_iterator(self.filenames, seeds)
+        return CsvIterator(names, open_file, self.order, skipped)

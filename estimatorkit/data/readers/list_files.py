@@ -1,0 +1,94 @@
+"""`list_files`: a dataset of the names of the files that match patterns."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.execution.block_iterator import BlockIterator
+from estimatorkit.data.execution.iterators import GatherIterator, RangeIterator
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.parameters import Pending
+from estimatorkit.data.plan import UNKNOWN, Plan
+from estimatorkit.data.readers.record_files import file_names
+from estimatorkit.data.spec import TensorSpec
+from estimatorkit.storage import gfile
+
+_ALL = 1 << 40  # a shuffle's buffer grows with what comes
+
+
+@dataclass(frozen=True, eq=False)
+class MatchingFiles(Plan):
+    """The files that match `patterns`, strings `(n,)`, when an iterator is made; sorted."""
+
+    patterns: Any
+
+    @property
+    def element_spec(self) -> TensorSpec:
+        return TensorSpec((), dtypes.string)
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN if isinstance(self.patterns, Pending) else len(matching(self.patterns))
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        names = matching(self.patterns)
+        if not len(names):
+            patterns = ", ".join(each.decode("utf-8", "replace") for each in self.patterns)
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"No files matched pattern: {patterns}",
+                    expected="at least one file",
+                    hint="* stands within one name: data/*.csv does not look into folders of data",
+                ),
+            )
+        return GatherIterator([names], RangeIterator(range(len(names))))
+
+
+def matching(patterns: NDArray[Any]) -> NDArray[Any]:
+    """The names that match, sorted: strings `(n,)`."""
+    names = [os.fsencode(name) for name in gfile.glob(list(patterns))]
+    return np.array(names, object)
+
+
+def list_files(
+    file_pattern: Any,
+    shuffle: bool | None = None,
+    seed: Any = None,
+    name: str | None = None,
+) -> Dataset:
+    """A dataset of the names of the files that match.
+
+    The files are looked up each time that an iterator is made. Source:
+    `tf.data.Dataset.list_files`.
+
+    Args:
+        file_pattern: a pattern, a list of them or a string tensor; see `gfile.glob`. Patterns may
+            be URLs.
+        shuffle: whether the order is random, anew in each epoch; None for True. Otherwise the
+            names are sorted.
+        seed: of the order; see `Dataset.shuffle`.
+        name: accepted for TensorFlow's signature.
+
+    Raises:
+        InvalidArgumentError: nothing matches (when an iterator is made).
+    """
+    if isinstance(file_pattern, Dataset):
+        raise TypeError(
+            explain(
+                "list_files() takes patterns",
+                expected="a string, a list of strings, or a string tensor",
+                received=file_pattern,
+            )
+        )
+    files = Dataset(MatchingFiles(file_names(file_pattern, "list_files()")))
+    return files.shuffle(_ALL, seed) if shuffle is None or shuffle else files

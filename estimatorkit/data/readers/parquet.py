@@ -1,0 +1,473 @@
+"""`ParquetDataset` and `ArrowDataset`: the rows of Parquet and of Arrow (Feather) files.
+
+A file is read one row group (or record batch) at a time, and of a row group some rows at a time, by
+pyarrow (the extra `arrow`). A position is a file, a row group and a row in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import dtypes
+from estimatorkit.core.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    UnimplementedError,
+    did_you_mean,
+    explain,
+)
+from estimatorkit.data.dataset import Dataset
+from estimatorkit.data.execution.block_iterator import BlockIterator, State
+from estimatorkit.data.execution.buffers import Columns, slice_rows
+from estimatorkit.data.execution.randomness import Seeds
+from estimatorkit.data.parameters import Pending, integer
+from estimatorkit.data.plan import UNKNOWN, Plan
+from estimatorkit.data.readers.arrow_columns import arrow_spec, arrow_values, first_null
+from estimatorkit.data.readers.record_files import RecordFilesIterator, file_names, names_iterator
+from estimatorkit.data.spec import TensorSpec
+from estimatorkit.storage.filesystem import file_errors, open_file
+
+Missing: TypeAlias = Mapping[str, Any] | Literal["default"] | None
+"""What stands for nulls: by column; "default" is NaN for floats and b"" for strings; None: none."""
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"{what} needs pyarrow",
+                received=str(error),
+                hint="pip install 'estimatorkit[arrow]'",
+            ),
+        ) from error
+    return pyarrow
+
+
+# -- one open file
+
+
+class _Groups(ABC):
+    """An open file as groups of rows.
+
+    Args:
+        name: the file.
+    """
+
+    what: str
+
+    def __init__(self, name: str) -> None:
+        arrow = _pyarrow(self.what)
+        self._file = open_file(name)
+        self._finalizer = weakref.finalize(self, self._file.close)
+        try:
+            with file_errors("read", name):
+                self._table = self._opened(arrow)
+        except arrow.ArrowException as error:
+            self.close()
+            raise DataLossError(
+                None,
+                None,
+                explain(
+                    f"{name} is no file that {self.what} reads, or is damaged",
+                    received=str(error),
+                ),
+            ) from error
+
+    @abstractmethod
+    def _opened(self, arrow: Any) -> Any:
+        """Opens the table in `_file`."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any:
+        """The columns' names and Arrow types."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of groups."""
+
+    @abstractmethod
+    def rows(self, group: int) -> int:
+        """How many rows a group has."""
+
+    @abstractmethod
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        """A group's rows, as Arrow's record batches of at most `size` rows."""
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._finalizer()
+
+
+class _Parquet(_Groups):
+    what = "ParquetDataset()"
+
+    def _opened(self, arrow: Any) -> Any:
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(self._file)
+
+    @property
+    def schema(self) -> Any:
+        return self._table.schema_arrow
+
+    @property
+    def count(self) -> int:
+        return int(self._table.num_row_groups)
+
+    def rows(self, group: int) -> int:
+        return int(self._table.metadata.row_group(group).num_rows)
+
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        return iter(self._table.iter_batches(size, row_groups=[group], columns=columns))
+
+
+class _Arrow(_Groups):
+    what = "ArrowDataset()"
+
+    def _opened(self, arrow: Any) -> Any:
+        return arrow.ipc.open_file(self._file)
+
+    @property
+    def schema(self) -> Any:
+        return self._table.schema
+
+    @property
+    def count(self) -> int:
+        return int(self._table.num_record_batches)
+
+    def rows(self, group: int) -> int:
+        return int(self._table.get_batch(group).num_rows)
+
+    def batches(self, group: int, columns: list[str], size: int) -> Iterator[Any]:
+        batch = self._table.get_batch(group).select(columns)
+        starts = range(0, batch.num_rows, size)
+        return (batch.slice(start, size) for start in starts)
+
+
+class TableFile:
+    """An open file of a table, as rows of columns (see `RecordFile`).
+
+    Args:
+        open_groups: opens a file.
+        layout: its columns.
+        name: the file.
+        offset: where to begin: 0, or what the property was.
+
+    Raises:
+        InvalidArgumentError: a column is not there, or has another type.
+    """
+
+    def __init__(
+        self, open_groups: Callable[[str], _Groups], layout: TableLayout, name: str, offset: Any = 0
+    ) -> None:
+        self._layout = layout
+        self._name = name
+        self._groups = open_groups(name)
+        _check_schema(name, self._groups, layout)
+        place = offset or {"group": 0, "row": 0}
+        self._group = place["group"]
+        self._begin(place["row"])
+
+    def _begin(self, row: int) -> None:
+        """Goes to a row of the group."""
+        self._row = row
+        self._batches: Iterator[Any] | None = None
+        self._block: Columns = []
+        self._used = 0  # rows of the block
+
+    @property
+    def offset(self) -> State:
+        """Where the next row is."""
+        return {"group": self._group, "row": self._row}
+
+    def read(self, n: int) -> Columns:
+        """The columns of the next 1 to `n` rows; none at the end."""
+        while self._group < self._groups.count:
+            if self._block and self._used < len(self._block[0]):
+                used = self._used
+                self._used = min(used + n, len(self._block[0]))
+                self._row += self._used - used
+                return slice_rows(self._block, used, self._used)
+            if not self._load():
+                self._group += 1
+                self._begin(0)
+        return []
+
+    def skip(self, n: int) -> int:
+        """Passes over up to `n` rows; returns how many: 0 at the end only."""
+        skipped = 0
+        while skipped < n and self._group < self._groups.count:
+            left = self._groups.rows(self._group) - self._row
+            count = min(left, n - skipped)
+            skipped += count
+            if count == left:
+                self._group += 1
+                self._begin(0)
+            else:
+                self._begin(self._row + count)
+        return skipped
+
+    def _load(self) -> bool:
+        """Converts the next rows of the group."""
+        layout, passed = self._layout, 0
+        with file_errors("read", self._name):
+            if self._batches is None:
+                self._batches = self._groups.batches(
+                    self._group, list(layout.names), layout.batch_rows
+                )
+                passed = self._row
+            for batch in self._batches:
+                if passed < batch.num_rows:
+                    rest = batch.slice(passed)
+                    self._block = [
+                        self._column(rest.column(name), name, spec) for name, spec in layout.pairs()
+                    ]
+                    self._used = 0
+                    return True
+                passed -= batch.num_rows
+        return False
+
+    def _column(self, values: Any, name: str, spec: TensorSpec) -> NDArray[Any]:
+        row = first_null(values)
+        if row is not None:
+            values = self._filled(values, name, spec, self._row + row)
+        return arrow_values(values, spec)
+
+    def _filled(self, values: Any, name: str, spec: TensorSpec, row: int) -> Any:
+        missing = self._layout.missing
+        default: Any = None
+        if missing == "default" and not spec.shape.rank:
+            default = np.nan if spec.dtype.is_floating else None
+            default = b"" if spec.dtype is dtypes.string else default
+        elif isinstance(missing, Mapping):
+            default = missing.get(name)
+        if default is None or spec.shape.rank:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"{self._name}: column {name!r} holds a null in row {row} of row "
+                    f"group {self._group}",
+                    expected=spec.dtype.name,
+                    received="null",
+                    hint=f"say what stands for it: missing={{{name!r}: ...}}",
+                ),
+            )
+        import pyarrow as arrow
+
+        kind = values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
+        values = values.cast(kind)
+        if arrow.types.is_string(kind) or arrow.types.is_large_string(kind):
+            default = default.decode() if isinstance(default, bytes) else default
+        return values.fill_null(arrow.scalar(default, kind))
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._begin(self._row)
+        self._groups.close()
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What is read of each file.
+
+    Attributes:
+        names: of the columns, sorted.
+        specs: what a value of each is.
+        missing: what stands for nulls.
+        batch_rows: rows converted at a time.
+    """
+
+    names: tuple[str, ...]
+    specs: tuple[TensorSpec, ...]
+    missing: Missing
+    batch_rows: int
+
+    def pairs(self) -> Iterator[tuple[str, TensorSpec]]:
+        """Names and specs."""
+        return zip(self.names, self.specs, strict=True)
+
+
+def _check_schema(name: str, groups: _Groups, layout: TableLayout) -> None:
+    schema = groups.schema
+    for column, spec in layout.pairs():
+        _check_column(name, schema, column)
+        kind = schema.field(column).type
+        try:
+            found = arrow_spec(kind, column)
+        except TypeError:
+            found = None
+        if found != spec:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"{name}: column {column!r} has another type than in the first file",
+                    expected=spec,
+                    received=f"{found or 'no tensor'} ({kind})",
+                    hint="write all files with one schema: table.cast(schema)",
+                ),
+            )
+
+
+def _check_column(name: str, schema: Any, column: str) -> None:
+    if column not in schema.names:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"{name}: there is no column {column!r}",
+                expected=f"one of {schema.names}",
+                received=repr(column),
+                hint=did_you_mean(column, schema.names),
+            ),
+        )
+
+
+# -- datasets
+
+
+class TableIterator(RecordFilesIterator):
+    """The rows of files of tables."""
+
+    def _columns(self, records: list[Any]) -> Columns:
+        return records
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows(Plan):
+    """The rows of files of tables, as dicts.
+
+    Args:
+        filenames: strings `(n,)`.
+        layout: their columns.
+        kind: how a file is opened.
+    """
+
+    filenames: Any
+    layout: TableLayout
+    kind: type[_Groups]
+
+    @property
+    def element_spec(self) -> dict[str, TensorSpec]:
+        return dict(self.layout.pairs())
+
+    @property
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def iterator(self, seeds: Seeds) -> BlockIterator:
+        open_file = functools.partial(TableFile, self.kind, self.layout)
+        return TableIterator(names_iterator(self.filenames, seeds), open_file)
+
+
+def _plan(
+    kind: type[_Groups],
+    filenames: Any,
+    columns: Sequence[str] | None,
+    batch_rows: int,
+    missing: Missing,
+) -> TableRows:
+    _pyarrow(kind.what)
+    names = file_names(filenames, kind.what)
+    if isinstance(names, (Pending, Plan)):
+        raise TypeError(
+            explain(
+                f"{kind.what} looks at the first file when it is called",
+                expected="file names as Python strings",
+                received=filenames,
+            )
+        )
+    if not len(names):
+        raise ValueError(explain(f"{kind.what} needs at least one file", received=filenames))
+    first = names[0].decode("utf-8", "surrogateescape")
+    groups = kind(first)
+    schema = groups.schema
+    groups.close()
+    chosen = list(schema.names if columns is None else columns)
+    repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+    if repeated or not chosen:
+        raise ValueError(
+            explain(f"{kind.what}: columns", expected="names that differ", received=chosen)
+        )
+    for name in chosen:
+        _check_column(first, schema, name)
+    if not isinstance(missing, Mapping) and missing not in (None, "default"):
+        raise ValueError(
+            explain(
+                f"{kind.what}: missing",
+                expected="None, 'default', or a dict by column name",
+                received=repr(missing),
+            )
+        )
+    for name in missing if isinstance(missing, Mapping) else ():
+        if name not in chosen:
+            raise ValueError(
+                explain(
+                    f"{kind.what}: missing names a column that is not read",
+                    expected=f"one of {chosen}",
+                    received=repr(name),
+                    hint=did_you_mean(name, chosen),
+                )
+            )
+    chosen.sort()
+    specs = [arrow_spec(schema.field(name).type, f"{first}: column {name!r}") for name in chosen]
+    size = integer(f"{kind.what}: batch_rows", batch_rows, least=1)
+    return TableRows(names, TableLayout(tuple(chosen), tuple(specs), missing, size), kind)
+
+
+class ParquetDataset(Dataset):
+    """The rows of Parquet files, dicts by column name, one file after the other.
+
+    Strings are `bytes`; fixed-size lists of numbers are vectors. Needs pyarrow (extra `arrow`).
+
+    Args:
+        filenames: a name or a list of names; may be URLs (`gs://...`).
+        columns: those that are read; None for all.
+        batch_rows: rows decoded at a time: bounds the memory, has no effect on what comes.
+        missing: what stands for nulls: a dict by column name, or "default": NaN for floats and b""
+            for strings. By default, and in other columns, a null is an error.
+
+    Raises:
+        NotFoundError: a file is not there.
+        InvalidArgumentError: a column is not there, has another type than in the first file, or a
+            null; file, column and row are named.
+        TypeError: a column has a type that no tensor holds.
+        DataLossError: a file is damaged.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = 65536,
+        missing: Missing = None,
+    ) -> None:
+        super().__init__(_plan(_Parquet, filenames, columns, batch_rows, missing))
+
+
+class ArrowDataset(Dataset):
+    """The rows of Arrow files (IPC file format, Feather version 2): see `ParquetDataset`."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = 65536,
+        missing: Missing = None,
+    ) -> None:
+        super().__init__(_plan(_Arrow, filenames, columns, batch_rows, missing))

@@ -1,0 +1,1 @@
+"""Starting the processes of a cluster, on this machine and by Ray."""

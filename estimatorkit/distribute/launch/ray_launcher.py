@@ -1,0 +1,253 @@
+"""`RayPlace`: the processes of a launched cluster where Ray puts them.
+
+Each task has an actor, which holds its place: a node's processors and a port there. The actor runs
+the program as a process of its own, so that signals, exit codes and the memory of one are not those
+of the other. A process that ends is started again in its place; where a node is lost, and the actor
+with it, all tasks get new places. The Ray cluster is that of RAY_ADDRESS, or one that is started on
+this machine for the launch: token authentication on, no dashboard, addresses of 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import DeadlineExceededError, explain
+from estimatorkit.core.log import logger
+from estimatorkit.distribute.launch.launchers import Cluster, LocalProcess, Process
+from estimatorkit.distribute.tasks.token import VARIABLE, cluster_token
+
+_STORE_BYTES = 80 << 20
+"""Of Ray's object store, close to the least it takes: arrays do not go by Ray."""
+
+_ONLY_HERE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""With 0 Ray's servers listen at 127.0.0.1 alone, on every system; else at every address."""
+
+_READ_SECS = 0.5
+_TELL_SECS = 30.0
+_LOST = 137
+
+
+class TaskHolder:
+    """A task's place on a node, as an actor.
+
+    Args:
+        variables: of the environment, besides the node's own.
+        folder: where the program runs, if it is there.
+    """
+
+    def __init__(self, variables: Mapping[str, str], folder: str) -> None:
+        self._variables = dict(variables)
+        self._folder = folder if os.path.isdir(folder) else None
+        self._process: LocalProcess | None = None
+        self._lines: queue.Queue[str | None] = queue.Queue()
+
+    def address(self) -> str:
+        """An address on this node with a free port."""
+        import ray
+
+        own = ray.get_runtime_context().get_node_id()
+        nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+        host: str = next(node["NodeManagerAddress"] for node in nodes if node["NodeID"] == own)
+        with socket.socket() as found:
+            found.bind((host, 0))
+            return f"{host}:{found.getsockname()[1]}"
+
+    def start(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        """Starts the program."""
+        environment = {**os.environ, **self._variables, "PYTHONUNBUFFERED": "1", **variables}
+        self._lines = queue.Queue()
+        self._process = LocalProcess(command, environment, self._folder, tethered=True)
+        threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
+
+    @staticmethod
+    def _read(process: LocalProcess, lines: queue.Queue[str | None]) -> None:
+        for line in process.lines():
+            lines.put(line)
+        lines.put(None)
+
+    def progress(self) -> tuple[list[str], int | None]:
+        """Lines since the last call, after a while if there are none, and the exit code once the
+        program has ended and all lines were told.
+        """
+        found: list[str] = []
+        timeout = _READ_SECS
+        while True:
+            try:
+                line = self._lines.get(timeout=timeout)
+            except queue.Empty:
+                return found, None
+            if line is None:
+                while self._process is not None and self._process.poll() is None:
+                    time.sleep(0.01)
+                return found, None if self._process is None else self._process.poll()
+            found.append(line)
+            timeout = 0.0
+
+    def send(self, number: int) -> None:
+        """Sends the program a signal."""
+        if self._process is not None:
+            self._process.send(number)
+
+
+class RayPlace:
+    """Where Ray puts processes.
+
+    Args:
+        processors: how many each task takes.
+        wait_secs: how long to wait for nodes that have them.
+    """
+
+    def __init__(self, processors: float = 1.0, wait_secs: float = 7200.0) -> None:
+        self._processors = processors
+        self._wait_secs = wait_secs
+        self._namespace = f"estimatorkit-{uuid.uuid4().hex[:8]}"
+        self._holders: dict[tuple[str, int], Any] = {}
+        self._is_connected = False
+
+    def _connect(self, tasks: int) -> Any:
+        token = cluster_token()
+        given = os.environ.get("RAY_ADDRESS")
+        if not given:
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", token)
+            os.environ.setdefault(_ONLY_HERE, "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        import ray
+
+        if not self._is_connected:
+            options: dict[str, Any] = (
+                {"address": given}
+                if given
+                else {
+                    "address": "local",
+                    "include_dashboard": False,
+                    "object_store_memory": _STORE_BYTES,
+                    "num_cpus": max(1, int(self._processors * tasks + 0.5)),
+                }
+            )
+            ray.init(namespace=self._namespace, log_to_driver=False, **options)
+            self._is_connected = True
+        return ray
+
+    def open(self, counts: Mapping[str, int]) -> Cluster:
+        """Makes the actors; their addresses.
+
+        Raises:
+            DeadlineExceededError: the cluster had no room for them in time.
+        """
+        ray = self._connect(sum(counts.values()))
+        variables = {VARIABLE: cluster_token()}
+        for name in ("ESTIMATORKIT_DATA_DIR", "PYTHONPATH"):
+            if name in os.environ:
+                variables[name] = os.environ[name]
+        for holder in self._holders.values():
+            ray.kill(holder)
+        made = ray.remote(TaskHolder)
+        self._holders = {
+            (job, index): made.options(
+                name=f"{job}-{index}-{uuid.uuid4().hex[:8]}",
+                num_cpus=self._processors,
+                scheduling_strategy="SPREAD",
+                max_concurrency=4,  # signals are sent while lines are waited for
+            ).remote(variables, os.getcwd())
+            for job, count in counts.items()
+            for index in range(count)
+        }
+        found = {task: holder.address.remote() for task, holder in self._holders.items()}
+        self._wait(ray, found)
+        return {
+            job: [ray.get(found[job, index]) for index in range(count)]
+            for job, count in counts.items()
+            if count
+        }
+
+    def _wait(self, ray: Any, asked: Mapping[tuple[str, int], Any]) -> None:
+        started = time.monotonic()
+        while True:
+            _, missing = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_TELL_SECS)
+            if not missing:
+                return
+            names = ", ".join(f"{job} {at}" for (job, at), ref in asked.items() if ref in missing)
+            room = ray.available_resources().get("CPU", 0)
+            if time.monotonic() - started > self._wait_secs:
+                raise DeadlineExceededError(
+                    None,
+                    None,
+                    explain(
+                        f"Ray has no place for {names}",
+                        expected=f"{self._processors:g} processors for each",
+                        received=f"{room:g} that are free",
+                        hint="add nodes, or give --cpus a smaller number",
+                    ),
+                )
+            logger.info("Waiting for places for %s: %g processors are free.", names, room)
+
+    def start(
+        self, job: str, index: int, command: Sequence[str], variables: Mapping[str, str]
+    ) -> Process:
+        """Starts a process in its task's place."""
+        import ray
+
+        holder = self._holders[job, index]
+        ray.get(holder.start.remote(list(command), dict(variables)))
+        return RayProcess(holder)
+
+    def is_lost(self, job: str, index: int) -> bool:
+        """Whether the actor, or its node, has ended."""
+        import ray
+
+        try:
+            ray.get(self._holders[job, index].send.remote(0), timeout=_TELL_SECS)
+        except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
+            return True
+        return False
+
+    def close(self) -> None:
+        """Ends the actors, and Ray where it was started for this."""
+        if self._is_connected:
+            import ray
+
+            for holder in self._holders.values():
+                ray.kill(holder)
+            ray.shutdown()
+            self._is_connected = False
+
+
+class RayProcess:
+    """A process that an actor runs.
+
+    Args:
+        holder: the actor.
+    """
+
+    def __init__(self, holder: Any) -> None:
+        self._holder = holder
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code, once all its lines are read; 137 where it is lost with its node."""
+        return self._code
+
+    def send(self, number: int) -> None:
+        """Sends a signal."""
+        self._holder.send.remote(number)
+
+    def lines(self) -> Iterator[str]:
+        """What it prints."""
+        import ray
+
+        code = None
+        while code is None:
+            try:
+                lines, code = ray.get(self._holder.progress.remote())
+            except ray.exceptions.RayError:
+                lines, code = [], _LOST
+            yield from lines
+        self._code = code

@@ -1,0 +1,202 @@
+"""Where processes that compute together meet: `jax.distributed`, and how they part.
+
+They come together once in the life of a process. What happens to one of them then happens to all,
+since each waits for the others in every step: where one is lost, the exchange fails in the others,
+and they end with exit code 138, to be started again (134 where JAX itself is the first to notice
+that the process at the meeting place is gone). A process that an error of its own program ends does
+so at once, without waiting for others that wait for it. Those that have done all their work wait
+for each other, and end together.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.log import logger
+from estimatorkit.distribute.addresses import (
+    LISTEN_SECS,
+    check_answered,
+    check_free,
+    claim,
+    keep_trying,
+    warn_if_public,
+)
+from estimatorkit.distribute.cluster_task import ClusterTask
+from estimatorkit.distribute.exit_codes import RETRY, Interrupted
+from estimatorkit.distribute.launch.cpu_budget import patient_threads
+
+_T = TypeVar("_T")
+
+_FLAG = "--xla_cpu_collective_timeout_seconds"
+"""How long gloo waits for another process; XLA's own default is half an hour."""
+
+_LOST = re.compile(
+    r"\bgloo\b|\bnccl\b|coordination service|connection (closed|reset)", re.IGNORECASE
+)
+"""What JAX's errors say where another process is the reason; some of them are `ValueError`s."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A meeting, and the part of this process in it.
+
+    Attributes:
+        address: `host:port`, where process 0 is.
+        count: how many processes come.
+        number: which of them this is.
+        own: an address of this process alone, `host:port`; None where it has none.
+    """
+
+    address: str
+    count: int
+    number: int
+    own: str | None = None
+
+    @staticmethod
+    def of(task: ClusterTask) -> Place:
+        """Where the processes of a task's cluster meet: at the chief's own address, unless the
+        environment names another.
+        """
+        if task.coordinator is not None:
+            return Place(task.coordinator, task.processes, task.index)
+        tasks = [(job, at) for job in task.cluster.jobs for at in task.cluster.task_indices(job)]
+        tasks.sort(key=lambda each: (each != task.chief, each))
+        address = task.cluster.task_address(*task.chief)
+        return Place(address, len(tasks), tasks.index((task.type, task.index)), task.address)
+
+
+_exit_code = 0
+_claims: list[Any] = []
+"""What listens at this process's own address, for as long as it runs."""
+
+
+def join(place: Place, seconds: float) -> None:
+    """Meets the others; nothing where they have met.
+
+    Args:
+        place: where.
+        seconds: how long to wait for them, now and in every exchange.
+
+    Raises:
+        SystemExit: 138: they did not come, or the address is taken.
+        RuntimeError: JAX has computed something before.
+    """
+    if jax.distributed.is_initialized():
+        return
+    flags = os.environ.get("XLA_FLAGS", "")
+    if _FLAG not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {_FLAG}={int(seconds)}".strip()
+    # SIGTERM is the program's own business, not JAX's.
+    jax.config.update("jax_enable_preemption_service", False)  # type: ignore[no-untyped-call]
+    logger.info(
+        "Process %d of %d meets the others at %s.", place.number, place.count, place.address
+    )
+    # JAX itself ends the process by SIGABRT where these two do not hold.
+    if place.number == 0:
+        warn_if_public(place.address, "Process 0")
+        _check("process 0 cannot have its address", check_free, place.address, LISTEN_SECS)
+    else:
+        if place.own is not None:
+            # A second process of one number would end them all.
+            problem = f"process {place.number} cannot have its address: is it running already?"
+            _claims.append(_check(problem, claim, place.own, LISTEN_SECS))
+        _check("process 0 cannot be reached", check_answered, place.address, seconds)
+    try:
+        jax.distributed.initialize(
+            place.address,
+            place.count,
+            place.number,
+            cluster_detection_method="deactivate",
+            initialization_timeout=int(seconds),
+            shutdown_timeout_seconds=int(seconds),
+            coordinator_bind_address=place.address if place.number == 0 else None,
+        )
+    except RuntimeError as error:
+        if "must be called before" not in str(error):
+            raise
+        raise RuntimeError(
+            explain(
+                "JAX has computed something before this process has met the others",
+                expected="the strategy's connect() before anything else",
+                hint="call strategy.connect() at the beginning of the program",
+            )
+        ) from error
+    atexit.register(_end)
+    with patient_threads():
+        jax.local_devices()  # here JAX starts its own threads, and gloo's
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Inside, what this process computes others compute, too: an error ends them all.
+
+    Raises:
+        SystemExit: 138, where another process is lost.
+    """
+    try:
+        yield
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        if not _LOST.search(str(error)):
+            _leave_at_once(1)
+            raise
+        logger.error("Another process is lost: %s", str(error).splitlines()[0])
+        _leave_at_once(RETRY)
+        raise SystemExit(RETRY) from error
+    except Interrupted:
+        raise  # all know, and end together
+    except SystemExit as error:
+        _leave_at_once(error.code if isinstance(error.code, int) else 1)
+        raise
+    except BaseException:
+        _leave_at_once(1)
+        raise
+
+
+def _leave_at_once(code: int) -> None:
+    """Lets this process end without waiting for the others, which notice that it is gone.
+
+    Args:
+        code: the exit code that it then has.
+    """
+    global _exit_code
+    _exit_code = code
+
+
+def _check(problem: str, check: Callable[[str], _T], address: str, seconds: float) -> _T:
+    """Tries something with an address until it works; returns what it gives.
+
+    Raises:
+        SystemExit: 138: it did not in time.
+    """
+    try:
+        return keep_trying(
+            lambda: check(address),
+            seconds,
+            tell=lambda error: logger.info("Still waiting: %s, %s: %s", problem, address, error),
+        )
+    except OSError as error:
+        logger.error("Within %g s, %s, %s: %s", seconds, problem, address, error)
+        raise SystemExit(RETRY) from error
+
+
+def _end() -> None:
+    """Called at the end of the program, before JAX waits for the others."""
+    if _exit_code and jax.distributed.is_initialized():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_exit_code)
+
+
+__all__ = ["Place", "join", "together"]

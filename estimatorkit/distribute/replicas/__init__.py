@@ -1,0 +1,1 @@
+"""Replicas: one step on many devices."""

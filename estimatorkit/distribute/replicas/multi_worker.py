@@ -1,0 +1,135 @@
+"""`MultiWorkerMirroredStrategy`: replicas in several processes, on one machine or on many.
+
+Each process runs the same program; the environment says which of them it is (`cluster_task`). They
+meet at the address of the first (`meeting`), and from there on run the same steps: gloo exchanges
+values between CPUs, NCCL between GPUs. A process has a replica on each of its GPUs, or one on its
+CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import jax
+
+from estimatorkit.core.errors import explain
+from estimatorkit.distribute import rendezvous as meeting
+from estimatorkit.distribute.cluster_task import EVALUATOR, PS, ClusterTask
+from estimatorkit.distribute.launch.cpu_budget import share_processors
+from estimatorkit.distribute.replicas.replicas import Replicas
+from estimatorkit.distribute.replicas.strategies import InputContext, Strategy
+
+WAIT_SECS = 7200.0
+"""How long processes wait for each other, where nobody says otherwise."""
+
+
+class CommunicationImplementation(Enum):
+    """How values travel between processes; accepted: it is what the devices have."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """Replicas in all processes of a cluster
+    (`tf.distribute.experimental.MultiWorkerMirroredStrategy`,
+    `tf.contrib.distribute.CollectiveAllReduceStrategy`).
+
+    The cluster comes from the environment; where that names no other process, the replicas are
+    those of this one. JAX has to meet the other processes before it computes anything: `connect`
+    does that, or the first training, or whoever asks for the number of replicas.
+
+    Args:
+        cluster_resolver: accepted for TensorFlow's signature: the environment says who takes part.
+        communication_options, communication: accepted for TensorFlow's signatures: gloo on CPUs,
+            NCCL on GPUs.
+        num_gpus_per_worker: how many GPUs of each process compute; all by default.
+
+    Raises:
+        ValueError: the environment cannot be right, or the cluster has parameter servers.
+    """
+
+    def __init__(
+        self,
+        cluster_resolver: Any = None,
+        communication_options: Any = None,
+        communication: Any = None,
+        num_gpus_per_worker: int | None = None,
+    ) -> None:
+        self._gpus = num_gpus_per_worker
+        self._task = task = ClusterTask.of_environment()
+        if task.num_ps_replicas:
+            raise ValueError(
+                explain(
+                    "synchronous training has no parameter servers",
+                    expected="jobs 'worker' and 'chief' in TF_CONFIG",
+                    received=f"{task.cluster}, with a job {PS!r}",
+                    hint="leave train_distribute away to train on parameter servers",
+                )
+            )
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are replicas in other processes."""
+        return not self._task.is_alone and self._task.type != EVALUATOR
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process saves what is trained."""
+        return not self.has_others or self._task.is_chief
+
+    def connect(self, seconds: float | None = None) -> None:
+        """Meets the other processes.
+
+        Args:
+            seconds: how long to wait for them, now and whenever they compute together; two hours by
+                default.
+
+        Raises:
+            SystemExit: 138: they did not come.
+            RuntimeError: JAX has computed something in this process before.
+        """
+        if self.has_others:
+            share_processors(self._task.cluster, self._task.address)
+            place = meeting.Place.of(self._task)
+            meeting.join(place, WAIT_SECS if seconds is None else seconds)
+
+    @contextmanager
+    def together(self, seconds: float) -> Iterator[None]:
+        """Inside, the processes compute together; see `Strategy.together`."""
+        if not self.has_others:
+            yield
+            return
+        with meeting.together():
+            self.connect(seconds)
+            yield
+
+    @cached_property
+    def replicas(self) -> Replicas | None:
+        """The replicas of all processes; None where there is one."""
+        self.connect()
+        devices = jax.devices() if self.has_others else jax.local_devices()
+        most = self._gpus if devices[0].platform != "cpu" else None
+        if self.has_others and devices[0].platform == "cpu":
+            most = 1  # gloo with several devices a process: a segmentation fault (openxla#16430)
+        by_process: dict[int, list[Any]] = {}
+        for each in sorted(devices, key=lambda each: (each.process_index, each.id)):
+            by_process.setdefault(each.process_index, []).append(each)
+        chosen = [each for own in by_process.values() for each in own[: most or None]]
+        return Replicas(chosen) if len(chosen) > 1 else None
+
+    @property
+    def input_context(self) -> InputContext:
+        """What this process's `input_fn` is told."""
+        if not self.has_others or self.replicas is None:
+            return super().input_context
+        place = meeting.Place.of(self._task)
+        return InputContext(place.count, place.number, self.replicas.count)
+
+
+__all__ = ["CommunicationImplementation", "MultiWorkerMirroredStrategy"]

@@ -1,0 +1,466 @@
+"""Steps of several replicas, run one by one: what holds for all steps, however they are run.
+
+`ReplicaRunner` cuts a plan where replicas exchange values (`AllReduce`, `AllGather`) and runs what
+is in between for each replica of this process in turn, then the exchange, once for all. So the
+replicas' batches may be of any shapes, or missing at the end of the input, and a process may fetch
+more than the others. Steps of equal batches run in one call instead, on all devices at once (see
+`replica_loop`); `of_replica` makes a segment's function one of such a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, TypeGuard
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from estimatorkit.core import registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import OutOfRangeError, UnimplementedError, explain
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.x64 import x64
+from estimatorkit.distribute.replicas.replicas import (
+    Offer,
+    Replicas,
+    different_programs,
+    fingerprint,
+)
+from estimatorkit.ops.control.collectives import AXIS, TYPES, divided
+from estimatorkit.runtime.executor import (
+    CompiledSegment,
+    HostSegment,
+    Runner,
+    State,
+    segment_name,
+    to_numpy,
+)
+from estimatorkit.runtime.lower import changed_names, state_names
+from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.runtime.timeline import Trace
+
+_EXCHANGE = "replicas"
+"""The name of the device that exchanges are placed on."""
+
+_APART = 0x9E3779B1
+"""What is added to the first seed of a random operation from one replica to the next."""
+
+Values = dict[Any, Any]
+
+
+class ReplicatedState(State):
+    """What a session holds whose graph is run by replicas.
+
+    Args:
+        state: the session's.
+        replicas: the replicas.
+    """
+
+    def __init__(self, state: State, replicas: Replicas) -> None:
+        super().__init__(state.graph, state.placer, state.held)
+        self.replicas = replicas
+
+    def take(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names, on this process's first device."""
+        return [self.replicas.here(value) for value in super().take(names)]
+
+    def take_everywhere(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names, each an array on the devices of all replicas."""
+        found = [self.replicas.everywhere(value) for value in super().take(names)]
+        self.values.update(zip(names, found, strict=True))
+        return found
+
+    def take_over(self) -> None:
+        """Takes over the chief's variables and the counters of its random operations, and goes on
+        in the input by as many elements as the chief has.
+
+        All processes must do so; each must have values of the chief's variables.
+        """
+        if self.replicas.processes == 1:
+            return
+        inputs = {str(name): each for name, each in self.resources.items() if _is_input(each)}
+        own = {op.name for op in self.graph.get_operations() if op.type == "VarHandleOp"}
+        counters = {
+            name: np.asarray(each).tolist() for name, each in self.random_counters().items()
+        }
+        numbers = {
+            name: [np.dtype(value.dtype).name, list(value.shape)]
+            for name, value in self.values.items()
+            if name in own and np.dtype(value.dtype).kind not in "OSU"
+        }
+        said = [numbers, counters, {name: each.taken for name, each in inputs.items()}]
+        wanted, counters, taken = json.loads(self.replicas.text_of_chief(json.dumps(said)))
+        for name, kind in wanted.items():
+            if numbers.get(name) != kind:
+                raise different_programs(f"variable {name}: {kind} and {numbers.get(name)}")
+        for name, each in inputs.items():
+            if not each.taken:
+                each.pass_over(taken.get(name, 0))
+        with x64():
+            found = self.replicas.of_chief(dict(zip(wanted, self.take(list(wanted)), strict=True)))
+        self.values.update(found)
+        self.values.update((name, np.array(each, np.uint32)) for name, each in counters.items())
+
+    def runner(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        optimize: bool = True,
+        elsewhere: Collection[Operation] = frozenset(),
+    ) -> Runner:
+        """What runs a plan: all replicas where they exchange values in it, or else this process by
+        itself.
+        """
+        plan = _cut_plan(self, fetches, targets, feeds, optimize)
+        if elsewhere or not _exchanges(plan):
+            return super().runner(fetches, targets, feeds, optimize, elsewhere)
+        return ReplicaRunner(plan, self)
+
+
+class Elements(Protocol):
+    """An input, as far as replicas look at it (`data.execution.cursor.Cursor`)."""
+
+    @property
+    def taken(self) -> int:
+        """How many elements it has given."""
+
+    def pass_over(self, count: int) -> None:
+        """Goes on by so many."""
+
+    def step_back(self) -> None:
+        """Lets the last one come once more."""
+
+
+def _is_input(resource: Any) -> TypeGuard[Elements]:
+    return hasattr(resource, "pass_over")
+
+
+def _cut_plan(
+    state: State,
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    optimize: bool = True,
+) -> Plan:
+    def placer(op: Operation) -> str:
+        return _EXCHANGE if op.type in TYPES else state.placer(op)
+
+    return make_plan(state.graph, fetches, targets, feeds, placer, optimize)
+
+
+def _exchanges(plan: Plan) -> list[str]:
+    return [
+        f"{op.name} {[str(tensor) for tensor in op.inputs]}"
+        for segment in plan.segments
+        for op in segment.ops
+        if op.type in TYPES
+    ]
+
+
+class ReplicaRunner:
+    """Runs a plan for the replicas of this process; those of others do the same.
+
+    Args:
+        plan: cut at its exchanges.
+        state: the session's.
+
+    Attributes:
+        plan: the plan.
+        exchanges: a fingerprint of what is exchanged.
+
+    Raises:
+        UnimplementedError: the input depends on what a device computes.
+        ValueError: replicas would give a variable different values.
+    """
+
+    def __init__(self, plan: Plan, state: ReplicatedState) -> None:
+        self.plan = plan
+        self.exchanges = fingerprint(sorted(_exchanges(plan)))
+        self._state = state
+        self._replicas = state.replicas
+        known = {tensor: plan.rewriting.value(tensor) for tensor in plan.results}
+        self._constants = {
+            tensor: value
+            for tensor, value in known.items()
+            if value is not None and tensor not in plan.feeds
+        }
+        differing = _differing(plan)
+        self._reading: list[HostSegment] = []
+        self._get_next: list[Operation] = []
+        self._steps: list[Callable[[list[Values], int, int], None]] = []
+        for segment in plan.segments:
+            get_next = [op for op in segment.ops if op.type.startswith("IteratorGetNext")]
+            if get_next:
+                _check_comes_first(segment, plan)
+                self._get_next += get_next
+                self._reading.append(HostSegment(segment, state))
+            elif segment.device == _EXCHANGE:
+                self._steps.append(_Exchange(segment, state.replicas))
+            elif segment.place == "host":
+                self._steps.append(_OnHost(segment, state))
+            else:
+                self._steps.append(_OnDevice(segment, state, differing))
+
+    @staticmethod
+    def of(
+        state: ReplicatedState, fetches: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> ReplicaRunner:
+        """Plans a run."""
+        return ReplicaRunner(_cut_plan(state, fetches, targets, []), state)
+
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """The values of the plan's fetches, those of this process's first replica.
+
+        Args:
+            feeds: the values of the plan's feeds, in order, for every replica.
+            trace: without effect.
+
+        Raises:
+            OutOfRangeError: the input of all replicas has ended.
+            OthersStopped: another process takes no further step.
+        """
+        found = self.read(feeds)
+        agreement = self._replicas.agree(Offer(0, len(found), 0, self.exchanges))
+        return self.finish(found, agreement.elements, feeds)[0]
+
+    def read(self, feeds: Sequence[Any] = ()) -> list[Values]:
+        """What the host does first, for as many of this process's replicas as have an element."""
+        found: list[Values] = []
+        for _ in self._replicas.own:
+            try:
+                found.append(self._read_one(feeds))
+            except OutOfRangeError:
+                break
+        return found
+
+    def _read_one(self, feeds: Sequence[Any]) -> Values:
+        values = {**dict(zip(self.plan.feeds, feeds, strict=True)), **self._constants}
+        for step in self._reading:
+            step(values)
+        return values
+
+    def finish(
+        self, found: list[Values], elements: int, feeds: Sequence[Any] = ()
+    ) -> list[list[Any]]:
+        """The rest of a run.
+
+        Args:
+            found: what `read` gave.
+            elements: how many replicas of all processes have an element.
+            feeds: the values of the plan's feeds.
+
+        Returns:
+            The values of the plan's fetches, for each replica of this process that has an element,
+            or for one.
+        """
+        counted = len(found)
+        if not found:  # what this process computes counts for nothing, but it keeps up
+            for op in self._get_next:
+                self._state.resources[op.attrs["iterator"]].step_back()
+            found = [self._read_one(feeds)]
+        for step in self._steps:
+            step(found, counted, elements)
+        fetched = list(zip(self.plan.results, self.plan.fetches, strict=True))
+        return [
+            [to_numpy(values[result], tensor) for result, tensor in fetched] for values in found
+        ]
+
+
+class _OnHost:
+    """A segment of the host, for one replica after the other."""
+
+    def __init__(self, segment: Segment, state: State) -> None:
+        self._step = HostSegment(segment, state)
+
+    def __call__(self, every: list[Values], counted: int, elements: int) -> None:
+        for values in every:
+            self._step(values)
+
+
+class _OnDevice:
+    """A segment of a device, for one replica after the other, or once where it is the same for all.
+
+    Each replica begins with the same variables, and what it makes of them is the same for all.
+    """
+
+    def __init__(
+        self, segment: Segment, state: ReplicatedState, differing: Collection[Tensor]
+    ) -> None:
+        self._segment = segment
+        self._state = state
+        self._step = CompiledSegment(segment, state, segment_name(segment))
+        self._is_same = not segment.random and not any(
+            tensor in differing for tensor in segment.inputs
+        )
+        self._changed = changed_names(segment)
+
+    def __call__(self, every: list[Values], counted: int, elements: int) -> None:
+        if self._is_same:
+            self._step(every[0])
+            for values in every[1:]:
+                values.update((tensor, every[0][tensor]) for tensor in self._segment.outputs)
+            return
+        with self._state.lock:
+            for number, values in enumerate(every):
+                before = self._copies() if number + 1 < len(every) else {}
+                replica = self._state.replicas.first + number
+                self._move_seeds(replica)
+                self._step(values)
+                self._move_seeds(-replica)
+                self._state.values.update(before)
+
+    def _copies(self) -> Values:
+        """What the segment changes; a run takes its memory."""
+        with x64():
+            return {
+                name: jnp.array(value, copy=True)
+                for name, value in zip(self._changed, self._state.take(self._changed), strict=True)
+            }
+
+    def _move_seeds(self, replicas: int) -> None:
+        """Lets random operations draw as those of so many replicas further on do."""
+        names = self._segment.random if replicas else ()
+        by = np.array([replicas * _APART & 0xFFFFFFFF, 0, 0], np.uint32)
+        for name, words in zip(names, self._state.take(names), strict=True):
+            self._state.values[name] = np.asarray(words) + by
+
+
+class _Exchange:
+    """Operations by which replicas exchange values, those of all processes at once."""
+
+    def __init__(self, segment: Segment, replicas: Replicas) -> None:
+        self._ops = segment.ops
+        self._rewriting = segment.rewriting
+        self._replicas = replicas
+
+    def __call__(self, every: list[Values], counted: int, elements: int) -> None:
+        reduced = [op for op in self._ops if op.type == "AllReduce"]
+        gathered = [op for op in self._ops if op.type == "AllGather"]
+        with x64():
+            sums = [
+                _sum(self._values(tensor, every), counted) for op in reduced for tensor in op.inputs
+            ]
+            rows = [
+                _rows(self._values(tensor, every), counted)
+                for op in gathered
+                for tensor in op.inputs
+            ]
+            totals = iter(self._replicas.total(sums) if sums else ())
+            for op in reduced:
+                for tensor in op.outputs:
+                    total = next(totals)
+                    if op.attrs["mean"]:
+                        total = divided(total, elements)
+                    self._give(tensor, total, every)
+        whole = iter(self._replicas.rows(rows))
+        for op in gathered:
+            for tensor in op.outputs:
+                self._give(tensor, next(whole), every)
+
+    def _values(self, tensor: Tensor, every: list[Values]) -> list[Any]:
+        tensor = self._rewriting.resolve(tensor)
+        known = self._rewriting.value(tensor)
+        return [values.get(tensor, known) for values in every]
+
+    @staticmethod
+    def _give(tensor: Tensor, value: Any, every: list[Values]) -> None:
+        for values in every:
+            values[tensor] = value
+
+
+def _sum(values: Sequence[Any], counted: int) -> Any:
+    if not counted:
+        return jnp.zeros_like(values[0])
+    total = jnp.asarray(values[0])
+    for value in values[1:counted]:
+        total = total + value
+    return total
+
+
+def _rows(values: Sequence[Any], counted: int) -> Any:
+    arrays = [np.asarray(value) for value in values]
+    return np.concatenate(arrays[:counted]) if counted else arrays[0][:0]
+
+
+def _check_comes_first(segment: Segment, plan: Plan) -> None:
+    if not set(segment.inputs) <= set(plan.feeds):
+        raise UnimplementedError(
+            None,
+            segment.ops[0],
+            explain(
+                "the input of replicas depends on what a device computes",
+                received=", ".join(tensor.name for tensor in segment.inputs),
+                made_at=segment.ops[0].source,
+                hint="let the input_fn return the dataset itself",
+            ),
+        )
+
+
+# -- what differs from replica to replica
+
+
+def _differing(plan: Plan) -> set[Tensor]:
+    """The tensors whose values differ from replica to replica.
+
+    Raises:
+        ValueError: a variable would be given one of them.
+    """
+    ops = sorted((op for each in plan.segments for op in each.ops), key=lambda op: op.index)
+    found: set[Tensor] = set()
+    for op in ops:
+        if op.type in TYPES:
+            continue
+        row = registry.lookup(op.type)
+        inputs = [plan.rewriting.resolve(tensor) for tensor in op.inputs]
+        differs = row.random or (row.where == "host" and not row.pure)
+        differs = differs or any(tensor in found for tensor in inputs)
+        if not differs:
+            continue
+        for position in row.updated_positions(op.attrs):
+            if op.inputs[position].dtype is resource:
+                raise _different_values(op, op.inputs[position].op)
+        found.update(op.outputs)
+    return found
+
+
+def _different_values(op: Operation, handle: Operation) -> ValueError:
+    return ValueError(
+        explain(
+            "You must specify an aggregation method to update a variable in replica context: "
+            f"the replicas would give {handle.name!r} different values",
+            expected="an optimizer's update, or a variable made with "
+            "aggregation=VariableAggregation.MEAN or SUM",
+            received=f"{op.name} ({op.type}), which depends on each replica's own batch",
+            made_at=op.source,
+        )
+    )
+
+
+# -- a segment in a call of all replicas
+
+
+def of_replica(function: Callable[..., Any], segment: Segment) -> Callable[..., Any]:
+    """The function of a segment (see `lower.segment_function`) as a replica runs it, which draws
+    random numbers of its own. The first one's are those of a run without replicas.
+    """
+    random = set(segment.random)
+
+    def run(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        replica = lax.axis_index(AXIS).astype(jnp.uint32)
+
+        def move_seeds(names: Sequence[str], values: Sequence[Any], replicas: Any) -> list[Any]:
+            return [
+                value.at[0].add(replicas * np.uint32(_APART)) if name in random else value
+                for name, value in zip(names, values, strict=True)
+            ]
+
+        outputs, new = function(inputs, move_seeds(state_names(segment), state, replica))
+        return outputs, move_seeds(changed_names(segment), new, -replica)
+
+    return run
+
+
+__all__ = ["ReplicaRunner", "ReplicatedState", "of_replica"]

@@ -1,0 +1,304 @@
+"""`Strategy`: over which replicas a model is trained synchronously (`tf.distribute`).
+
+A strategy says how many replicas there are and on which devices (`distribute.replicas.replicas`).
+Estimators take one by `RunConfig(train_distribute=strategy)`: the `model_fn` is called once, in the
+strategy's scope, and its graph is run by all replicas, each on its own batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NoReturn
+
+from estimatorkit.core import replica_context
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute.replicas.replicas import Replicas
+from estimatorkit.ops.control.collectives import all_gather, all_reduce
+
+
+class ReduceOp(Enum):
+    """How values of replicas become one."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+@dataclass(frozen=True)
+class InputContext:
+    """What an `input_fn` may ask for, as its argument `input_context`.
+
+    Attributes:
+        num_input_pipelines: how many processes call the `input_fn`.
+        input_pipeline_id: which of them this is: 0, 1, ...
+        num_replicas_in_sync: how many replicas train together.
+    """
+
+    num_input_pipelines: int = 1
+    input_pipeline_id: int = 0
+    num_replicas_in_sync: int = 1
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """A replica's part of a batch of all.
+
+        Raises:
+            ValueError: it cannot be divided.
+        """
+        if global_batch_size % self.num_replicas_in_sync:
+            raise ValueError(
+                f"The `global_batch_size` {global_batch_size!r} is not divisible by "
+                f"`num_replicas_in_sync` {self.num_replicas_in_sync!r} "
+            )
+        return global_batch_size // self.num_replicas_in_sync
+
+
+class Strategy:
+    """One replica, on the default device: what is in force where nothing else is said.
+
+    Subclasses say which replicas there are. Loops of the user's own (`run`, `reduce`, distributed
+    datasets) are TensorFlow 2's; here strategies are for Estimators.
+    """
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas train together; JAX starts here."""
+        return 1 if self.replicas is None else self.replicas.count
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """The replicas; None where there is one."""
+        return None
+
+    @property
+    def device(self) -> str | None:
+        """The device of a single replica; None for the default device."""
+        return None
+
+    @property
+    def input_context(self) -> InputContext:
+        """What this process's `input_fn` is told."""
+        replicas = self.replicas
+        return InputContext() if replicas is None else InputContext(1, 0, replicas.count)
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process saves what is trained."""
+        return True
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are replicas in other processes."""
+        return False
+
+    def connect(self, seconds: float | None = None) -> None:
+        """Meets the processes of the other replicas, where there are any; calling it twice is no
+        error.
+
+        Args:
+            seconds: how long to wait for them, now and later.
+        """
+
+    def together(self, seconds: float) -> AbstractContextManager[None]:
+        """Inside, replicas compute together, also those of other processes, which end with this one
+        where an error ends it.
+
+        Args:
+            seconds: see `connect`.
+        """
+        return nullcontext()
+
+    @contextmanager
+    def scope(self) -> Iterator[Strategy]:
+        """Inside, `get_strategy` gives this strategy."""
+        token = _current.set(_InForce(self, None))
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Inside, a graph is built that every replica is to run."""
+        context = replica_context.ReplicaContext(self.num_replicas_in_sync, all_reduce, all_gather)
+        token = _current.set(_InForce(self, ReplicaContext(self)))
+        try:
+            device = get_default_graph().device(self.device or "")  # "" adds nothing
+            with replica_context.building_for(context), device:
+                yield
+        finally:
+            _current.reset(token)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _LOOPS:
+            _refuse(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class OneDeviceStrategy(Strategy):
+    """A single replica on a device of your choice (`tf.distribute.OneDeviceStrategy`).
+
+    Args:
+        device: its name, such as '/gpu:0' or 'device:GPU:0'. Where there is none, the model runs on
+            the CPU, unless the session's `ConfigProto` forbids that (`allow_soft_placement=False`).
+        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`.
+
+    Raises:
+        ValueError: `device` is not a device's name.
+    """
+
+    def __init__(self, device: str, num_gpus_per_worker: Any = None) -> None:
+        self._device = full_device_name(device)
+
+    @property
+    def device(self) -> str:
+        """The device."""
+        return self._device
+
+
+class ParameterServerStrategy(Strategy):
+    """Asynchronous training on the parameter servers of `TF_CONFIG`
+    (`tf.distribute.experimental.ParameterServerStrategy`, `tf.contrib.distribute`).
+
+    An Estimator without a strategy does the same in a cluster with a job 'ps'; outside of a
+    cluster it trains in this process.
+
+    Args:
+        cluster_resolver: accepted for TensorFlow's signature: the environment names the cluster.
+        num_gpus_per_worker: accepted for the signature of `tf.contrib.distribute`: each worker
+            computes on its default device.
+    """
+
+    def __init__(self, cluster_resolver: Any = None, num_gpus_per_worker: int = 0) -> None:
+        super().__init__()
+
+
+def full_device_name(name: str) -> str:
+    """A device's name as '/device:GPU:0'.
+
+    Args:
+        name: with or without a leading slash: 'gpu:0', '/gpu:0', 'device:GPU:0'.
+
+    Raises:
+        ValueError: it is not a device's name.
+    """
+    spec = DeviceSpec.from_string(name if name.startswith("/") else f"/{name}")
+    return f"/device:{spec.device_type}:{spec.device_index or 0}"
+
+
+_LOOPS = frozenset(
+    [
+        *("run", "experimental_run_v2", "reduce", "gather", "experimental_distribute_dataset"),
+        *("distribute_datasets_from_function", "make_dataset_iterator", "make_input_fn_iterator"),
+        *("experimental_make_numpy_dataset", "experimental_local_results", "extended"),
+        *("experimental_distribute_values_from_function", "experimental_run", "unwrap"),
+    ]
+)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise UnimplementedError(
+        None,
+        None,
+        explain(
+            f"strategies train Estimators; {name} is for loops of TensorFlow 2",
+            expected="RunConfig(train_distribute=strategy), and an Estimator",
+            received=f"strategy.{name}",
+            hint="write the step as a model_fn; get_replica_context().all_reduce is there",
+        ),
+    )
+
+
+class ReplicaContext:
+    """The replica whose graph is being built; one graph stands for all of them.
+
+    Args:
+        strategy: the strategy in force.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas run the graph."""
+        return self.strategy.num_replicas_in_sync
+
+    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+        """The sum or the mean of a tensor over all replicas, or of each of a list of them.
+
+        Args:
+            reduce_op: a `ReduceOp`, or its name.
+            value: a tensor or a list of tensors.
+        """
+        mean = ReduceOp(reduce_op.upper() if isinstance(reduce_op, str) else reduce_op)
+        found = all_reduce(
+            value if isinstance(value, list) else [value], mean=mean is ReduceOp.MEAN
+        )
+        return found if isinstance(value, list) else found[0]
+
+
+@dataclass(frozen=True)
+class _InForce:
+    strategy: Strategy
+    replica: ReplicaContext | None
+
+
+_DEFAULT = Strategy()
+_current: ContextVar[_InForce] = ContextVar(
+    "strategy",
+    default=_InForce(_DEFAULT, ReplicaContext(_DEFAULT)),  # noqa: B039 (it never changes)
+)
+
+
+def get_strategy() -> Strategy:
+    """The strategy in force; outside of all scopes one of a single replica."""
+    return _current.get().strategy
+
+
+def has_strategy() -> bool:
+    """Whether a strategy other than the default one is in force."""
+    return get_strategy() is not _DEFAULT
+
+
+def get_replica_context() -> ReplicaContext | None:
+    """The replica whose graph is being built; None in a strategy's `scope` outside of it."""
+    return _current.get().replica
+
+
+def in_cross_replica_context() -> bool:
+    """Whether this is inside a strategy's `scope`, but not in what replicas run."""
+    return get_replica_context() is None
+
+
+def get_loss_reduction() -> ReduceOp:
+    """What becomes of the replicas' losses: their mean where an optimizer divides them by the
+    number of replicas, else their sum (`tf.compat.v1.distribute.get_loss_reduction`).
+    """
+    context = replica_context.replica_context()
+    if context is None or context.loss_reduction == replica_context.SUM:
+        return ReduceOp.SUM
+    return ReduceOp.MEAN
+
+
+def reported_loss(loss: Tensor) -> Tensor:
+    """The loss of all replicas from that of the one whose graph was built: the mean of their losses
+    where an optimizer has taken each as a part of that, else their sum.
+    """
+    context = replica_context.replica_context()
+    is_mean = context is not None and context.is_loss_divided
+    found: Tensor = replica_context.over_replicas(loss, is_mean)
+    return found
+
+
+__all__ = [
+    *("InputContext", "OneDeviceStrategy", "ParameterServerStrategy", "ReduceOp"),
+    *("ReplicaContext", "Strategy", "full_device_name", "get_loss_reduction"),
+    *("get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context"),
+    "reported_loss",
+]

@@ -1,0 +1,1 @@
+"""Tasks of a cluster: runs that several processes take part in."""

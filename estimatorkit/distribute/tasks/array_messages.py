@@ -1,0 +1,201 @@
+"""Arrays and a header as messages of an Arrow Flight stream.
+
+A message is a header (JSON) and arrays. Small arrays travel in one buffer behind the header; each
+large one is a record batch of its own, whose memory is sent as it is and read in place. Strings
+travel as their lengths and their bytes. What is cut off or is no message is a `BrokenMessage`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.distribute.tasks.arrow import pa
+from estimatorkit.distribute.tasks.shared_memory import SharedArea
+
+SCHEMA = pa.schema([("bytes", pa.uint8())])
+"""Of the stream: the record batches are plain bytes."""
+
+LARGE = 1 << 16
+"""Bytes from which an array is a batch of its own: one more message costs about 20 us."""
+
+BATCH = 1 << 30
+"""Bytes of a batch at most: Arrow sends none of 2 GiB. Larger arrays are several."""
+
+_FRONT = struct.Struct("<IIQ")
+"""How long the text is, how many batches follow, and the header's 'number', if it has one: so the
+texts of equal questions are equal, and are read once."""
+
+_SHORT = 1 << 13
+"""Characters of texts that are kept; those of steps, not those with graphs' descriptions."""
+
+_EMPTY = pa.record_batch([pa.array([], pa.uint8())], schema=SCHEMA)
+
+
+class BrokenMessage(ConnectionError):
+    """A message is cut off, or is none."""
+
+
+def send(
+    writer: Any,
+    header: dict[str, Any],
+    arrays: Sequence[Any] = (),
+    area: SharedArea | None = None,
+) -> None:
+    """Sends a message.
+
+    Args:
+        writer: of a stream with `SCHEMA`.
+        header: what JSON can hold.
+        arrays: NumPy arrays, or arrays of devices.
+        area: where large arrays are put, as far as there is room.
+
+    Raises:
+        UnimplementedError: an array's values cannot travel (lists of tensors).
+    """
+    described: list[Any] = []
+    small: list[Any] = []
+    large: list[NDArray[np.uint8]] = []
+    if area is not None:
+        area.begin()
+    for array in arrays:
+        value = np.asarray(array)
+        dtype = as_dtype(value.dtype)
+        if dtype is string:
+            texts = _string_bytes(value)
+            described.append(["string", value.shape, len(texts)])
+            small.append(texts)
+            continue
+        data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        if area is not None and data.nbytes >= LARGE:
+            start = area.put(data)
+            if start is not None:
+                described.append([dtype.name, value.shape, [start, data.nbytes]])
+                continue
+        if data.nbytes < LARGE:
+            described.append([dtype.name, value.shape, data.nbytes])
+            small.append(data)
+            continue
+        batches = [data[start : start + BATCH] for start in range(0, data.nbytes, BATCH)]
+        described.append([dtype.name, value.shape, -len(batches)])
+        large += batches
+    number = header.get("number", 0)
+    if number:
+        header = {key: value for key, value in header.items() if key != "number"}
+    text = json.dumps([header, described]).encode()
+    body = b"".join(map(bytes, small))
+    metadata = _FRONT.pack(len(text), len(large), number) + text + body
+    writer.write_with_metadata(_EMPTY, pa.py_buffer(metadata))
+    for data in large:
+        column = pa.Array.from_buffers(pa.uint8(), data.nbytes, [None, pa.py_buffer(data)])
+        writer.write_batch(pa.record_batch([column], schema=SCHEMA))
+
+
+def receive(
+    read: Callable[[], Any], area: SharedArea | None = None
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Receives a message.
+
+    Args:
+        read: reads the stream's next chunk.
+        area: where the sender puts large arrays; they are taken in place.
+
+    Returns:
+        The header and the arrays, which may not be written to.
+
+    Raises:
+        StopIteration: the stream has ended before it.
+        BrokenMessage: it is cut off, or is none.
+    """
+    metadata = memoryview(read().app_metadata or b"")
+    try:
+        text_length, count, number = _FRONT.unpack_from(metadata)
+        metadata = metadata[_FRONT.size :]
+        text = bytes(metadata[:text_length])
+        header, described = (_parsed if text_length <= _SHORT else json.loads)(text)
+        header = {**header, "number": number} if number else {**header}
+        large = [read().data.column(0).to_numpy() for _ in range(count)]
+        return header, _arrays(described, metadata[text_length:], large, area)
+    except (struct.error, ValueError, TypeError, StopIteration) as error:
+        raise BrokenMessage(
+            explain(
+                "a message of another process is cut off, or is none",
+                received=f"{type(error).__name__}: {error}",
+                hint="does every process of the cluster have the same version of this package?",
+            )
+        ) from error
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: bytes) -> Any:
+    """What a text says: the header and the arrays' descriptions, for reading only."""
+    return json.loads(text)
+
+
+def _arrays(
+    described: Sequence[tuple[str, Sequence[int], Any]],
+    small: memoryview,
+    large: list[NDArray[np.uint8]],
+    area: SharedArea | None,
+) -> list[NDArray[Any]]:
+    """The arrays of a message, from the buffer with the small ones and the large ones."""
+    arrays: list[NDArray[Any]] = []
+    rest = iter(large)
+    for name, shape, size in described:
+        data: Any
+        if isinstance(size, list):
+            if area is None:
+                raise ValueError("an array in an area that nobody has opened")
+            data = area.at(*size)
+        else:
+            data = small[:size] if size >= 0 else _joined([next(rest) for _ in range(-size)])
+            small = small[max(size, 0) :]
+        if name == "string":
+            arrays.append(_strings(data, shape))
+        else:
+            arrays.append(np.frombuffer(data, as_dtype(name).numpy_dtype).reshape(shape))
+    if small or next(rest, None) is not None:
+        raise ValueError(f"{len(small)} bytes too many")
+    return arrays
+
+
+def _joined(batches: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    return batches[0] if len(batches) == 1 else np.concatenate(batches)
+
+
+def _string_bytes(value: NDArray[Any]) -> bytes:
+    texts = [each.encode() if isinstance(each, str) else each for each in value.reshape(-1)]
+    other = next((each for each in texts if not isinstance(each, bytes)), None)
+    if other is not None:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                "values of this kind stay in their process",
+                received=f"{type(other).__name__} in an array {value.shape}",
+                hint="put what makes and what takes them on one task",
+            ),
+        )
+    lengths = np.array([len(each) for each in texts], np.uint32)
+    return lengths.tobytes() + b"".join(texts)
+
+
+def _strings(data: Any, shape: Sequence[int]) -> NDArray[Any]:
+    count = int(np.prod(shape, dtype=np.int64))
+    lengths = np.frombuffer(data, np.uint32, count)
+    texts = np.empty(count, object)
+    start = 4 * count
+    for number, length in enumerate(lengths):
+        texts[number] = bytes(data[start : start + length])
+        start += int(length)
+    if start != len(data):
+        raise ValueError(f"strings of {start} bytes in {len(data)}")
+    return texts.reshape(shape)

@@ -1,0 +1,340 @@
+"""`ClusterLoop`: steps of a graph whose variables live with other tasks, one round trip a step.
+
+A step that trains on parameter servers is cut into what the session's process does first (it reads
+the next element), what others do before its own work (*heads*: they send parameters, or the rows
+that the element asks for), its own work, and what others do after it (*tails*: they change
+parameters). The tails of a step and the heads of the next go to each task together. Between tasks,
+nothing in the tails waits for another task: the step count of one may move before the parameters of
+another do. Any other shape runs a step at a time, by the session (see `cluster_run`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks.cluster_run import (
+    ClusterRunner,
+    ClusterState,
+    RemotePart,
+    attributed,
+)
+from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
+from estimatorkit.distribute.tasks.task_placement import HERE
+from estimatorkit.distribute.tasks.task_protocols import Channel
+from estimatorkit.runtime.executor import PlanRunner
+from estimatorkit.runtime.loop import Steps
+
+_QUICK_SECS = 1e-3
+"""An element that takes less is read while the others answer; it is not worth while for more, since
+the parameters would be older by as much.
+"""
+
+
+@dataclass
+class StepShape:
+    """The parts of a step by when they run.
+
+    Attributes:
+        before: parts of this process that depend on nobody else.
+        heads: parts of others that depend on `before` alone.
+        own: this process's work.
+        tails: parts of others that depend on it.
+    """
+
+    before: list[TaskPart] = field(default_factory=list)
+    heads: list[TaskPart] = field(default_factory=list)
+    own: list[TaskPart] = field(default_factory=list)
+    tails: list[TaskPart] = field(default_factory=list)
+
+    @staticmethod
+    def of(parts: TaskParts) -> StepShape | None:
+        """The shape of a step; None where it is another."""
+        shape = StepShape()
+        ordered = [part for level in parts.levels for part in level if not _only_waits(part)]
+        last_own = max((at for at, part in enumerate(ordered) if part.task == HERE), default=-1)
+        stage: dict[Tensor, list[TaskPart]] = {}
+        for at, part in enumerate(ordered):
+            foreign = [
+                stage[tensor]
+                for tensor in part.inputs
+                if tensor in stage and tensor not in part.kept
+            ]
+            early = all(each is shape.before for each in foreign)
+            if part.task == HERE:
+                chosen = shape.before if early and at < last_own else shape.own
+            else:
+                chosen = shape.heads if early and at < last_own else shape.tails
+            if any(each is shape.tails for each in foreign):
+                return None
+            chosen.append(part)
+            stage.update((tensor, chosen) for tensor in part.outputs)
+        late = {tensor for part in shape.tails for tensor in part.outputs}
+        if len(shape.own) != 1 or not shape.heads or late.intersection(parts.fetches):
+            return None
+        return shape
+
+
+def _only_reads(part: TaskPart) -> bool:
+    return not part.inputs and all(op.type == "ReadVariableOp" for op in part.ops)
+
+
+def _only_waits(part: TaskPart) -> bool:
+    return part.task == HERE and all(op.type == "NoOp" for op in part.ops)
+
+
+class ClusterLoop:
+    """Runs steps; what `StepLoop` is for one process, with the same attributes and errors.
+
+    Args:
+        state: the session's.
+        every: tensors fetched at every step.
+        targets: operations run at every step.
+        after: tensors fetched once after the last step of a call; they may depend on variables
+            only. The first of them counts the steps of all.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        every: Sequence[Tensor],
+        targets: Sequence[Operation],
+        after: Sequence[Tensor],
+    ) -> None:
+        self._state = state
+        self._every = list(every)
+        placer = state.cluster.placer
+        parts = cut_by_task(state.graph, list(dict.fromkeys(every)), targets, [], placer)
+        self.operations = [op for level in parts.levels for part in level for op in part.ops]
+        self._after = state.runner(list(after), [], [])
+        self._shape = StepShape.of(parts)
+        self.input_failed = False
+        """Whether the input has raised an error: the steps before it were whole."""
+        self._input_error: Exception | None = None
+        self.one_round_trip = self._shape is not None
+        if self._shape is None:
+            self._runner = ClusterRunner(parts, state, worker=state.cluster.worker)
+            return
+        self._header = {"worker": state.cluster.worker, "bound": state.cluster.bound}
+        self._own = _OwnParts(self._shape.own, parts, state)
+        self._before = _OwnParts(self._shape.before, parts, state)
+        self._counter = after[0]
+        # Not with the step: in its order the counter is read where it is changed, at the end.
+        counting = cut_by_task(state.graph, [self._counter], [], [], placer)
+        reading = [part for level in counting.levels for part in level if part.task != HERE]
+        # The heads come last: their task keeps for the tails what it has made for the last part.
+        heads = _remote(reading, counting, state) + _remote(self._shape.heads, parts, state)
+        tails = _remote(self._shape.tails, parts, state)
+        # An answer's memory is written over with the next: what is needed longer is copied.
+        taken = {tensor for each in tails for tensor in each.takes}
+        self._copied = taken.union(self._every)
+        self._heads_only_read = all(map(_only_reads, self._shape.heads))
+        self._input_secs = math.inf  # that the last element took
+        self._tasks = {
+            task: _TaskStep(
+                [each for each in tails if each.task == task],
+                [each for each in heads if each.task == task],
+            )
+            for task in dict.fromkeys(each.task for each in (*heads, *tails))
+        }
+
+    def run(self, steps: int, until: float = math.inf) -> Steps:
+        """Runs up to `steps` steps, fewer where the input ends (see `StepLoop.run`).
+
+        Args:
+            steps: how many at most.
+            until: the value of the counter at which there is enough: others count, too. What they
+                do in the time of a step may come on top.
+
+        Raises:
+            OutOfRangeError: the input has ended before the first of them.
+            OpError: another task cannot be reached, has lost what it held, or refuses.
+        """
+        if self._input_error is not None:
+            self._raise_input_error()
+        run = self._run_piped if self.one_round_trip else self._run_singly
+        rows, ended = run(_Stretch(steps, until))
+        if not rows:
+            self._raise_input_error()
+        every = [np.stack([np.asarray(row[tensor]) for row in rows]) for tensor in self._every]
+        after = [np.asarray(value) for value in self._after.run([])]
+        return Steps(len(rows), every, after, ended)
+
+    def _raise_input_error(self) -> NoReturn:
+        error, self._input_error = self._input_error, None
+        self.input_failed = True
+        raise error or RuntimeError("no step was run")
+
+    def _run_singly(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+        rows: list[dict[Any, Any]] = []
+        while len(rows) < stretch.steps:
+            values = self._guarded(lambda: self._runner.run([]), not rows)
+            if values is None:
+                return rows, self._input_error is None
+            rows.append(dict(zip(self._runner.plan.fetches, values, strict=True)))
+        return rows, False
+
+    def _guarded(self, call: Callable[[], Any], is_first: bool) -> Any:
+        """What a call that reads the input gives; None where the input has ended or failed."""
+        try:
+            return call()
+        except OutOfRangeError:
+            if is_first:
+                raise
+        except OpError as error:
+            if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+                raise
+            self._input_error = error
+        return None
+
+    def _run_piped(self, stretch: _Stretch) -> tuple[list[dict[Any, Any]], bool]:
+        rows: list[dict[Any, Any]] = []
+        is_last = False
+        values = self._next_input(True)
+        if values is None:
+            return rows, False
+        with self._state.channels() as channel:
+            self._exchange(channel, {}, values)
+            while values is not None:
+                if self._guarded(partial(self._own, values), not rows) is None:
+                    break
+                is_last = stretch.ends_with(len(rows) + 1, values.get(self._counter))
+                if not is_last and self._heads_only_read and self._input_secs < _QUICK_SECS:
+                    asked = self._ask(channel, values, {})
+                    following = self._next_input(False)
+                    self._answer(asked, following)
+                else:
+                    following = None if is_last else self._next_input(False)
+                    self._exchange(channel, values, following)
+                rows.append({tensor: values[tensor] for tensor in self._every})
+                values = following
+        return rows, not is_last and self._input_error is None
+
+    def _next_input(self, is_first: bool) -> dict[Any, Any] | None:
+        started = time.perf_counter()
+        found: dict[Any, Any] | None = self._guarded(lambda: self._before({}), is_first)
+        self._input_secs = time.perf_counter() - started
+        return found
+
+    def _exchange(
+        self,
+        channel: Callable[[str], Channel],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> None:
+        """Sends the tails of a step and the heads of the next; receives for the next."""
+        self._answer(self._ask(channel, done, following), following)
+
+    def _ask(
+        self,
+        channel: Callable[[str], Channel],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> list[tuple[_TaskStep, Channel]]:
+        asked: list[tuple[_TaskStep, Channel]] = []
+        for task, step in self._tasks.items():
+            if step.ask(channel, task, self._header, done, following):
+                asked.append((step, channel(task)))
+        return asked
+
+    def _answer(
+        self, asked: Sequence[tuple[_TaskStep, Channel]], following: dict[Any, Any] | None
+    ) -> None:
+        failed: list[OpError] = []
+        for step, to in asked:
+            try:
+                found = to.answer(self._state.raise_if_cancelled)
+            except OpError as error:
+                failed.append(error)
+            else:
+                if following is not None:
+                    values = found[-len(step.received) :]
+                    for tensor, value in zip(step.received, values, strict=True):
+                        following[tensor] = np.array(value) if tensor in self._copied else value
+        if failed:
+            raise attributed(failed[0], self._state.graph)
+
+
+class _Stretch:
+    """How far the steps of a call go.
+
+    Args:
+        steps: how many at most.
+        until: the counter's value that ends them.
+    """
+
+    def __init__(self, steps: int, until: float) -> None:
+        self.steps = steps
+        self._until = until
+        self._before: int | None = None
+
+    def ends_with(self, step: int, counted: Any) -> bool:
+        """Whether a step is the last one: also where the next would be too late, if the others
+        stay as quick as they are.
+
+        Args:
+            step: how many steps it makes.
+            counted: the counter's value that it has read; None where that is not known.
+        """
+        if counted is None:
+            return step >= self.steps
+        now = int(counted)
+        moved = 1 if self._before is None else max(1, now - self._before)
+        self._before = now
+        return step >= self.steps or now + moved >= self._until
+
+
+class _OwnParts:
+    """Parts of this process, one after the other."""
+
+    def __init__(self, parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> None:
+        self._runners = [(part, PlanRunner(state.own_plan(part, whole), state)) for part in parts]
+
+    def __call__(self, values: dict[Any, Any]) -> dict[Any, Any]:
+        for part, runner in self._runners:
+            found = runner.compute([values[tensor] for tensor in part.inputs])
+            values.update(zip(part.outputs, found, strict=True))
+        return values
+
+
+def _remote(parts: Sequence[TaskPart], whole: TaskParts, state: ClusterState) -> list[RemotePart]:
+    return [RemotePart(part, whole, state) for part in parts]
+
+
+class _TaskStep:
+    """What one task does between two steps of this process: tails of one, heads of the next."""
+
+    def __init__(self, tails: Sequence[RemotePart], heads: Sequence[RemotePart]) -> None:
+        self._tails = tails
+        self._heads = heads
+        self.received = [tensor for each in heads for tensor in each.gives]
+
+    def ask(
+        self,
+        channel: Callable[[str], Channel],
+        task: str,
+        header: dict[str, Any],
+        done: dict[Any, Any],
+        following: dict[Any, Any] | None,
+    ) -> bool:
+        """Asks for what there is to do; returns whether there is something."""
+        tails = self._tails if done else []
+        heads = self._heads if following is not None else []
+        if not tails and not heads:
+            return False
+        arrays = [np.asarray(done[tensor]) for each in tails for tensor in each.takes]
+        if following is not None:
+            arrays += [np.asarray(following[tensor]) for each in heads for tensor in each.takes]
+        to = channel(task)
+        names = [each.named(to) for each in (*tails, *heads)]
+        asked = {**header, "programs": names, "updates": len(tails)}
+        to.ask("run", asked, arrays, borrowed=True)
+        return True

@@ -1,0 +1,468 @@
+"""Runs that several tasks take part in: `ClusterState` and `ClusterRunner`.
+
+The session's process drives: it sends each part of a run to its task, with what the task needs for
+it, runs its own parts meanwhile, and passes on what parts give to others. What a task needs of
+itself stays there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    OpError,
+    explain,
+)
+from estimatorkit.core.function_graph import GraphFunction, operations_within
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor_slice import TensorSlice
+from estimatorkit.distribute.tasks.partitions import TaskPart, TaskParts, cut_by_task
+from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.task_placement import HERE, holders
+from estimatorkit.distribute.tasks.task_protocols import Channel, Tasks
+from estimatorkit.runtime.executor import PlanRunner, Runner, State, to_numpy
+from estimatorkit.runtime.placement import Placer
+from estimatorkit.runtime.plan import Plan, make_plan
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.timeline import Trace
+from estimatorkit.storage.checkpoint_format import Elsewhere
+
+
+class ClusterState(State):
+    """What a session of a cluster holds: its own task's part here, the rest with the others.
+
+    Attributes:
+        cluster: the tasks.
+        begun: the random operations that have run with other tasks. There they begin anew in each
+            session; sessions that run at the same time share their counters.
+    """
+
+    def __init__(self, graph: Graph, placer: Placer, held: ResourceStore, cluster: Tasks) -> None:
+        super().__init__(graph, placer, held)
+        self.cluster = cluster
+        self.begun: set[str] = set()
+        self._began_with = [cluster.generation]  # one with the states of functions' bodies
+        self._in_use: set[Channel] = set()
+
+    def began_anew(self) -> None:
+        """All variables have values again, after other tasks had lost them."""
+        self._began_with[0] = self.cluster.generation
+
+    def cancel(self) -> None:
+        """Ends what waits in runs, also with other tasks."""
+        super().cancel()
+        for channel in list(self._in_use):
+            channel.close()
+
+    @contextmanager
+    def channels(self) -> Iterator[Callable[[str], Channel]]:
+        """Inside, a function gives the channel to a task; all end where an error leaves the block,
+        where the session closes, and where the run's time is over.
+        """
+        used: dict[str, Channel] = {}
+
+        def channel(task: str) -> Channel:
+            if task not in used:
+                used[task] = self.cluster.channel(task, self.raise_if_cancelled)
+                self._in_use.add(used[task])
+                self.raise_if_cancelled()  # it may have been too late for the others
+            return used[task]
+
+        def close() -> None:
+            for each in list(used.values()):
+                each.close()
+
+        left = self.time_left
+        timer = None if left is None else threading.Timer(left, close)
+        if timer is not None:
+            timer.start()
+        try:
+            self.raise_if_cancelled()
+            yield channel
+        except FailedPreconditionError as error:
+            close()
+            if self.cluster.generation == self._began_with[0]:
+                raise
+            # A variable without a value, since another session was told that it is lost.
+            raise AbortedError(
+                None,
+                error.op,
+                explain("values were lost: a task was started again", received=error),
+            ) from error
+        except BaseException:
+            close()
+            raise
+        else:
+            for task, each in used.items():
+                self.cluster.give_back(task, each)
+        finally:
+            self._in_use.difference_update(used.values())
+            if timer is not None:
+                timer.cancel()
+                # What it holds it lets go of at its end. Arrow's streams, let go of by a daemon
+                # while Python ends, abort the process.
+                timer.join()
+
+    def uninitialized(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that have no value, wherever they are."""
+        missing = set(super().uninitialized(self.own(names)))
+        questions = {task: {"names": own} for task, own in self._by_task(names).items()}
+        for task, (found,) in self._ask_all("initialized", questions).items():
+            own = questions[task]["names"]
+            missing.update(name for name, has in zip(own, found, strict=True) if not has)
+        return [name for name in names if name in missing]
+
+    def read(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names, wherever they are."""
+        by_task = self._by_task(names)
+        own = self.own(names)
+        values = dict(zip(own, super().read(own), strict=True))
+        questions = {task: {"names": wanted} for task, wanted in by_task.items()}
+        for task, found in self._ask_all("read", questions).items():
+            values.update(zip(by_task[task], found, strict=True))
+        return [values[name] for name in names]
+
+    def put(self, name: str, value: Any) -> None:
+        """Gives a variable a value, wherever it is."""
+        task = self._task_of(name)
+        if task == HERE:
+            super().put(name, value)
+        else:
+            self._ask(task, "write", {"names": [name]}, [value])
+
+    def runner(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        optimize: bool = True,
+        elsewhere: Collection[Operation] = frozenset(),
+    ) -> Runner:
+        """Cuts a run by task, and makes what runs it."""
+        placer = self.cluster.placer
+        parts = cut_by_task(self.graph, fetches, targets, feeds, placer, elsewhere)
+        ops = (op for level in parts.levels for part in level for op in part.ops)
+        self.placer.report(ops, placer.described)
+        return ClusterRunner(parts, self, optimize)
+
+    def own_plan(self, part: TaskPart, whole: TaskParts, optimize: bool = True) -> Plan:
+        """The plan of a part of this process."""
+        every = {op for level in whole.levels for each in level for op in each.ops}
+        return make_plan(
+            self.graph,
+            part.outputs,
+            part.targets,
+            part.inputs,
+            self.placer,
+            optimize,
+            elsewhere=every.difference(part.ops),
+            on_host={op for op in part.ops if self.cluster.placer.is_spread(op)},
+        )
+
+    def body_of(self, function: GraphFunction) -> ClusterFunction | None:
+        """What runs a function's body with the tasks that hold what it works on; None where it
+        works on nothing of theirs.
+        """
+        placer = self.cluster.placer
+        held = (each for op in function.graph.get_operations() for each in holders(op))
+        if all(placer(each) == HERE for each in held):
+            return None
+        return ClusterFunction(function, self._within(function.graph))
+
+    def _within(self, graph: Graph) -> ClusterState:
+        """The state of a function's body: the same variables, in the same run."""
+        inner = ClusterState(graph, self.placer, self.held, self.cluster)
+        inner.compilations, inner.begun = self.compilations, self.begun
+        inner.cancelled, inner._in_use, inner._run = self.cancelled, self._in_use, self._run
+        inner._began_with = self._began_with
+        return inner
+
+    def to_save(self, names: Sequence[str]) -> list[Any]:
+        """What a checkpoint takes for these variables: their values, or who writes them."""
+        writers: dict[str, Any] = {}
+        found = []
+        for name in names:
+            task = self._task_of(name)
+            if task == HERE:
+                found += self.read([name])
+            else:
+                writer = writers.setdefault(task, partial(self._save, task))
+                found.append(Elsewhere(writer, name))
+        return found
+
+    def _save(
+        self, task: str, path: Path, names: Mapping[str, str]
+    ) -> Mapping[str, tuple[str, list[int]]]:
+        header = {"path": str(path.absolute()), "names": dict(names)}
+        found = self._ask(task, "save", header)
+        written: dict[str, tuple[str, list[int]]] = json.loads(bytes(found[0]))
+        return written
+
+    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
+        """Lets the tasks that hold variables read them from a checkpoint."""
+        by_task: dict[str, dict[str, Any]] = {}
+        for name, part in parts.items():
+            if task := self._task_of(name):
+                by_task.setdefault(task, {})[name] = asdict(part)
+        for task, wanted in by_task.items():
+            self._ask(task, "restore", {"path": os.path.abspath(path), "parts": wanted})
+        return {name for wanted in by_task.values() for name in wanted}
+
+    def _task_of(self, name: str) -> str:
+        op = self.graph.find_operation(name)
+        is_variable = op is not None and op.type == "VarHandleOp"
+        return self.cluster.placer(op) if op is not None and is_variable else HERE
+
+    def own(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that this process holds."""
+        return [name for name in names if self._task_of(name) == HERE]
+
+    def _by_task(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The names of what others hold, by task."""
+        found: dict[str, list[str]] = {}
+        for name in names:
+            task = self._task_of(name)
+            if task != HERE:
+                found.setdefault(task, []).append(name)
+        return found
+
+    def _ask(
+        self, task: str, question: str, header: dict[str, Any], arrays: Sequence[Any] = ()
+    ) -> list[Any]:
+        return self._ask_all(question, {task: header}, arrays)[task]
+
+    def _ask_all(
+        self, question: str, headers: Mapping[str, dict[str, Any]], arrays: Sequence[Any] = ()
+    ) -> dict[str, list[Any]]:
+        """Asks several tasks at the same time; their answers."""
+        if not headers:
+            return {}
+        with self.channels() as channel:
+            for task, header in headers.items():
+                channel(task).ask(question, header, arrays)
+            try:
+                return {task: channel(task).answer(self.raise_if_cancelled) for task in headers}
+            except OpError as error:
+                raise attributed(error, self.graph) from None
+
+
+class ClusterRunner:
+    """Runs a cut run on values of its feeds; what `PlanRunner` is for a plan.
+
+    Args:
+        plan: the cut run.
+        state: the session's.
+        optimize: whether this process's parts fold constants and share equal operations.
+        worker: whose training step it is, for the tasks, if it is one.
+    """
+
+    def __init__(
+        self,
+        plan: TaskParts,
+        state: ClusterState,
+        optimize: bool = True,
+        worker: str | None = None,
+    ) -> None:
+        self._state = state
+        self._header = {} if worker is None else {"worker": worker}
+        self.plan = plan
+        constants = [t for t in plan.fetches if t.op.type == "Const" and t not in plan.feeds]
+        self._constants = {tensor: tensor.op.attrs["value"] for tensor in constants}
+        self._own: dict[TaskPart, PlanRunner] = {}
+        self._remote: dict[TaskPart, RemotePart] = {}
+        for part in (part for level in plan.levels for part in level):
+            if part.task == HERE:
+                self._own[part] = PlanRunner(state.own_plan(part, plan, optimize), state)
+            else:
+                self._remote[part] = RemotePart(part, plan, state, optimize)
+
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """The values of the fetches, as NumPy arrays (scalars for 0-d).
+
+        Args:
+            feeds: the values of the feeds, in order.
+            trace: measures each part.
+
+        Raises:
+            OpError: a part has failed; the others of its level have ended before.
+        """
+        values: dict[Any, Any] = dict(zip(self.plan.feeds, feeds, strict=True))
+        values.update(self._constants)
+        with self._state.channels() as channel:
+            for level in self.plan.levels:
+                self._run_level(level, values, channel, trace)
+        return [to_numpy(values[tensor], tensor) for tensor in self.plan.fetches]
+
+    def _run_level(
+        self,
+        level: Sequence[TaskPart],
+        values: dict[Any, Any],
+        channel: Callable[[str], Channel],
+        trace: Trace | None,
+    ) -> None:
+        asked: list[tuple[RemotePart, Channel]] = []
+        started = time.time_ns()
+        for part in level:
+            if part.task == HERE:
+                continue
+            remote, to = self._remote[part], channel(part.task)
+            remote.ask(to, values, self._header)
+            asked.append((remote, to))
+        for part in level:
+            if part.task == HERE:
+                own = self._own[part]
+                found = own.compute([values[tensor] for tensor in part.inputs], trace)
+                values.update(zip(part.outputs, found, strict=True))
+
+        def answer(remote: RemotePart, to: Channel) -> None:
+            remote.answer(to, values, self._state)
+            if trace is not None:
+                trace.add(remote.last, remote.place, remote.label, started)
+
+        with_waits = len(asked) > 1 and any(remote.waits for remote, _ in asked)
+        failed = (_together if with_waits else _in_turn)(answer, asked)
+        if failed:
+            self._state.raise_if_cancelled()
+            raise attributed(failed[0], self._state.graph)
+
+
+def _in_turn(
+    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+) -> list[OpError]:
+    """Waits for all answers; the errors among them."""
+    failed: list[OpError] = []
+    for remote, to in asked:
+        try:
+            answer(remote, to)
+        except OpError as error:
+            failed.append(error)
+    return failed
+
+
+def _together(
+    answer: Callable[[RemotePart, Channel], None], asked: Sequence[tuple[RemotePart, Channel]]
+) -> list[OpError]:
+    """As `_in_turn`; once one has failed, the others, which may wait for ever, are given up."""
+    with ThreadPoolExecutor(len(asked)) as pool:
+        answers = [pool.submit(answer, remote, to) for remote, to in asked]
+        if any(each.exception() for each in wait(answers, None, FIRST_EXCEPTION).done):
+            for _, to in asked:
+                to.close()
+        errors = [error for each in answers if isinstance(error := each.exception(), OpError)]
+        for each in answers:
+            if not isinstance(each.exception(), OpError):
+                each.result()
+    return sorted(errors, key=lambda error: isinstance(error, CancelledError))
+
+
+class RemotePart:
+    """A part that another task runs.
+
+    Args:
+        part: the part.
+        whole: the run that it is of.
+        state: the session's.
+        optimize: whether the task folds constants and shares equal operations.
+
+    Attributes:
+        takes: the tensors that are sent to the task, in order.
+        gives: those that it sends back.
+        waits: whether it may wait for what others do (queues).
+        task: the task.
+        place, last, label: the task as people read it, the last operation, and all in short: for
+            traces.
+    """
+
+    def __init__(
+        self, part: TaskPart, whole: TaskParts, state: ClusterState, optimize: bool = True
+    ) -> None:
+        self.takes = [tensor for tensor in part.inputs if tensor not in part.kept]
+        self.gives = list(whole.sent[part])
+        self.task = part.task
+        every = [each for op in part.ops for each in (op, *operations_within(op))]
+        rows = [registry.lookup(op.type) for op in every]
+        self.waits = any(row.holder for row in rows)
+        self.place = state.cluster.placer.described(part.ops[-1])
+        self.last = part.ops[-1].name
+        types = Counter(op.type for op in part.ops)
+        self.label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+        self._random = [op.name for op, row in zip(every, rows, strict=True) if row.random]
+        self._graph = PartGraph.of(part, self.gives, state.placer.soft, optimize)
+        self._state = state
+        self._known = -1
+        self._name = ""
+
+    def named(self, channel: Channel) -> str:
+        """What the task calls it, which gets the graph where it does not have it."""
+        generation = self._state.cluster.generation
+        if self._known != generation:
+            begun = self._state.begun
+            fresh = [name for name in self._random if name not in begun]
+            watch = self._state.raise_if_cancelled
+            self._name = channel.program(self._graph, fresh, watch)
+            begun.update(fresh)
+            self._known = generation
+        return self._name
+
+    def ask(self, channel: Channel, values: dict[Any, Any], header: Mapping[str, Any]) -> None:
+        """Asks for a run; the header says more about it."""
+        arrays = [np.asarray(values[tensor]) for tensor in self.takes]
+        channel.ask("run", {**header, "programs": [self.named(channel)]}, arrays)
+
+    def answer(self, channel: Channel, values: dict[Any, Any], state: State) -> None:
+        """Waits for what it gives."""
+        found = channel.answer(state.raise_if_cancelled)
+        values.update(zip(self.gives, found, strict=True))
+
+
+class ClusterFunction:
+    """A function's body as a run of its own, of which each task does its part.
+
+    Args:
+        function: the function.
+        state: the body's.
+    """
+
+    def __init__(self, function: GraphFunction, state: ClusterState) -> None:
+        self._tensors = [each.dtype is not resource for each in function.inputs]
+        self._dtypes = [tensor.dtype.numpy_dtype for tensor in function.inputs]
+        self._state = state
+        self._updated = [function.inputs[at].op.name for at in function.updated]
+        feeds = [tensor for tensor in function.inputs if tensor.dtype is not resource]
+        outputs = list(dict.fromkeys(function.outputs))
+        self._order = [outputs.index(tensor) for tensor in function.outputs]
+        self._runner = state.runner(outputs, [], feeds)
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Runs the body (see `HostFunction`); what others hold is changed there."""
+        given = zip(inputs, self._dtypes, self._tensors, strict=True)
+        feeds = [np.asarray(value, dtype) for value, dtype, is_tensor in given if is_tensor]
+        results = self._runner.run(feeds)
+        changed = [self._state.values.get(name) for name in self._updated]
+        return changed, [results[at] for at in self._order]
+
+
+def attributed(error: OpError, graph: Graph) -> OpError:
+    """An error of another task, with the operation of this graph that it names."""
+    if isinstance(error.op, str):
+        error.op = graph.find_operation(error.op)
+    return error

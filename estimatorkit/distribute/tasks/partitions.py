@@ -1,0 +1,207 @@
+"""Cutting a run by task: what each task of a cluster does of it, and when.
+
+Every operation gets a level such that an edge between tasks always leads to a higher level. The
+operations of one task and level are a *part*; a part is planned and compiled by the task that runs
+it, as a run of a graph of its own: what comes from elsewhere is fed, what others need is fetched.
+Parts of one level run at the same time. Operations of this process are put off as long as they may,
+so that its work between two answers of others is one part; but what the host does at first, above
+all reading the input, is done while others begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks.task_placement import HERE, readable_tensors
+from estimatorkit.runtime.plan import NEVER_RUN, is_on_host, needed_operations, order_of
+
+
+@dataclass(eq=False)
+class TaskPart:
+    """What one task does between two exchanges.
+
+    Attributes:
+        task: its name, or `HERE`.
+        level: parts of one level do not depend on each other.
+        ops: the operations.
+        inputs: tensors that are fed to the run, or that other parts make.
+        outputs: tensors that other parts or the caller take.
+        kept: those of `inputs` that an earlier part of the same task has made.
+        last: whether the task has no later part.
+    """
+
+    task: str
+    level: int
+    ops: list[Operation] = field(default_factory=list)
+    inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+    kept: list[Tensor] = field(default_factory=list)
+    last: bool = True
+
+    @property
+    def targets(self) -> list[Operation]:
+        """The operations without which nothing of the part is left out."""
+        used = {tensor.op for op in self.ops for tensor in op.inputs}
+        used.update(tensor.op for tensor in self.outputs)
+        used.update(control for op in self.ops for control in op.control_inputs)
+        return [op for op in self.ops if op not in used]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskParts:
+    """A run, cut by task.
+
+    Attributes:
+        fetches, feeds: those of the run.
+        levels: the parts, in an order that respects all edges.
+        sent: for each part the outputs that leave its task.
+    """
+
+    fetches: tuple[Tensor, ...]
+    feeds: tuple[Tensor, ...]
+    levels: tuple[tuple[TaskPart, ...], ...]
+    sent: dict[TaskPart, list[Tensor]]
+
+    def describe(self) -> str:
+        """The parts as text: what each task receives, does and sends."""
+        parts = [part for level in self.levels for part in level]
+        lines = [f"{sum(len(part.ops) for part in parts)} operations in {len(parts)} parts"]
+        for number, part in enumerate(parts):
+            lines.append(f"part {number} of {part.task or 'this process'}")
+            for label, tensors in (
+                ("receives", [each for each in part.inputs if each not in part.kept]),
+                ("kept", part.kept),
+                ("sends", self.sent[part]),
+            ):
+                if tensors:
+                    lines.append(f"  {label}: {', '.join(tensor.name for tensor in tensors)}")
+            lines.extend(f"    {op}" for op in part.ops)
+        return "\n".join(lines)
+
+
+def cut_by_task(
+    graph: Graph,
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    task_of: Callable[[Operation], str],
+    elsewhere: Collection[Operation] = frozenset(),
+) -> TaskParts:
+    """Cuts a run by task.
+
+    Args:
+        graph: the graph.
+        fetches, targets, feeds, elsewhere: see `plan.make_plan`.
+        task_of: gives an operation's task.
+
+    Raises:
+        InvalidArgumentError: a placeholder that is needed is not fed, or there is no such task.
+    """
+    fed = set(feeds)
+    ops = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
+    before = order_of(ops, fed)
+    tasks: dict[Operation, str] = {}
+    for op in ops:
+        tasks[op] = task_of(op)
+        if op.type == "NoOp":
+            # What only waits does so where what it waits for is, or here: one exchange less.
+            waited = {tasks[earlier] for earlier in before[op]}
+            tasks[op] = waited.pop() if len(waited) == 1 else HERE
+    levels = _levels(ops, tasks, before)
+    parts: dict[tuple[int, str], TaskPart] = {}
+    for op in ops:
+        key = levels[op], tasks[op]
+        parts.setdefault(key, TaskPart(tasks[op], levels[op])).ops.append(op)
+    ordered = [parts[key] for key in sorted(parts)]
+    sent = _connect(ordered, fetches, fed)
+    by_level: dict[int, list[TaskPart]] = {}
+    for part in ordered:
+        by_level.setdefault(part.level, []).append(part)
+    return TaskParts(tuple(fetches), tuple(feeds), tuple(map(tuple, by_level.values())), sent)
+
+
+def _levels(
+    ops: Sequence[Operation],
+    tasks: dict[Operation, str],
+    before: dict[Operation, list[Operation]],
+) -> dict[Operation, int]:
+    levels: dict[Operation, int] = {}
+    after: dict[Operation, list[Operation]] = {op: [] for op in ops}
+    for op in ops:  # as early as possible
+        levels[op] = 0
+        for earlier in before[op]:
+            levels[op] = max(levels[op], levels[earlier] + int(tasks[earlier] != tasks[op]))
+            after[earlier].append(op)
+    works = [op for op in ops if tasks[op] == HERE and op.type != "NoOp"]
+    last = max((levels[op] for op in works), default=0)
+    for op in reversed(ops):
+        if tasks[op] == HERE and not (levels[op] == 0 and is_on_host(op)):  # as late as possible
+            levels[op] = min(
+                (levels[later] - int(tasks[later] != HERE) for later in after[op]),
+                default=max(levels[op], last),
+            )
+    _put_off_reads(levels, tasks, after)
+    return levels
+
+
+def _put_off_reads(
+    levels: dict[Operation, int],
+    tasks: dict[Operation, str],
+    after: dict[Operation, list[Operation]],
+) -> None:
+    """Lets a variable be read where its task has other work, if that is early enough: a read by
+    itself is an exchange for nothing.
+    """
+    works = {(tasks[op], level) for op, level in levels.items() if op.type != _READ}
+    for op, level in levels.items():
+        if op.type == _READ and tasks[op] != HERE:
+            latest = min(
+                (levels[later] - int(tasks[later] != tasks[op]) for later in after[op]),
+                default=level,
+            )
+            places = [at for at in range(level, latest + 1) if (tasks[op], at) in works]
+            levels[op] = max(places, default=level)
+
+
+_READ = "ReadVariableOp"
+
+
+def _connect(
+    parts: Sequence[TaskPart], fetches: Sequence[Tensor], fed: set[Tensor]
+) -> dict[TaskPart, list[Tensor]]:
+    """Fills in what each part takes and gives; returns what leaves its task."""
+    home = {op: part for part in parts for op in part.ops}
+    outputs: dict[TaskPart, dict[Tensor, None]] = {part: {} for part in parts}
+    sent: dict[TaskPart, dict[Tensor, None]] = {part: {} for part in parts}
+    latest: dict[str, TaskPart] = {}
+    for part in parts:
+        inputs: dict[Tensor, None] = {}
+        for op in part.ops:
+            for tensor in readable_tensors(op.inputs):
+                if tensor in fed:
+                    inputs[tensor] = None
+                elif tensor.op.type not in NEVER_RUN and home[tensor.op] is not part:
+                    maker = home[tensor.op]
+                    inputs[tensor] = None
+                    outputs[maker][tensor] = None
+                    if maker.task != part.task:
+                        sent[maker][tensor] = None
+        part.inputs = list(inputs)
+        part.kept = [
+            tensor
+            for tensor in inputs
+            if tensor not in fed and part.task != HERE and home[tensor.op].task == part.task
+        ]
+        if part.task in latest:
+            latest[part.task].last = False
+        latest[part.task] = part
+    for tensor in fetches:
+        if tensor not in fed and tensor.op in home:
+            outputs[home[tensor.op]][tensor] = None
+            sent[home[tensor.op]][tensor] = None
+    for part in parts:
+        part.outputs = list(outputs[part])
+    return {part: list(tensors) for part, tensors in sent.items()}

@@ -1,0 +1,181 @@
+"""A part of a run as a graph of its own, in bytes: how one task gets it from another.
+
+What the part takes from elsewhere are placeholders in it. Handles that its operations name stay
+under their names, so that variables and queues are those of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import UnimplementedError, explain
+from estimatorkit.core.function_graph import functions_held, operations_within
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.source import SourceLine
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks.partitions import TaskPart
+from estimatorkit.interop.graphdef import graph_def_of_operations, import_graph_def
+from estimatorkit.runtime.plan import NEVER_RUN
+
+
+@dataclass(frozen=True)
+class PartGraph:
+    """A part as it travels.
+
+    Attributes:
+        graph_def: the graph in bytes.
+        inputs: the names of what is fed, in order.
+        outputs: the names of what is fetched, in order.
+        kept: those of `inputs` that an earlier part of the run has left with the task.
+        sent: those of `outputs` that leave the task; the others stay for later parts of the run.
+        last: whether the run has no later part for the task.
+        soft: whether a device that the task does not have is the default one there.
+        optimize: whether the task folds constants and shares equal operations.
+        targets: the names of the operations to run.
+        sources: where each operation was made, those within functions too: file, line, function.
+    """
+
+    graph_def: bytes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    kept: tuple[str, ...]
+    sent: tuple[str, ...]
+    last: bool
+    soft: bool
+    optimize: bool
+    targets: tuple[str, ...]
+    sources: dict[str, tuple[str, int, str]]
+
+    @staticmethod
+    def of(
+        part: TaskPart, sent: Sequence[Tensor], soft: bool = True, optimize: bool = True
+    ) -> PartGraph:
+        """A part's graph.
+
+        Args:
+            part: the part.
+            sent: those of its outputs that leave its task.
+            soft, optimize: see the attributes.
+
+        Raises:
+            UnimplementedError: it is too large to be sent (2 GiB).
+        """
+        own = set(part.ops)
+        needed = sorted(own | _named(part.ops), key=lambda op: op.index)
+        fed = _placeholders(part.inputs, needed)
+        graph_def = graph_def_of_operations([*fed.values(), *needed])
+        for node, op in zip(graph_def.node[len(fed) :], needed, strict=True):
+            inputs = [
+                fed[tensor].name if tensor in fed else _input_name(tensor) for tensor in op.inputs
+            ]
+            controls = [f"^{control.name}" for control in op.control_inputs if control in own]
+            del node.input[:]
+            node.input.extend([*inputs, *controls])
+        size = graph_def.ByteSize()
+        if size >= 1 << 31:
+            large = max(needed, key=lambda op: getattr(op.attrs.get("value"), "nbytes", 0))
+            raise UnimplementedError(
+                None,
+                large,
+                explain(
+                    f"the graph that {part.task} runs is too large to be sent",
+                    expected="less than 2 GiB",
+                    received=f"{size} bytes; its largest constant is {large.name}",
+                    made_at=large.source,
+                    hint="give the variable an initializer, or feed the value",
+                ),
+            )
+        return PartGraph(
+            graph_def.SerializeToString(deterministic=True),
+            tuple(tensor.name for tensor in part.inputs),
+            tuple(tensor.name for tensor in part.outputs),
+            tuple(tensor.name for tensor in part.kept),
+            tuple(tensor.name for tensor in sent),
+            part.last,
+            soft,
+            optimize,
+            tuple(op.name for op in part.targets),
+            {name: (*op.source,) for name, op in _with_functions(needed)},
+        )
+
+    def load(
+        self, register_all: Callable[[], Any]
+    ) -> tuple[Graph, list[Tensor], list[Tensor], list[Operation]]:
+        """The graph, what is fed, what is fetched, and what is run.
+
+        Args:
+            register_all: called where op types occur that are not registered yet.
+        """
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+        graph_def = GraphDef.FromString(self.graph_def)
+        bodies = [node for function in graph_def.library.function for node in function.node_def]
+        types = {node.op for node in (*graph_def.node, *bodies)}
+        if types.difference(registry.registered_types()):
+            register_all()
+        graph = Graph()
+        with graph.as_default():
+            import_graph_def(graph_def, name="")
+        for name, op in _with_functions(graph.get_operations()):
+            if name in self.sources:  # a placeholder was made by nobody
+                op.source = SourceLine(*self.sources[name])
+        placeholders = graph_def.node[: len(self.inputs)]
+        fed = [graph.get_tensor_by_name(f"{node.name}:0") for node in placeholders]
+        fetched = [graph.get_tensor_by_name(name) for name in self.outputs]
+        return graph, fed, fetched, [graph.get_operation_by_name(name) for name in self.targets]
+
+
+def _input_name(tensor: Tensor) -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+def _placeholders(
+    tensors: Sequence[Tensor], others: Sequence[Operation]
+) -> dict[Tensor, Operation]:
+    """A placeholder for each tensor, called as what makes it where that may be: errors then show
+    what the user knows.
+    """
+    graph = Graph()
+    for op in others:
+        graph.unique_name(op.name)
+    with graph.as_default():
+        return {each: placeholder(each.dtype, each.shape, each.op.name).op for each in tensors}
+
+
+def _with_functions(ops: Iterable[Operation], within: str = "") -> Iterator[tuple[str, Operation]]:
+    """Operations and those of the functions that they hold, each with a name of its own."""
+    for op in ops:
+        name = f"{within}{op.name}"
+        yield name, op
+        for number, function in enumerate(functions_held(op.attrs)):
+            yield from _with_functions(function.graph.get_operations(), f"{name}({number})")
+
+
+def _named(ops: Sequence[Operation]) -> set[Operation]:
+    """What operations refer to without running it: constants, handles of variables, and handles
+    that attributes name.
+    """
+    found: set[Operation] = set()
+    for op in ops:
+        found.update(
+            tensor.op
+            for tensor in op.inputs
+            if tensor.dtype is resource or tensor.op.type in NEVER_RUN
+        )
+        for each in (op, *operations_within(op)):
+            for name in (name for value in each.attrs.values() for name in _strings(value)):
+                handle = op.graph.find_operation(name)
+                if handle is not None and not handle.inputs and not handle.outputs:
+                    found.add(handle)
+    return found
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, tuple) else []

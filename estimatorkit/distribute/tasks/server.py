@@ -1,0 +1,201 @@
+"""`Server`: this process as a task of a cluster, whose sessions share their variables."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.errors import UnavailableError, explain
+from estimatorkit.distribute.addresses import (
+    LISTEN_SECS,
+    check_free,
+    keep_trying,
+    warn_if_public,
+)
+from estimatorkit.distribute.cluster_spec import ClusterSpec
+from estimatorkit.distribute.launch.cpu_budget import share_processors
+from estimatorkit.distribute.launch.launchers import LocalPlace
+from estimatorkit.distribute.tasks.task_cluster import (
+    WAIT_SECS,
+    TaskCluster,
+    names_of,
+    serve_target,
+    stop_serving,
+)
+from estimatorkit.distribute.tasks.task_placement import HERE, task_name
+from estimatorkit.distribute.tasks.token import cluster_token
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.targets import Target, open_target
+
+
+class Server:
+    """This process as a task of a cluster (`tf.train.Server`).
+
+    Sessions of its `target` share variables, tables and queues by name, whatever their graphs are;
+    these stay when a session closes, until `Session.reset(target)`. Two sessions of one graph
+    share the counters of random operations, too (TensorFlow's have one each). Operations run on the
+    tasks that they ask for with `tf.device('/job:ps/task:1')`, and here without.
+
+    Other tasks and clients reach it at its address, which is bound as it is given, and show the
+    cluster's token (see `token`). A task at port 0 is reached by nobody but this process.
+
+    Args:
+        server_or_cluster_def: what `ClusterSpec` takes, or a `ServerDef`.
+        job_name: the job of this task; by default the only one, or that of the `ServerDef`.
+        task_index: its number; by default the job's only one.
+        protocol, config: accepted without effect.
+        start: whether to serve at once.
+        wait_secs: how long sessions wait for tasks that are not there yet. Not in TensorFlow.
+
+    Raises:
+        ValueError: the job or the task is not in the cluster.
+        UnavailableError: the address cannot be bound.
+        ImportError: Arrow, which the extra `ray` brings, is not installed.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+        wait_secs: float = WAIT_SECS,
+    ) -> None:
+        if hasattr(server_or_cluster_def, "cluster"):  # a ServerDef
+            job_name = server_or_cluster_def.job_name if job_name is None else job_name
+            task_index = server_or_cluster_def.task_index if task_index is None else task_index
+            server_or_cluster_def = server_or_cluster_def.cluster
+        cluster = ClusterSpec(server_or_cluster_def)
+        job = job_name or (cluster.jobs[0] if len(cluster.jobs) == 1 else None)
+        indices = cluster.task_indices(job) if job in cluster.jobs else []
+        index = indices[0] if task_index is None and len(indices) == 1 else task_index
+        if job is None or index not in indices:
+            problem = f"No such task in job {job!r}: {index}"
+            if job is None:
+                problem = "Must specify an explicit `job_name`"
+            elif not indices:
+                problem = f"No such job in cluster: {job!r}"
+            elif index is None:
+                problem = "Must specify an explicit `task_index`"
+            raise ValueError(
+                explain(
+                    problem,
+                    expected=f"a job and a task of {cluster!r}",
+                    received=f"job_name={job_name!r}, task_index={task_index!r}",
+                )
+            )
+        self._cluster = cluster
+        self._task = task_name(job, index)
+        self._address = cluster.task_address(job, index)
+        self._wait_secs = wait_secs
+        self._service: Any = None
+        self._tasks: TaskCluster
+        self._target = ""
+        if start:
+            self.start()
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """A server of a cluster of one job `local` with one task, which nobody else reaches."""
+        return Server({"local": ["localhost:0"]}, config=config, start=start)
+
+    @property
+    def server_def(self) -> Any:
+        """The cluster and this task's place in it, as a `ServerDef`."""
+        from estimatorkit.distribute.tasks.server_def import ServerDef
+
+        task = DeviceSpec.from_string(self._task)
+        return ServerDef(
+            cluster=self._cluster.as_cluster_def(),
+            job_name=task.job,
+            task_index=task.task,
+            protocol="grpc",
+        )
+
+    @property
+    def target(self) -> str:
+        """What `Session` takes to be one of this server's."""
+        return self._target
+
+    def start(self) -> None:
+        """Serves, if it does not yet."""
+        if self._target:
+            return
+        if self._address.endswith(":0"):
+            self._target = open_target()
+            return
+        share_processors(self._cluster, self._address)
+        held = ResourceStore()
+        about = {"cluster": self._cluster.as_dict()}
+        self._service = bound_service(self._address, self._task, held, about)
+        self._tasks = TaskCluster(names_of(self._cluster), HERE, self._task, self._wait_secs)
+        self._target = serve_target(self._address, Target(held, self._tasks))
+
+    def join(self) -> NoReturn:
+        """Waits, for ever: the server ends with its process."""
+        while True:
+            threading.Event().wait()
+
+    def stop(self) -> None:
+        """Stops serving. Not in TensorFlow, whose servers end with their process."""
+        if self._service is not None:
+            self._tasks.close()  # the others may be of this process, and stop next
+            self._service.stop()
+            stop_serving(self._target)
+
+
+def create_local_cluster(
+    num_workers: int,
+    num_ps: int,
+    protocol: str = "grpc",
+    worker_config: Any = None,
+    ps_config: Any = None,
+) -> tuple[list[Server], list[Server]]:
+    """The servers of a cluster on free ports of this machine, all in this process: for tests.
+
+    Args:
+        num_workers: tasks of the job `worker`.
+        num_ps: tasks of the job `ps`.
+        protocol, worker_config, ps_config: see `Server`.
+
+    Returns:
+        The workers and the parameter servers.
+
+    Source: `tf.test.create_local_cluster`.
+    """
+    cluster = LocalPlace().open({"worker": num_workers, "ps": num_ps})
+    workers = [
+        Server(cluster, "worker", index, protocol, worker_config) for index in range(num_workers)
+    ]
+    return workers, [Server(cluster, "ps", index, protocol, ps_config) for index in range(num_ps)]
+
+
+def bound_service(address: str, task: str, held: ResourceStore, about: Mapping[str, Any]) -> Any:
+    """A `TaskService` at an address; tries again for a while where that is taken.
+
+    Raises:
+        UnavailableError: the address cannot be bound.
+    """
+    from estimatorkit.distribute.tasks.task_service import TaskService
+
+    def served() -> TaskService:
+        check_free(address)
+        return TaskService(address, task, held, cluster_token(), about)
+
+    warn_if_public(address, task)
+    try:
+        return keep_trying(served, LISTEN_SECS)
+    except OSError as error:
+        raise UnavailableError(
+            None,
+            None,
+            explain(
+                f"{task} cannot listen at its address",
+                received=f"{address}: {error.strerror or error}",
+                hint="is the port in use, and is the host this one?",
+            ),
+        ) from error

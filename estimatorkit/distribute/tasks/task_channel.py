@@ -1,0 +1,329 @@
+"""`TaskChannel`: a way to another task, and `TaskConnection`, which keeps those not in use."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import (
+    CANCELLED,
+    AbortedError,
+    CancelledError,
+    OpError,
+    UnauthenticatedError,
+    UnavailableError,
+    exception_type_from_error_code,
+    explain,
+)
+from estimatorkit.distribute.tasks.array_messages import LARGE, SCHEMA, BrokenMessage, receive, send
+from estimatorkit.distribute.tasks.arrow import flight, pa
+from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.distribute.tasks.shared_memory import SharedArea, aligned
+from estimatorkit.distribute.tasks.task_program import part_header, program_name
+from estimatorkit.distribute.tasks.task_service import AUTHORIZATION, RECONNECT_SECS
+
+_BROKEN = (
+    flight.FlightUnavailableError,
+    flight.FlightInternalError,
+    flight.FlightCancelledError,
+    flight.FlightTimedOutError,
+    pa.ArrowException,
+    BrokenMessage,
+    StopIteration,
+)
+"""What a connection that is gone raises."""
+
+_ATTEMPTS = 20
+"""How often a question is asked again: the last ten times a second lies between."""
+
+_OPTIONS = [
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # A host that is gone without a word is noticed; a process that is stopped for a minute is not.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 90_000),
+]
+
+
+class TaskChannel:
+    """Questions to a task, one at a time; asked again where the connection breaks.
+
+    Args:
+        connection: to the task.
+    """
+
+    def __init__(self, connection: TaskConnection) -> None:
+        self.connection = connection
+        self._name = uuid.uuid4().bytes
+        self._numbers = itertools.count(1)
+        self._asked: tuple[dict[str, Any], Sequence[Any]] = ({}, ())
+        self._broken: Exception | None = None
+        self._is_closed = False
+        self._may_share = True
+        self._open()
+
+    def _open(self) -> None:
+        self._outbox: SharedArea | None = None
+        self._inbox: SharedArea | None = None
+        self._room = [0, 0]  # bytes of arrays that the two hold
+        descriptor = flight.FlightDescriptor.for_command(self._name)
+        self._writer, self._reader = self.connection.exchange(descriptor)
+        try:
+            self._writer.begin(SCHEMA)
+            self.about, _ = receive(self._reader.read_chunk)
+        except _BROKEN:
+            self.end()  # else Arrow would complain of it by itself
+            raise
+
+    def ask(
+        self,
+        question: str,
+        header: dict[str, Any],
+        arrays: Sequence[Any] = (),
+        borrowed: bool = False,
+    ) -> None:
+        """Sends a question (see `runtime.targets.Channel`)."""
+        self._asked = {**header, "ask": question, "number": next(self._numbers)}, arrays
+        if borrowed:
+            self._asked[0]["borrowed"] = True
+        try:
+            send(self._writer, *self._asked, area=self._outbox if borrowed else None)
+        except _BROKEN as error:
+            self._broken = error  # `answer` takes it up
+
+    def _share(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
+        """Makes room for messages like these in memory that both processes share, if they can."""
+        sizes = [sum(_area_size(each) for each in arrays) for arrays in (sent, received)]
+        if sizes[0] <= self._room[0] and sizes[1] <= self._room[1]:
+            return
+        self._may_share = False
+        sizes = list(map(max, sizes, self._room))
+        areas: list[SharedArea] = []
+        try:
+            for size in sizes:
+                areas.append(SharedArea.make(max(size, 1)))
+            self.ask("share", {"areas": [(each.name, each.secret) for each in areas]})
+            (is_open,) = self.answer()
+        except OSError:  # no room in memory: by TCP, then
+            return
+        finally:
+            for area in areas:
+                area.unlink()
+        if is_open.all():
+            self._outbox, self._inbox = areas
+            self._room, self._may_share = sizes, True
+
+    def answer(self, raise_if_over: Callable[[], None] | None = None) -> list[Any]:
+        """Waits for the answer (see `runtime.targets.Channel`)."""
+        was_broken: Exception | None = None
+        for attempt in itertools.count():
+            if self._broken is not None:
+                was_broken, self._broken = self._broken, None
+                if attempt > _ATTEMPTS:  # it is not the connection
+                    self.connection.drop()
+                    raise self.connection.unavailable(was_broken) from was_broken
+                self._take_up(was_broken, raise_if_over)
+                time.sleep(min(1.0, 0.01 * (attempt - 1) ** 2))
+            try:
+                header, arrays = receive(self._reader.read_chunk, self._inbox)
+                break
+            except _BROKEN as error:
+                self._broken = error
+        asked, self._asked = self._asked, ({}, ())
+        if "error" not in header:
+            if self._may_share and asked[0].get("borrowed"):
+                self._share(asked[1], arrays)
+            return arrays
+        code, message, name = header["error"]
+        if header.get("is_lost"):
+            self.connection.drop()
+        if code == CANCELLED and was_broken is not None:  # the wait has ended with the stream
+            raise self.connection.unavailable(was_broken) from was_broken
+        raise exception_type_from_error_code(code)(None, name, message)
+
+    def program(
+        self,
+        graph: PartGraph,
+        fresh: Sequence[str] = (),
+        raise_if_over: Callable[[], None] | None = None,
+    ) -> str:
+        """Gives the task a graph (see `runtime.targets.Channel`)."""
+        name = program_name(graph)
+        header = {"program": name, "part": part_header(graph), "fresh": list(fresh)}
+        self.ask("program", header, [np.frombuffer(graph.graph_def, np.uint8)])
+        self.answer(raise_if_over)
+        return name
+
+    def _take_up(self, error: Exception, raise_if_over: Callable[[], None] | None) -> None:
+        """Connects anew and asks again, if it is the same process that answers.
+
+        Raises:
+            AbortedError: it is another: what the task held is lost.
+            CancelledError: the channel is closed.
+            UnavailableError: it is not there, or has given this channel up.
+        """
+        before = self.about["incarnation"]
+        deadline = time.monotonic() + RECONNECT_SECS
+        while True:
+            try:
+                self._raise_if_over(raise_if_over)
+                with contextlib.suppress(*_BROKEN):
+                    self._writer.close()
+                self._open()
+                self._raise_if_over(raise_if_over)  # whoever closed it may have closed the old one
+                if self.about["incarnation"] != before:
+                    raise self.connection.lost() from error
+                if not self.about["is_known"]:
+                    break
+                send(self._writer, *self._asked)
+                return
+            except _BROKEN:
+                self.connection.raise_if_over()
+                if time.monotonic() > deadline:
+                    break
+            time.sleep(0.1)
+        self.connection.drop()
+        raise self.connection.unavailable(error) from error
+
+    def _raise_if_over(self, raise_if_over: Callable[[], None] | None) -> None:
+        if raise_if_over is not None:
+            raise_if_over()
+        if self._is_closed:
+            self._reader.cancel()
+            raise CancelledError(None, None, "Step was cancelled.")
+
+    def close(self) -> None:
+        """Ends the channel, and a question that is being worked on."""
+        self._is_closed = True
+        self._reader.cancel()
+        with contextlib.suppress(*_BROKEN):
+            self._writer.close()
+
+    def end(self) -> None:
+        """Ends a channel that nobody uses, in order."""
+        with contextlib.suppress(*_BROKEN):
+            self._writer.close()
+
+
+def _area_size(array: Any) -> int:
+    """The bytes that an array takes of an area."""
+    size = getattr(array, "nbytes", 0)
+    return aligned(size) if size >= LARGE else 0
+
+
+class TaskConnection:
+    """A connection to a task, and the channels on it that nobody uses.
+
+    Args:
+        address: `host:port`.
+        task: the task's name, for messages.
+        token: the cluster's.
+        drop: called when the task cannot be reached any more, or has lost what it held.
+        raise_if_over: called while one connects anew in vain; what it raises ends that.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        task: str,
+        token: str,
+        drop: Callable[[], None] = lambda: None,
+        raise_if_over: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.task = task
+        self.drop = drop
+        self.raise_if_over = raise_if_over
+        self._address = address
+        self._client = flight.FlightClient(f"grpc://{address}", generic_options=_OPTIONS)
+        header = (AUTHORIZATION.encode(), f"Bearer {token}".encode())
+        self._options = flight.FlightCallOptions(headers=[header])
+        self._incarnation: str | None = None
+        self._free: list[TaskChannel] = []
+        self._lock = threading.Lock()
+        _connections.add(self)
+
+    def exchange(self, descriptor: Any) -> Any:
+        """Opens a stream."""
+        return self._client.do_exchange(descriptor, self._options)
+
+    def channel(self) -> TaskChannel:
+        """A channel that nobody else uses.
+
+        Raises:
+            UnavailableError: the task cannot be reached.
+            UnauthenticatedError: it has another token.
+        """
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        try:
+            opened = TaskChannel(self)
+        except flight.FlightUnauthenticatedError as error:
+            raise UnauthenticatedError(
+                None, None, f"{self.task} at {self._address}: {error}"
+            ) from None
+        except _BROKEN as error:
+            raise self.unavailable(error) from error
+        incarnation = opened.about["incarnation"]
+        self._incarnation = self._incarnation or incarnation
+        if incarnation != self._incarnation:
+            opened.end()
+            raise self.lost()
+        return opened
+
+    def give_back(self, channel: TaskChannel) -> None:
+        """Keeps a channel for the next."""
+        with self._lock:
+            self._free.append(channel)
+
+    def lost(self) -> OpError:
+        """The error of a task that is there, and has lost what it held."""
+        self.drop()
+        return AbortedError(
+            None,
+            None,
+            explain(
+                f"{self.task} was started again: the values it held are lost",
+                hint="make the session anew; MonitoredTrainingSession and Supervisor do it "
+                "themselves",
+            ),
+        )
+
+    def unavailable(self, error: Exception) -> OpError:
+        """The error of a task that is not there."""
+        why = (str(error) or repr(error)).splitlines()[0]
+        return UnavailableError(
+            None,
+            None,
+            explain(
+                f"{self.task} cannot be reached",
+                received=f"{self._address}: {why}",
+                hint="is its process running, and is the address right?",
+            ),
+        )
+
+    def close(self) -> None:
+        """Ends all channels that nobody uses."""
+        with self._lock:
+            for channel in self._free:
+                channel.end()
+            self._free.clear()
+
+
+_connections: weakref.WeakSet[TaskConnection] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for connection in list(_connections):
+        connection.close()

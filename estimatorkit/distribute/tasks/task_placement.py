@@ -1,0 +1,157 @@
+"""Which task of a cluster runs an operation.
+
+A task is called as in TensorFlow, '/job:ps/task:1'; `HERE` is the process of the session. What an
+operation asks for counts, but for three: one that works on a variable, a queue or a table runs
+where that is; one that takes a few rows of a variable, too; one that works with objects of this
+process (datasets, Python functions) runs here. An operation that holds functions (cond, while_loop,
+map_fn) is one with what is in them; where that is in several places, it is *spread*: it runs here,
+and what is in its functions by the same rules, a part at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.devices import DeviceSpec
+from estimatorkit.core.dtypes import DType, resource
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.function_graph import GraphFunction, functions_held, operations_within
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.interop import attr_values
+
+HERE = ""
+"""The task that a session's own process is, or the process itself, if it is none."""
+
+
+def task_name(job: str, index: int) -> str:
+    """A task's name."""
+    return f"/job:{job}/task:{index}"
+
+
+class TaskPlacer:
+    """Gives each operation its task.
+
+    Args:
+        tasks: the names of the cluster's tasks.
+        default: where operations run that ask for none: a task's name, or `HERE`.
+        own: the name of the task that this process is; None where it is none.
+    """
+
+    def __init__(self, tasks: Collection[str], default: str, own: str | None) -> None:
+        self._tasks = list(tasks)
+        self._default = default
+        self._own = own
+
+    def described(self, op: Operation) -> str:
+        """Where an operation runs, as TensorFlow writes it, but for the processor."""
+        task = self(op)
+        name = (self._own or task_name("localhost", 0)) if task == HERE else task
+        return name.replace("/task:", "/replica:0/task:")
+
+    def __call__(self, op: Operation) -> str:
+        """The task's name, or `HERE`.
+
+        Raises:
+            InvalidArgumentError: the cluster has no such task, or the operation holds no functions
+                and works on what is in several places.
+        """
+        row = registry.lookup(op.type)
+        if row.beside and op.inputs[0].op.type == "ReadVariableOp":
+            return self(op.inputs[0].op)
+        places = self._places(op)
+        if not places:
+            return self._asked(op)
+        if len(places) == 1:
+            return next(iter(places))
+        if any(True for _ in functions_held(op.attrs)):
+            return HERE
+        where = [f"{each.name} on {at or 'this process'}" for at, each in places.items()]
+        raise InvalidArgumentError(
+            None,
+            op,
+            explain(
+                f"{op.name} works on what is in several places at once",
+                received=", ".join(where),
+                made_at=op.source,
+                hint="put it on one task with tf.device; py_func and iterators are of this process",
+            ),
+        )
+
+    def is_spread(self, op: Operation) -> bool:
+        """Whether an operation works on what is in several places."""
+        return len(self._places(op)) > 1
+
+    def _places(self, op: Operation) -> dict[str, Operation]:
+        """Where what an operation works on is, with one example each."""
+        places = {self._asked(each): each for each in holders(op)}
+        if is_of_this_process(op):
+            places.setdefault(HERE, op)
+        return places
+
+    def _asked(self, op: Operation) -> str:
+        if not op.device:
+            return self._default
+        spec = DeviceSpec.from_string(op.device)
+        if spec.job is None:
+            return self._default
+        at = [name for name in self._tasks if name.startswith(f"/job:{spec.job}/")]
+        if spec.task is not None:
+            at = [name for name in at if name == task_name(str(spec.job), spec.task)]
+        if at:
+            return HERE if at[0] == self._own else at[0]
+        raise InvalidArgumentError(
+            None,
+            op,
+            explain(
+                f"Cannot assign a device for operation {op.name}: it was explicitly assigned to "
+                f"{op.device} but the cluster has no such task",
+                expected=f"one of {', '.join(self._tasks)}",
+                received=op.device,
+                made_at=op.source,
+            ),
+        )
+
+
+def holders(op: Operation) -> list[Operation]:
+    """The handles of what an operation works on: variables, queues, tables."""
+    found = [tensor.op for tensor in op.inputs if tensor.dtype is resource]
+    for each in (op, *operations_within(op)):
+        names = each.attrs.get(registry.lookup(each.type).holder, ())
+        for name in (names,) if isinstance(names, str) else names:
+            handle = each.graph.find_operation(name)
+            if handle is not None:
+                found.append(handle)
+    return found
+
+
+def is_of_this_process(op: Operation) -> bool:
+    """Whether an operation works with what cannot travel."""
+    return any(
+        registry.lookup(each.type).stays
+        or any(_is_in_memory(value) for name, value in each.attrs.items() if name[0] != "_")
+        for each in (op, *operations_within(op))
+    )
+
+
+def _is_in_memory(value: Any) -> bool:
+    if isinstance(value, _PLAIN) or value is None:
+        return False
+    if isinstance(value, dict):
+        return any(map(_is_in_memory, value.values()))
+    if isinstance(value, (tuple, list)):
+        return any(map(_is_in_memory, value))
+    return not attr_values.is_plain(value)
+
+
+_PLAIN = (str, bytes, int, float, np.ndarray, DType, TensorShape, GraphFunction)
+"""Those that need no closer look."""
+
+
+def readable_tensors(tensors: Collection[Tensor]) -> list[Tensor]:
+    """Those that are values: handles are names."""
+    return [tensor for tensor in tensors if tensor.dtype is not resource]

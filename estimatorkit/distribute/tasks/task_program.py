@@ -1,0 +1,120 @@
+"""`Program`: a part of another task's run, as this task holds it; and how such a part travels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.distribute.tasks.serialized_partition import PartGraph
+from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.placement import Placer, available
+from estimatorkit.runtime.plan import make_plan
+from estimatorkit.runtime.resource_store import ResourceStore
+
+
+class Program:
+    """A graph that this task runs for others.
+
+    Args:
+        part: the graph.
+        held: the variables, tables and queues that it works on.
+
+    Attributes:
+        takes: how many arrays a call takes.
+    """
+
+    def __init__(self, part: PartGraph, held: ResourceStore) -> None:
+        graph, fed, fetched, targets = part.load(_register_all)
+        self._part = part
+        self._held = held
+        self._given = [name for name in part.inputs if name not in part.kept]
+        self.takes = len(self._given)
+        self._state = State(graph, Placer(part.soft), held)
+        self._state.several_devices = len(available()) > 1
+        self._reads = _numbers_read(graph, fetched, targets, fed)
+        plan = make_plan(graph, fetched, targets, fed, self._state.placer, part.optimize)
+        self._runner = PlanRunner(plan, self._state)
+
+    def __call__(
+        self,
+        arrays: Sequence[Any],
+        kept: dict[str, Any],
+        over: Callable[[], None],
+        waits: list[Callable[[], None]],
+    ) -> list[Any]:
+        """Runs it; what it sends back.
+
+        Args:
+            arrays: what it takes besides what is kept.
+            kept: what earlier parts of the same run have made, by tensors' names; this one adds
+                to it, and the last part empties it.
+            over: called while it waits; what it raises ends the run.
+            waits: takes functions that wait until the inputs are read.
+        """
+        given = dict(zip(self._given, arrays, strict=True))
+        given.update((name, kept[name]) for name in self._part.kept)
+        fed = [given[name] for name in self._part.inputs]
+        if self._reads:
+            found = self._state.read(self._reads)
+        else:
+            with self._state.watched(over):
+                found = self._runner.compute(fed, waits=waits)
+        values = dict(zip(self._part.outputs, found, strict=True))
+        if self._part.last:
+            kept.clear()
+        else:
+            kept.update(values)
+        return [np.asarray(values[name]) for name in self._part.sent]
+
+
+def _numbers_read(
+    graph: Graph, fetched: Sequence[Tensor], targets: Sequence[Operation], fed: Sequence[Tensor]
+) -> list[str]:
+    """The variables that a graph reads, where it does no more and they are single numbers.
+
+    The global step is asked for at each step, and an XLA call for it would take as long as all else
+    that is done for it.
+    """
+    ops = graph.get_operations()
+    is_read = {"VarHandleOp", "ReadVariableOp"}.issuperset(op.type for op in ops)
+    if fed or targets or not is_read:
+        return []
+    handles = [tensor.op.inputs[0].op for tensor in fetched if tensor.op.inputs]
+    are_numbers = all(handle.attrs["shape"].rank == 0 for handle in handles)
+    return [handle.name for handle in handles] if are_numbers else []
+
+
+def _register_all() -> None:
+    import estimatorkit.op_types  # noqa: F401  (with the layers above this one)
+
+
+def program_name(part: PartGraph) -> str:
+    """What a graph is called by all: equal graphs have equal names."""
+    digest = hashlib.sha256(part.graph_def)
+    digest.update(repr((part.inputs, part.outputs, part.kept, part.sent, part.last)).encode())
+    digest.update(repr((part.targets, part.soft, part.optimize)).encode())
+    return digest.hexdigest()
+
+
+def part_header(part: PartGraph) -> dict[str, Any]:
+    """The fields of a part besides its graph, as JSON holds them."""
+    names = [field.name for field in fields(part) if field.name != "graph_def"]
+    return {name: getattr(part, name) for name in names}
+
+
+def part_of(header: Mapping[str, Any], graph_def: bytes) -> PartGraph:
+    """The part that `part_header` has described, and its graph."""
+    return PartGraph(graph_def, **{key: _tuple(value) for key, value in header.items()})
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+__all__ = ["Program", "part_header", "part_of", "program_name"]

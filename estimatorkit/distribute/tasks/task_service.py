@@ -1,0 +1,459 @@
+"""`TaskService`: a task of a cluster as others reach it, by Arrow Flight.
+
+A stream is a channel: questions and answers in turn (`array_messages`), each question numbered, so
+that one asked again after a broken connection is not worked on twice (`Answers`). What the task is
+asked for is in `_QUESTIONS`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+import json
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from estimatorkit.core.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    OpError,
+    UnavailableError,
+    UnimplementedError,
+    UnknownError,
+    explain,
+)
+from estimatorkit.core.tensor_slice import TensorSlice
+from estimatorkit.core.x64 import x64
+from estimatorkit.distribute.dealing import Deals
+from estimatorkit.distribute.tasks.array_messages import SCHEMA, receive, send
+from estimatorkit.distribute.tasks.arrow import flight
+from estimatorkit.distribute.tasks.membership import Members
+from estimatorkit.distribute.tasks.reply_cache import Channels
+from estimatorkit.distribute.tasks.shared_memory import SharedArea
+from estimatorkit.distribute.tasks.staleness import Updates
+from estimatorkit.distribute.tasks.task_cluster import ENDED
+from estimatorkit.distribute.tasks.task_program import Program, part_of
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.storage.atomic_files import os_errors
+from estimatorkit.storage.checkpoint import read_checkpoint_parts
+from estimatorkit.storage.checkpoint_format import write_shard
+
+_logger = logging.getLogger("estimatorkit")
+
+AUTHORIZATION = "authorization"
+"""The header with the token."""
+
+Arrays = list[Any]
+
+RECONNECT_SECS = 10.0
+"""How long a broken channel can be taken up."""
+
+_LOOK_SECS = 0.05
+"""Seconds after which one who waits for others looks whether it was given up."""
+
+
+class TaskService(flight.FlightServerBase):  # type: ignore[misc]
+    """Runs parts of others' runs on what this process holds.
+
+    Args:
+        address: `host:port`, bound as it is given; port 0 for a free one.
+        name: the task's name, '/job:ps/task:0'.
+        held: the variables, tables and queues.
+        token: what callers must know.
+        about: what callers are told of the cluster.
+
+    Raises:
+        OSError: the address cannot be bound.
+    """
+
+    def __init__(
+        self, address: str, name: str, held: ResourceStore, token: str, about: Mapping[str, Any]
+    ) -> None:
+        super().__init__(f"grpc://{address}", middleware={"token": _TokenCheck(token)})
+        self._about = {**about, "task": name, "incarnation": uuid.uuid4().hex}
+        self._held = held
+        self._programs: dict[str, Program] = {}
+        self._preparing = threading.Lock()
+        self.channels = Channels()
+        self._sweeper: threading.Timer | None = None
+        self._sweeping = threading.Lock()
+        self._members = Members()
+        self._updates = Updates()
+        self._deals = Deals()
+        self._updated = threading.Condition()
+        self.stopping = threading.Event()
+        self.told: dict[str, Any] = {}
+        # Not `_updated`: who waits for the end would be woken, and take the interpreter, each step.
+        self._news = threading.Condition()
+
+    def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
+        """Serves a channel until it ends."""
+        channel = descriptor.command
+        is_known = channel in self.channels
+        answers = self.channels.opened(channel)
+        in_order = False
+        workers: set[str] = set()
+        members: set[tuple[str, str]] = set()
+        inbox = outbox = None
+        writer.begin(SCHEMA)
+        incarnation = self._about["incarnation"]
+        send(writer, {**self._about, "is_known": is_known})
+
+        lost = {**_as_header(_forgotten(self._about["task"])), "is_lost": True}
+
+        def is_lost() -> bool:
+            return bool(incarnation != self._about["incarnation"])
+
+        def over() -> None:
+            if context.is_cancelled():
+                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+            if self.stopping.is_set():
+                raise UnavailableError(None, None, f"{self._about['task']} ends.")
+
+        try:
+            while not self.stopping.is_set():
+                try:
+                    header, arrays = receive(reader.read_chunk, inbox)
+                except StopIteration:
+                    in_order = not context.is_cancelled()  # it is where the connection was cut
+                    return
+                if header["ask"] == "share":
+                    inbox, outbox = (SharedArea.open(*each) for each in header["areas"])
+                    if inbox is None or outbox is None:
+                        inbox = outbox = None
+                workers.update(filter(None, [header.get("worker")]))
+                if "member" in header:
+                    name, process = header["member"]
+                    members.add((name, process))
+
+                def work(header: dict[str, Any] = header, arrays: Arrays = arrays) -> Any:
+                    if is_lost() and header["ask"] != "status":
+                        return lost, []
+                    answer, found = self._answer(header, arrays, answers.kept, over)
+                    # It may have waited for something that was forgotten meanwhile.
+                    return (lost if "error" in answer and is_lost() else answer), found
+
+                try:
+                    given = answers.answer(header["number"], work)
+                except OpError as error:
+                    given = _as_header(error), []
+                answer, found = given
+                _send(writer, answer, found, outbox if header.get("borrowed") else None)
+        finally:
+            # Nobody is to wait for them; whoever comes again reads first.
+            self._left(workers, members)
+            if in_order:
+                self.channels.closed(channel)
+            else:
+                self.channels.broke(channel, time.monotonic() + RECONNECT_SECS)
+                self._forget_broken()
+
+    def _forget_broken(self, is_timer: bool = False) -> None:
+        """Forgets broken channels that nobody takes up, now and as long as there are some."""
+        with self._sweeping:
+            if is_timer:
+                self._sweeper = None
+            if self.channels.forget_broken(time.monotonic()) and self._sweeper is None:
+                self._sweeper = threading.Timer(RECONNECT_SECS, self._forget_broken, (True,))
+                self._sweeper.daemon = True
+                self._sweeper.start()
+
+    def _give_up_silent(self) -> None:
+        """Waits no more for hosts that are gone without a word: their connections look open."""
+        with self._news:
+            silent = self._members.silent(time.monotonic())
+        for name in silent:
+            self._updates.left(name)
+            self._deals.process_left(name)
+
+    def _left(self, workers: set[str], members: set[tuple[str, str]]) -> None:
+        with self._news:
+            for member in members:
+                self._members.left(*member)
+        with self._updated:
+            for worker in workers:
+                self._updates.left(worker)
+                self._deals.left(worker)
+            self._updated.notify_all()
+
+    def _answer(
+        self,
+        header: dict[str, Any],
+        arrays: Arrays,
+        kept: dict[str, Any],
+        over: Callable[[], None],
+    ) -> tuple[dict[str, Any], Arrays]:
+        """The answer to a question; what goes wrong is an answer, too."""
+        try:
+            return {}, _QUESTIONS[header["ask"]](self, header, arrays, kept, over)
+        except OpError as error:
+            return _as_header(error), []
+        except Exception as error:
+            # The one who asked must hear of it, whatever it is; the task goes on for the others.
+            _logger.exception("A question of another task failed: %s", header["ask"])
+            return _as_header(UnknownError(None, None, f"{type(error).__name__}: {error}")), []
+
+    def _share(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Whether the asker's areas can be opened here, which `do_exchange` does."""
+        return [np.array([SharedArea.open(*each) is not None for each in header["areas"]])]
+
+    def _program(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Takes over a graph; equal ones of several askers are compiled once. Random operations
+        that the asker calls 'fresh' begin anew.
+        """
+        name = header["program"]
+        with self._preparing:
+            if name not in self._programs:
+                part = part_of(header["part"], bytes(arrays[0]))
+                self._programs[name] = Program(part, self._held)
+        with self._held.lock:
+            for fresh in header.get("fresh", ()):
+                self._held.values.pop(fresh, None)
+        return []
+
+    def _run(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Runs programs one after the other; each takes the next of the arrays.
+
+        Of a worker's step ('worker'), the first 'updates' of them change what it has read, and the
+        others read for the next. What a step waits for ends with the training.
+        """
+        given, found = iter(arrays), []
+        worker, updates = header.get("worker"), header.get("updates", 0)
+
+        def ended() -> None:
+            over()
+            if worker is not None and self.told.get("is_ending"):
+                raise self._ended()
+
+        waits: list[Callable[[], None]] = []
+        try:
+            for number, name in enumerate(header["programs"]):
+                if worker is not None and number == updates:
+                    self._wait_to_read(worker, header.get("bound"), over)
+                program = self._programs[name]
+                found += program(list(itertools.islice(given, program.takes)), kept, ended, waits)
+                if number == updates - 1:
+                    with self._updated:
+                        self._updates.updated(worker)
+                        self._updated.notify_all()
+        finally:
+            for wait in waits:  # the asker may write over what it has sent when it hears the answer
+                wait()
+        return found
+
+    def _ended(self) -> AbortedError:
+        return AbortedError(None, None, f"{self._about['task']}: {ENDED}.")
+
+    def _wait_to_read(self, worker: str, bound: int | None, over: Callable[[], None]) -> None:
+        with self._updated:
+            if self.told.get("is_ending") and worker not in self._updates.workers:
+                raise self._ended()  # the chief waits for those alone who were there
+            while not self._updates.may_read(worker, bound):
+                over()
+                self._updated.wait(_LOOK_SECS)
+                self._give_up_silent()
+            self._updates.read(worker)
+
+    def _read(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """The values of variables."""
+
+        def take() -> Arrays:
+            missing = [name for name in header["names"] if name not in self._held.values]
+            if missing:
+                raise _without_value(missing[0])
+            return [self._held.values[name] for name in header["names"]]
+
+        return self._held.read(take)
+
+    def _write(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        self._put(header["names"], map(np.array, arrays))
+        return []
+
+    def _initialized(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        return [np.array([name in self._held.values for name in header["names"]])]
+
+    def _save(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Writes a file of a checkpoint, with values of one moment."""
+        path, names = Path(header["path"]), header["names"]
+        found = self._held.read(lambda: [self._held.values[name] for name in names.values()])
+        with os_errors("write the checkpoint", path):
+            written = write_shard(path, dict(zip(names, found, strict=True)))
+        return _as_json(written)
+
+    def _restore(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        parts = {name: TensorSlice(**part) for name, part in header["parts"].items()}
+        self._put(parts, read_checkpoint_parts(header["path"], parts.values()))
+        return []
+
+    def _put(self, names: Iterable[str], values: Iterable[Any]) -> None:
+        with self._held.lock, x64():
+            for name, value in zip(names, values, strict=True):
+                is_text = value.dtype.hasobject
+                self._held.values[name] = value if is_text else jax.device_put(value)
+
+    def _forget(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """Forgets all that is held; whoever worked with it must begin anew."""
+        with self._held.lock:
+            self._about["incarnation"] = uuid.uuid4().hex
+            self.told.pop("ready", None)
+            self._held.clear()
+        with self._updated:
+            self._deals.clear()
+        return []
+
+    def _deal(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """What is asked of the data that are dealt out, by a 'worker' (see `dealing`)."""
+        with self._updated:
+            self._give_up_silent()
+            found = self._deals.answer(header["worker"], header["deal"])
+        return _as_json(found)
+
+    def _status(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        """What is told of the training; the header may tell something new ('is_ending',
+        'is_done'). A 'member' whose name is another's hears only that (see `Members`).
+        """
+        with self._news:
+            name, process = header["member"]
+            silent = self._members.heard(name, process, time.monotonic())
+            if silent is not None:
+                return _as_json({"taken": silent})
+            self.told.update(header.get("tell", {}))
+            self._news.notify_all()
+        with self._updated:
+            status = {
+                **self.told,
+                "workers": list(self._updates.workers),
+                "report": self._updates.report(),
+                "coverage": self._deals.report() if self.told.get("is_ending") else [],
+            }
+        return _as_json(status)
+
+    def wait_until(self, told: str, seconds: float) -> bool:
+        """Waits until somebody has told something; returns whether it is told."""
+        with self._news:
+            return self._news.wait_for(lambda: bool(self.told.get(told)), seconds)
+
+    def _clear(
+        self, header: Any, arrays: Arrays, kept: dict[str, Any], over: Callable[[], None]
+    ) -> Arrays:
+        with self._held.lock:
+            self._held.clear()
+        return []
+
+    def stop(self, seconds: float = 60.0) -> bool:
+        """Ends what is being worked on and stops serving; returns whether all have gone in time.
+
+        Args:
+            seconds: how long others have to end their channels; one who was stopped never does.
+        """
+        self.stopping.set()
+        stopping = threading.Thread(target=self.shutdown, daemon=True)
+        stopping.start()
+        stopping.join(seconds)
+        return not stopping.is_alive()
+
+
+_QUESTIONS: dict[str, Callable[..., Arrays]] = {
+    "share": TaskService._share,
+    "program": TaskService._program,
+    "run": TaskService._run,
+    "read": TaskService._read,
+    "write": TaskService._write,
+    "initialized": TaskService._initialized,
+    "clear": TaskService._clear,
+    "save": TaskService._save,
+    "restore": TaskService._restore,
+    "forget": TaskService._forget,
+    "deal": TaskService._deal,
+    "status": TaskService._status,
+}
+
+
+def _forgotten(task: str) -> AbortedError:
+    return AbortedError(
+        None,
+        None,
+        f"{task} has forgotten what it held: the training goes back to its last checkpoint.",
+    )
+
+
+def _without_value(name: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        None,
+        name,
+        explain(
+            f"Attempting to use uninitialized value {name}",
+            hint="run global_variables_initializer() or restore a checkpoint first",
+        ),
+    )
+
+
+def _as_json(value: Any) -> Arrays:
+    return [np.frombuffer(json.dumps(value).encode(), np.uint8)]
+
+
+def _send(writer: Any, answer: dict[str, Any], arrays: Arrays, area: SharedArea | None) -> None:
+    """Sends an answer; where its arrays cannot travel, that is the answer."""
+    try:
+        send(writer, answer, arrays, area)
+    except UnimplementedError as error:
+        send(writer, _as_header(error))
+
+
+def _as_header(error: OpError) -> dict[str, Any]:
+    name = getattr(error.op, "name", error.op)
+    return {"error": [error.error_code, str(error), name]}
+
+
+class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Refuses calls without the token."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode()
+
+    def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> None:
+        """Looks at a call's headers."""
+        given = headers.get(AUTHORIZATION, [""])[0]
+        if not hmac.compare_digest(given.encode(), self._expected):
+            _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise flight.FlightUnauthenticatedError(
+        explain(
+            "the task does not know the caller",
+            expected="the token of its cluster",
+            hint="set ESTIMATORKIT_TOKEN to the same on every host",
+        )
+    )

@@ -1,0 +1,1 @@
+"""Evaluations, alone and in the course of a training."""

@@ -1,0 +1,300 @@
+"""`train_and_evaluate` in one process: one training, evaluated and exported at its checkpoints.
+
+The stages: train; evaluate the last checkpoint; go back to the best, where a hook asks for it; last
+exports. `completion.Completion` says which are done, so that each can be killed and taken up again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.log import ensure_visible, logger
+from estimatorkit.distribute.cluster_task import CHIEF, EVALUATOR, MASTER, PS, WORKER, ClusterTask
+from estimatorkit.estimator.arguments import as_list
+from estimatorkit.estimator.estimator import Estimator
+from estimatorkit.estimator.evaluation.completion import (
+    FILE,
+    Completion,
+    read_completion,
+    recorded_result,
+    result_record,
+)
+from estimatorkit.estimator.evaluation.continuous_evaluation import (
+    EvaluatedTraining,
+    EvaluationHook,
+    EvaluationListener,
+    EvaluationSchedule,
+    SpecEvaluator,
+    told,
+)
+from estimatorkit.estimator.evaluation.early_stopping import EarlyStopping, go_back_to
+from estimatorkit.estimator.train_spec import EvalSpec, TrainSpec, check_names
+from estimatorkit.storage.checkpoint import load_variable
+from estimatorkit.train.hooks.hooks import FinishedSteps, SessionRunHook
+
+Results = dict[str, tuple[dict[str, Any], list[Any]]]
+
+
+def train_and_evaluate(
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec | Sequence[EvalSpec]
+) -> tuple[Any, Any]:
+    """Trains, evaluates checkpoints as they are saved, and exports (`tf.estimator`).
+
+    A checkpoint is evaluated when it is saved, unless the evaluation before it began less than
+    `throttle_secs` ago; the first one, of the model before its training, is not. The last one
+    always is, also if the training ends before `max_steps`. `RunConfig` says when checkpoints are
+    saved.
+
+    Differs from TensorFlow: exporters get their last call whatever ended the training; there may be
+    several `EvalSpec`s; where `max_steps` was reached by an earlier call, its results are returned
+    (TensorFlow returns None); a call that was killed is taken up where it was.
+
+    Args:
+        estimator: an `Estimator`.
+        train_spec: with what to train. With `max_steps` None, each call trains until the input
+            ends.
+        eval_spec: with what to evaluate, or a list of them, with names that differ.
+
+    Returns:
+        The metrics and the exporters' results (a list, in their order) of the last evaluation. Both
+        by name of the `EvalSpec` ('eval' where it has none) where a list was given. In a cluster
+        only its evaluator has them; the others return (None, None).
+
+    Raises:
+        TypeError: an argument is of the wrong kind.
+        ValueError: names of evaluations or exporters are there twice, or the process has no role: a
+            second evaluator, a job of another name.
+        SystemExit: in a process of a cluster (see `cluster_roles.run_role`).
+    """
+    specs = _checked(estimator, train_spec, eval_spec)
+    ensure_visible()
+    task = estimator.config.task
+    results: Results | None
+    if not task.is_alone or task.type == EVALUATOR:
+        from estimatorkit.estimator.cluster_roles import run_role
+
+        results = run_role(estimator, train_spec, specs)
+    else:
+        results = EvaluatedRun(estimator, train_spec, specs).results()
+    if results is None:
+        return None, None
+    if isinstance(eval_spec, EvalSpec):
+        return results[eval_spec.label]
+    return (
+        {label: metrics for label, (metrics, _) in results.items()},
+        {label: exports for label, (_, exports) in results.items()},
+    )
+
+
+class EvaluatedRun:
+    """One call of `train_and_evaluate`."""
+
+    def __init__(
+        self, estimator: Estimator, train_spec: TrainSpec, specs: Mapping[str, EvalSpec]
+    ) -> None:
+        self._estimator = estimator
+        self._model_dir = estimator.model_dir
+        self._train_spec = train_spec
+        self._specs = specs
+        self.evaluations = {label: SpecEvaluator(estimator, spec) for label, spec in specs.items()}
+        self.hooks = [hook for hook in train_spec.hooks if isinstance(hook, EvaluationHook)]
+
+    def results(self) -> Results:
+        """The metrics and exports of the last evaluations, by label."""
+        latest, max_steps = self._estimator.latest_checkpoint(), self._train_spec.max_steps
+        found = read_completion(self._model_dir)
+        done = found if found is not None and found.is_of(max_steps, latest) else None
+        if done is not None and done.results is not None:
+            if max_steps is None:
+                done = None  # "until the input ends" is what is asked for, each time
+            elif set(done.results or ()) == set(self._specs):
+                return self.finished_or_stored(done)
+        start = done.step if done is not None else step_of(latest)
+        reasons = self.prepared(start)
+        if done is None:
+            if found is not None and found.was_killed_after(start):
+                # Its evaluation may be what was interrupted, or what a hook was not told of.
+                reasons += self._evaluate(str(latest))
+                self._export(is_final=False)
+            done = self._trained(start, reasons)
+            done.write(self._model_dir)
+        return self._finished(done)
+
+    def finished_or_stored(self, done: Completion) -> Results:
+        """What the last evaluations of a training that has ended give, or gave."""
+        if done.results is not None and done.results.keys() == self._specs.keys():
+            return self._stored(done, done.results)
+        return self._finished(done)
+
+    def _stored(self, done: Completion, records: Mapping[str, Any]) -> Results:
+        logger.info(
+            "This training is done (%s): here are its results. To go on, raise max_steps; to "
+            "evaluate anew, remove %s.",
+            *(done.reason, os.path.join(self._model_dir, FILE)),
+        )
+        return {
+            label: recorded_result(record, self._model_dir) for label, record in records.items()
+        }
+
+    def prepared(self, start: int) -> list[str]:
+        """Tells the hooks what is to come; returns their reasons not to train."""
+        training = EvaluatedTraining(self._estimator, self._train_spec, self._specs, start)
+        reasons = [hook.before_training(training) for hook in self.hooks]
+        return [reason for reason in reasons if reason is not None]
+
+    def _trained(self, start: int, reasons: list[str]) -> Completion:
+        """Trains, unless there is a reason not to; returns what it came to."""
+        max_steps = self._train_spec.max_steps
+        if not reasons:
+            config = self._estimator.config
+            logger.info(
+                "Start train and evaluate loop. The evaluate will happen after every checkpoint. "
+                "Checkpoint frequency is determined based on RunConfig arguments: "
+                "save_checkpoints_steps %s or save_checkpoints_secs %s.",
+                *(config.save_checkpoints_steps, config.save_checkpoints_secs),
+            )
+            record = RecordHook(Completion(start, max_steps, None, ""), self._model_dir)
+            listener = EvaluationListener(
+                self._estimator,
+                [
+                    (each, EvaluationSchedule(each.spec.throttle_secs, start, max_steps))
+                    for each in self.evaluations.values()
+                ],
+                self.hooks,
+            )
+            self._estimator.train(
+                input_fn=self._train_spec.input_fn,
+                max_steps=max_steps,
+                hooks=[*self._train_spec.hooks, record],
+                saving_listeners=[*self._train_spec.saving_listeners, listener],
+            )
+            reasons = [*listener.stop_reasons, *record.stop_reasons, "the input has ended"]
+        latest = self._estimator._checkpoint_or_error()
+        step = step_of(latest)
+        if max_steps is not None and step >= max_steps:
+            reasons = [f"step {max_steps} is reached"]
+        return Completion(step, max_steps, reasons[0], os.path.basename(latest))
+
+    def _finished(self, done: Completion) -> Results:
+        """Evaluates the last checkpoint, goes back to the best, and exports."""
+        logger.info("The training has ended at step %d: %s.", done.step, done.reason)
+        best = None
+        if done.restored is None:
+            self._evaluate(os.path.join(self._model_dir, done.checkpoint))
+            best = self._best()
+            if best is not None and os.path.basename(best) != done.checkpoint:
+                self._export(is_final=False)
+                done = replace(done, restored=os.path.basename(best))
+                done.write(self._model_dir)
+        if done.restored is not None:
+            best = best or self._best() or os.path.join(self._model_dir, done.restored)
+            logger.info("Going back to the best checkpoint, %s.", done.restored)
+            self._evaluate(go_back_to(self._model_dir, best))
+        self._export(is_final=True)
+        results: Results = {}
+        for label, evaluation in self.evaluations.items():
+            if evaluation.finished is not None:
+                results[label] = dict(evaluation.finished.metrics), evaluation.export_results
+        records = {
+            label: result_record(metrics, exports, self._model_dir)
+            for label, (metrics, exports) in results.items()
+        }
+        replace(done, results=records).write(self._model_dir)
+        return results
+
+    def _evaluate(self, checkpoint: str) -> list[str]:
+        """Evaluates a checkpoint, where that was not the last thing done; reasons to stop."""
+        reasons = []
+        for evaluation in self.evaluations.values():
+            if evaluation.finished is None or evaluation.finished.checkpoint_path != checkpoint:
+                reasons += told(self.hooks, evaluation.evaluate(checkpoint))
+        return reasons
+
+    def _best(self) -> str | None:
+        best = [hook.best_checkpoint() for hook in self.hooks]
+        return next((each for each in best if each is not None), None)
+
+    def _export(self, is_final: bool) -> None:
+        for evaluation in self.evaluations.values():
+            evaluation.export(is_final)
+
+
+class RecordHook(SessionRunHook):
+    """Writes down that a training has begun, and keeps the reasons for which it stops."""
+
+    def __init__(self, begun: Completion, model_dir: str) -> None:
+        self._begun = begun
+        self._model_dir = model_dir
+        self.stop_reasons: list[str] = []
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Writes: the folder is there, and locked."""
+        self._begun.write(self._model_dir)
+
+    def after_steps(self, steps: FinishedSteps) -> None:
+        """Takes the loop's own list: what stops it after this call is added to it."""
+        self.stop_reasons = steps.stop
+
+
+def step_of(checkpoint: str | None) -> int:
+    return 0 if checkpoint is None else int(load_variable(checkpoint, "global_step"))
+
+
+# -- checking arguments
+
+
+def _checked(estimator: Any, train_spec: Any, eval_spec: Any) -> dict[str, EvalSpec]:
+    """The `EvalSpec`s by label."""
+    specs = [eval_spec] if isinstance(eval_spec, EvalSpec) else as_list(eval_spec)
+    for spec in specs or [None]:
+        _check_type("eval_spec", spec, EvalSpec)
+    _check_type("estimator", estimator, Estimator)
+    _check_type("train_spec", train_spec, TrainSpec)
+    _check_task(estimator.config.task)
+    labels = [spec.label for spec in specs]
+    if len(set(labels)) < len(labels):
+        raise ValueError(
+            explain(
+                "the evaluations must have names that differ",
+                expected="EvalSpec(name=...) with another name each",
+                received=", ".join(labels),
+            )
+        )
+    check_names([exporter.name for spec in specs for exporter in spec.exporters])
+    stopping = [hook for hook in train_spec.hooks if isinstance(hook, EarlyStopping)]
+    if len(stopping) > 1:
+        raise ValueError(
+            explain(
+                "there can be one EarlyStopping: one checkpoint is the best",
+                received=len(stopping),
+                hint="use stop_if_no_decrease_hook and its relatives beside it",
+            )
+        )
+    return dict(zip(labels, specs, strict=True))
+
+
+def _check_task(task: ClusterTask) -> None:
+    """Raises ValueError for a process that has no role in `train_and_evaluate`."""
+    if task.type == EVALUATOR and task.index:
+        raise ValueError(
+            "For distributed training, there can only be one `evaluator` task (with task id 0). "
+            f"Given task id {task.index}"
+        )
+    if task.type == "local":
+        raise ValueError("`task.type` in TF_CONFIG cannot be `local`.")
+    roles = [CHIEF, MASTER, PS, EVALUATOR, WORKER]
+    if task.type not in roles:
+        raise ValueError(
+            f"Task type {task.type} is not supported. Supported task types are {', '.join(roles)}."
+        )
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
+        )

@@ -1,0 +1,114 @@
+"""Running a model's metrics over an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import OutOfRangeError, explain
+from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.distribute.replicas.replicas import OthersStopped
+from estimatorkit.estimator.spec import EstimatorSpec
+from estimatorkit.layers.metrics import mean
+from estimatorkit.runtime.session import Session
+from estimatorkit.train.global_steps import get_or_create_global_step
+from estimatorkit.train.hooks.hooks import SessionRunHook
+from estimatorkit.train.training import CheckedLoop, empty_input, next_stretch
+
+_MOST_STEPS = 1 << 30
+
+
+class Evaluation:
+    """The metrics of a model, with the mean of the batches' losses and the global step.
+
+    Args:
+        spec: what the `model_fn` returned; made in its graph.
+
+    Raises:
+        ValueError: a metric is called 'loss' or 'global_step'.
+    """
+
+    def __init__(self, spec: EstimatorSpec) -> None:
+        for name, quoted in (("loss", '"loss"'), ("global_step", "`global_step`")):
+            if name in spec.eval_metric_ops:
+                raise ValueError(
+                    explain(
+                        f"Metric with name {quoted} is not allowed, because Estimator already "
+                        "defines a default metric with the same name.",
+                        hint="give it another name in eval_metric_ops",
+                    )
+                )
+        metrics: dict[str, tuple[Any, Any]] = {**spec.eval_metric_ops, "loss": mean(spec.loss)}
+        self._targets = [
+            update.op if isinstance(update, Tensor) else update for _, update in metrics.values()
+        ]
+        self._counter = get_or_create_global_step()
+        self._values = {
+            name: map_structure(_value_of, value) for name, (value, _) in metrics.items()
+        }
+        self._after = [*flatten(self._values), self._counter._as_graph_element()]
+        self._loop: CheckedLoop | None = None
+
+    def run(
+        self, session: Session, steps: int | None, hooks: Sequence[SessionRunHook]
+    ) -> dict[str, Any]:
+        """Runs the updates over the input, many batches a call, and gives the final values.
+
+        Args:
+            session: the model's session.
+            steps: how many batches at most; None for all, or one where there is no input to end.
+            hooks: already begun.
+
+        Raises:
+            ValueError: the input has no elements.
+        """
+        if self._loop is None:
+            self._loop = CheckedLoop(session, [], self._targets, self._after, "evaluation_step")
+        loop = self._loop
+        most = steps or (_MOST_STEPS if loop.has_input else 1)
+        first = int(session.run(self._counter))
+        done = 0
+        final: list[Any] = []
+        stop: list[str] = []
+        while not stop and done < most:
+            # Hooks count in steps: those of an evaluation go on from the model's.
+            until, due = next_stretch(hooks, first + done)
+            try:
+                part = loop.run(min(until - first, most) - done, due, stop)
+            except OutOfRangeError as error:
+                if done == 0:
+                    raise empty_input("evaluation") from error
+                break
+            except OthersStopped:
+                break
+            done += part.count
+            final = part.after
+            if part.ended:
+                break
+        loop.leave()
+        plain = [_plain(value) for value in final[:-1]]
+        results: dict[str, Any] = pack_sequence_as(self._values, plain)
+        results["global_step"] = np.int64(final[-1])
+        return results
+
+
+def _plain(value: Any) -> Any:
+    """A value of its own where it is a single one, rather than an array."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def described(values: Mapping[str, Any]) -> str:
+    """The values as one line, by name."""
+    return ", ".join(f"{key} = {value}" for key, value in sorted(values.items()))
+
+
+def _value_of(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(explain("a metric's value must be a tensor", received=repr(value)[:200]))
+
+
+__all__ = ["Evaluation", "described"]

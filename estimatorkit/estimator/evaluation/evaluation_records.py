@@ -1,0 +1,111 @@
+"""What earlier evaluations gave, read from the folders that they wrote: `read_eval_metrics`.
+
+`metrics.jsonl` has the numbers as they were, event files (also those of TensorFlow) have them in
+float32. What is damaged or half written is passed over: a reader goes on where a writer was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from estimatorkit.core.log import logger
+from estimatorkit.interop.summary_writer import summary_iterator
+
+EVENT_FILES = "*.tfevents.*"
+LINES = "metrics.jsonl"
+_NOT_METRICS = ("step", "time")
+
+
+def read_eval_metrics(eval_dir: str | os.PathLike[str]) -> OrderedDict[int, dict[str, float]]:
+    """Reads the metrics of the evaluations that wrote into a folder.
+
+    Args:
+        eval_dir: as `Estimator.eval_dir` gives it.
+
+    Returns:
+        The metrics by name, by global step, in the order of the steps; empty where there is no such
+        folder.
+    """
+    found: dict[int, dict[str, float]] = {}
+    folder = Path(eval_dir)
+    files = sorted(folder.glob(EVENT_FILES))
+    for step, metrics in [*events(files), *lines(folder / LINES)]:
+        found.setdefault(step, {}).update(metrics)
+    return OrderedDict(sorted(found.items()))
+
+
+def events(files: list[Path]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yields the step and the single numbers of each event of event files that has some."""
+    for file in files:
+        try:
+            for event in summary_iterator(file):
+                metrics = {
+                    value.tag: value.simple_value
+                    for value in event.summary.value
+                    if value.HasField("simple_value")
+                }
+                if metrics:
+                    yield event.step, metrics
+        except FileNotFoundError:
+            logger.warning("%s has vanished while it was to be read", file)
+
+
+def lines(file: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yields the step and the single numbers of each line of a `metrics.jsonl`; none without it."""
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return
+    for number, line in enumerate(text.splitlines(), start=1):
+        record = _parsed(line)
+        if record is None:
+            logger.warning("%s:%d is damaged or cut off; passed over", file, number)
+            continue
+        yield (
+            record["step"],
+            {
+                name: float(value)
+                for name, value in record.items()
+                if name not in _NOT_METRICS and isinstance(value, int | float)
+            },
+        )
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    whole = isinstance(record, dict) and isinstance(record.get("step"), int)
+    return record if whole else None
+
+
+class EvaluationRecords:
+    """Reads a folder's evaluations again only where something was written meanwhile.
+
+    Args:
+        eval_dir: the folder.
+    """
+
+    def __init__(self, eval_dir: str | os.PathLike[str]) -> None:
+        self._folder = Path(eval_dir)
+        self._seen: list[tuple[str, int, int]] | None = None
+        self._metrics: OrderedDict[int, dict[str, float]] = OrderedDict()
+
+    def read(self) -> OrderedDict[int, dict[str, float]]:
+        """The metrics by global step, see `read_eval_metrics`."""
+        seen = [
+            (file.name, status.st_size, status.st_mtime_ns)
+            for pattern in (EVENT_FILES, LINES)
+            for file in sorted(self._folder.glob(pattern))
+            for status in [file.stat()]
+        ]
+        if seen != self._seen:
+            self._metrics = read_eval_metrics(self._folder)
+            self._seen = seen
+        return self._metrics

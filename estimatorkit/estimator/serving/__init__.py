@@ -1,0 +1,1 @@
+"""Exporting models, and running exported ones."""

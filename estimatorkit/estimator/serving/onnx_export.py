@@ -1,0 +1,235 @@
+"""`export_onnx`: an estimator's model as an ONNX file, for runtimes without JAX.
+
+The extra `[onnx]` brings what does the work: `jax2onnx` translates the traced model, `onnxruntime`
+is asked an example before the file gets its name. ONNX has no strings and vocabularies as we have
+them, so that models are translated that compute on the device alone: those of numbers. Outputs that
+are made on the host, such as the names of classes, are left out; integers have 32 bits.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.dtypes import float64
+from estimatorkit.core.errors import InternalError, OpError, UnimplementedError, explain
+from estimatorkit.core.log import logger
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.estimator.serving.example_requests import sample_inputs
+from estimatorkit.estimator.serving.exporting import ServedModel
+from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
+from estimatorkit.estimator.spec import ModeKeys
+from estimatorkit.runtime.plan import Segment, make_plan
+from estimatorkit.storage.atomic_files import write_durably
+from estimatorkit.train.saving.saved_model_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+
+OPSET = 21
+"""ONNX's version of operations: that of 2024, which runtimes of today read."""
+
+
+def export_onnx(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    serving_input_receiver_fn: Callable[[], Any],
+    signature: str = DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    checkpoint_path: str | os.PathLike[str] | None = None,
+    opset: int = OPSET,
+) -> list[str]:
+    """Writes an estimator's model as an ONNX file, with batches of any size.
+
+    Args:
+        estimator: the estimator; it must have been trained, or `checkpoint_path` be given.
+        path: the file.
+        serving_input_receiver_fn: makes a `ServingInputReceiver` of numbers.
+        signature: whose inputs and outputs the file has, by their names.
+        checkpoint_path: the checkpoint; the newest by default.
+        opset: ONNX's version of operations.
+
+    Returns:
+        The outputs that the file has.
+
+    Raises:
+        ModuleNotFoundError: the extra `[onnx]` is not installed.
+        ValueError: there is no such signature, or no checkpoint.
+        UnimplementedError: the model, or all that it gives, needs the host; or an operation cannot
+            be translated.
+        InternalError: the file does not answer as the model does.
+    """
+    tools = [_tool(name) for name in ("jax2onnx", "onnxruntime")]
+    checkpoint = estimator._checkpoint_or_error(checkpoint_path)
+    model = ServedModel(estimator, ModeKeys.PREDICT, serving_input_receiver_fn)
+    with model.session as session:
+        model.load(checkpoint)
+        session.run(model.main_op)
+        if signature not in model.signatures:
+            raise ValueError(
+                explain(
+                    f"the model has no signature {signature!r}",
+                    expected=", ".join(sorted(model.signatures)),
+                )
+            )
+        inputs, outputs = model.parts(model.signatures[signature])
+        kept, segment = _on_device(session, inputs, outputs)
+        data = _translated(tools[0], session, segment, inputs, kept, opset)
+        _test(tools[1], data, session, inputs, kept)
+    write_durably(Path(path), data)
+    return list(kept)
+
+
+def _tool(name: str) -> Any:
+    try:
+        return importlib.import_module(name)  # one of two fixed names
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{name} is needed to write ONNX files: pip install 'estimatorkit[onnx]'"
+        ) from error
+
+
+def _on_device(
+    session: Any, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]
+) -> tuple[dict[str, Tensor], Segment]:
+    """The outputs that one segment of the device gives, and that segment."""
+    graph, feeds, placer = session.graph, list(inputs.values()), session.state.placer
+    kept: dict[str, Tensor] = {}
+    for key, tensor in outputs.items():
+        plan = make_plan(graph, [tensor], [], feeds, placer)
+        hosts = [op for each in plan.segments if each.place == "host" for op in each.ops]
+        if hosts:
+            logger.warning("ONNX: output %r is left out: it needs %s", key, hosts[0])
+        else:
+            kept[key] = tensor
+    plan = make_plan(graph, list(kept.values()), [], feeds, placer)
+    (segment, *more) = plan.segments or (None,)
+    if segment is None or more or segment.static_inputs or segment.random or segment.writes:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                "the model cannot be written as ONNX",
+                expected="outputs that follow from numbers by one computation on the device",
+                received=plan.describe()[:500] if kept else "outputs that need the host",
+                hint="strings, vocabularies and Examples stay with export_saved_model; its form "
+                "runs by load_predictor",
+            ),
+        )
+    return kept, segment
+
+
+def _translated(
+    jax2onnx: Any,
+    session: Any,
+    segment: Segment,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Tensor],
+    opset: int,
+) -> bytes:
+    run = polymorphic_function(segment)
+    constants = {each: each.op.attrs["value"] for each in segment.inputs if each.op.type == "Const"}
+    weights = session.state.read(segment.reads)
+    names = list(inputs.values())
+
+    def function(*given: Any) -> tuple[Any, ...]:
+        values = {**constants, **dict(zip(names, given, strict=True))}
+        found = dict(
+            zip(segment.outputs, run([*(values[t] for t in segment.inputs), *weights]), strict=True)
+        )
+        resolve = segment.rewriting.resolve
+        return tuple(found[resolve(each)] for each in outputs.values())
+
+    taken = [_abstract(key, tensor) for key, tensor in inputs.items()]
+    for op in segment.ops:
+        if any(tensor.dtype is float64 for tensor in (*op.inputs, *op.outputs)):
+            raise UnimplementedError(
+                None,
+                None,
+                explain("float64 cannot be written as ONNX", received=op, made_at=op.source),
+            )
+    try:
+        with warnings.catch_warnings(), _functions_of_jax_kept():
+            warnings.simplefilter("ignore", UserWarning)  # integers of 64 bits have 32 here
+            made = jax2onnx.to_onnx(
+                function,
+                taken,
+                model_name="estimatorkit",
+                opset=opset,
+                input_names=list(inputs),
+                output_names=list(outputs),
+            )
+    except (OpError, ValueError, TypeError, NotImplementedError, KeyError, RuntimeError) as error:
+        raise UnimplementedError(
+            None, None, explain("the model cannot be written as ONNX", received=str(error)[:500])
+        ) from error
+    return bytes(made.SerializeToString())
+
+
+@contextmanager
+def _functions_of_jax_kept() -> Iterator[None]:
+    """Puts back what jax2onnx (0.17) leaves behind in JAX's modules: a `jax.numpy.cumsum`, among
+    others, that takes fewer arguments than JAX's own.
+    """
+    kept = {
+        module: {key: each for key, each in vars(module).items() if callable(each)}
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] == "jax" and "._" not in name
+    }
+    try:
+        yield
+    finally:
+        for module, functions in kept.items():
+            for key, each in functions.items():
+                if vars(module).get(key) is not each:
+                    setattr(module, key, each)
+
+
+def _abstract(key: str, tensor: Tensor) -> Any:
+    import jax
+
+    dims = tensor.shape.dims
+    if dims is None or None in dims[1:]:
+        raise UnimplementedError(
+            None, None, explain(f"input {key!r} has no known shape", received=tensor)
+        )
+    shape = ["batch" if dim is None else dim for dim in dims]
+    return jax.ShapeDtypeStruct(shape, tensor.dtype.numpy_dtype)  # type: ignore[no-untyped-call]
+
+
+def _test(
+    onnxruntime: Any,
+    data: bytes,
+    session: Any,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Tensor],
+) -> None:
+    """Asks the file what the model is asked, in two batch sizes."""
+    runtime = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    taken = {each.name for each in runtime.get_inputs()}
+    for rows in (1, 3):
+        values = sample_inputs(inputs, rows)
+        feeds = {tensor: values[key] for key, tensor in inputs.items()}
+        expected = session.run(dict(outputs), feeds)
+        found = runtime.run(
+            list(outputs), {key: each for key, each in values.items() if key in taken}
+        )
+        for (key, wanted), got in zip(expected.items(), found, strict=True):
+            if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=1e-3, atol=1e-4):
+                raise InternalError(
+                    None,
+                    None,
+                    explain(
+                        f"the ONNX file answers otherwise than the model: output {key!r}",
+                        expected=f"{wanted!r:.300}",
+                        received=f"{got!r:.300}",
+                        hint="nothing was written; please report it with the model",
+                    ),
+                )
+
+
+__all__ = ["OPSET", "export_onnx"]

@@ -1,0 +1,259 @@
+"""TensorFlow Serving's JSON: requests to inputs, outputs to replies.
+
+Predictions come by rows (`instances`, `predictions`) or by columns (`inputs`, `outputs`);
+`classify` and `regress` take `examples`, feature values by key. Bytes are `{"b64": ...}`; NaN and
+the infinities are the bare words `NaN`, `Infinity` and `-Infinity`, as there.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import explain
+from estimatorkit.estimator.serving.predictor import Signature
+from estimatorkit.storage.example_proto import Example, Feature
+from estimatorkit.train.saving import saved_model_constants as constants
+
+_BYTES_SUFFIX = "_bytes"
+
+
+class RequestError(ValueError):
+    """A request that is no such; a server answers 400."""
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The object that a request's body holds.
+
+    Raises:
+        RequestError: it holds none.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"JSON Parse error: {error}") from error
+    if not isinstance(content, dict):
+        raise RequestError(explain("JSON body must be an object", received=f"{content!r:.100}"))
+    return content
+
+
+def dump(content: Any) -> bytes:
+    """A reply's body."""
+    return json.dumps(content, indent=1).encode() + b"\n"
+
+
+# -- requests
+
+
+def predict_inputs(content: Mapping[str, Any], signature: Signature) -> tuple[dict[str, Any], bool]:
+    """The inputs of a `predict` request, and whether they came by rows.
+
+    Raises:
+        RequestError: it has neither or both forms, or rows differ in their keys.
+    """
+    if ("instances" in content) == ("inputs" in content):
+        raise RequestError(
+            explain(
+                "the request must have exactly one of 'instances' (rows) and 'inputs' (columns)",
+                received=sorted(content),
+            )
+        )
+    names = list(signature.inputs)
+    if "inputs" in content:
+        given = content["inputs"]
+        named = isinstance(given, dict) and set(given) != {"b64"}
+        columns = given if named else {_only(names): given}
+        return {key: _decoded(value) for key, value in columns.items()}, False
+    rows = content["instances"]
+    if not isinstance(rows, list) or not rows:
+        raise RequestError(
+            explain("'instances' must be a list of examples", received=f"{rows!r:.100}")
+        )
+    if not _is_named(rows[0]):
+        return {_only(names): _decoded(rows)}, True
+    keys = list(rows[0])
+    for number, row in enumerate(rows):
+        if not _is_named(row) or row.keys() != rows[0].keys():
+            raise RequestError(
+                explain(
+                    f"instance {number} has other inputs than the first one",
+                    expected=sorted(keys),
+                    received=sorted(row) if isinstance(row, dict) else f"{row!r:.100}",
+                )
+            )
+    return {key: [_decoded(row[key]) for row in rows] for key in keys}, True
+
+
+def _is_named(row: Any) -> bool:
+    return isinstance(row, dict) and set(row) != {"b64"}
+
+
+def _only(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise RequestError(
+            explain("the signature has several inputs: name them", expected=", ".join(names))
+        )
+    return names[0]
+
+
+def _decoded(value: Any) -> Any:
+    """A value with its `{"b64": ...}` as bytes."""
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    if isinstance(value, dict):
+        if set(value) != {"b64"} or not isinstance(value["b64"], str):
+            raise RequestError(
+                explain("an object stands for bytes", expected='{"b64": "..."}', received=value)
+            )
+        try:
+            return base64.b64decode(value["b64"], validate=True)
+        except binascii.Error as error:
+            raise RequestError(f"base64 of a value cannot be decoded: {error}") from error
+    return value
+
+
+def example_inputs(content: Mapping[str, Any], signature: Signature) -> dict[str, Any]:
+    """The inputs of a `classify` or `regress` request: serialized `Example`s.
+
+    Raises:
+        RequestError: there are none, or a feature is in an example and in the context.
+    """
+    examples, context = content.get("examples"), content.get("context", {})
+    if not isinstance(examples, list) or not examples or not isinstance(context, dict):
+        raise RequestError(
+            explain(
+                "the request must have 'examples', a list of objects",
+                received=sorted(content),
+            )
+        )
+    made = []
+    for number, each in enumerate(examples):
+        if not isinstance(each, dict) or each.keys() & context.keys():
+            raise RequestError(
+                explain(f"example {number} is no object, or repeats a feature of the context")
+            )
+        example = Example()
+        for key, value in {**context, **each}.items():
+            example.features.feature[key].CopyFrom(_feature(key, _decoded(value)))
+        made.append(example.SerializeToString())
+    return {_only(list(signature.inputs)): made}
+
+
+def _feature(key: str, value: Any) -> Any:
+    values = value if isinstance(value, list) else [value]
+    kinds = {type(each) for each in values}
+    made = Feature()
+    if kinds <= {str, bytes}:
+        made.bytes_list.value.extend(
+            each.encode() if isinstance(each, str) else each for each in values
+        )
+    elif kinds <= {int, bool} and all(-(1 << 63) <= each < 1 << 63 for each in values):
+        made.int64_list.value.extend(map(int, values))
+    elif kinds <= {int, float, bool}:
+        made.float_list.value.extend(map(float, values))
+    else:
+        raise RequestError(
+            explain(
+                f"feature {key!r} has values of several kinds",
+                expected="numbers, or strings",
+                received=f"{value!r:.100}",
+            )
+        )
+    return made
+
+
+# -- replies
+
+
+def reply(outputs: Mapping[str, NDArray[Any]], rows: bool) -> dict[str, Any]:
+    """The reply to a `predict` request: by rows, or by columns.
+
+    Raises:
+        RequestError: rows were asked for, and an output has another number of them.
+    """
+    columns = {key: _encoded(key, value) for key, value in outputs.items()}
+    if not rows:
+        return {"outputs": columns if len(columns) != 1 else next(iter(columns.values()))}
+    lengths = {len(each) if isinstance(each, list) else None for each in columns.values()}
+    if len(lengths) != 1 or None in lengths:
+        raise RequestError(
+            explain(
+                "the outputs have no common first dimension: ask by columns ('inputs')",
+                received=", ".join(f"{key} {np.shape(each)}" for key, each in outputs.items()),
+            )
+        )
+    if len(columns) == 1:
+        return {"predictions": next(iter(columns.values()))}
+    pairs = zip(*columns.values(), strict=True)
+    return {"predictions": [dict(zip(columns, values, strict=True)) for values in pairs]}
+
+
+def classification_reply(outputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The reply to a `classify` request: pairs of label and score for each example."""
+    classes = outputs.get(constants.CLASSIFY_OUTPUT_CLASSES)
+    scores = outputs.get(constants.CLASSIFY_OUTPUT_SCORES)
+    shape = next(np.shape(each) for each in (classes, scores) if each is not None)
+    labels = [[""] * shape[1]] * shape[0] if classes is None else _encoded("classes", classes)
+    numbers = [[0.0] * shape[1]] * shape[0] if scores is None else _encoded("scores", scores)
+    return {
+        "results": [
+            [[label, score] for label, score in zip(*row, strict=True)]
+            for row in zip(labels, numbers, strict=True)
+        ]
+    }
+
+
+def regression_reply(outputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The reply to a `regress` request: a number for each example."""
+    values = outputs[constants.REGRESS_OUTPUTS]
+    return {"results": _encoded("outputs", values.reshape(len(values), -1)[:, 0])}
+
+
+def row_request(name: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """A `predict` request by rows."""
+    rows = reply(inputs, True)["predictions"]
+    return {"signature_name": name, "instances": rows}
+
+
+def column_request(name: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """A `predict` request by columns."""
+    columns = {key: _encoded(key, value) for key, value in inputs.items()}
+    return {"signature_name": name, "inputs": columns}
+
+
+def _encoded(key: str, value: Any) -> Any:
+    """An array as nested lists; float32 by its shortest decimal."""
+    array = np.asarray(value)
+    if array.dtype == object:
+        as_bytes = key.endswith(_BYTES_SUFFIX)
+        texts = np.empty(array.shape, object)
+        texts.reshape(-1)[:] = [_text(each, as_bytes) for each in array.reshape(-1).tolist()]
+        return texts.tolist()
+    if array.dtype.kind in "fV" and array.dtype != np.float64:
+        wide = array if array.dtype.kind == "f" else array.astype(np.float32)  # bfloat16
+        return wide.astype("U32").astype(np.float64).tolist()
+    return array.tolist()
+
+
+def _text(value: Any, as_bytes: bool) -> Any:
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    if not as_bytes:
+        try:
+            text = data.decode()
+            if text.isprintable():
+                return text
+        except UnicodeDecodeError:
+            pass
+    return {"b64": base64.b64encode(data).decode()}
+
+
+__all__ = [
+    *("RequestError", "classification_reply", "column_request", "dump", "example_inputs", "parse"),
+    *("predict_inputs", "regression_reply", "reply", "row_request"),
+]

@@ -1,0 +1,366 @@
+"""From a model's graph to one that is served: a plan's device segments become `ExportedModule`s.
+
+What a signature needs is planned as a session would plan it. Each device segment is traced by JAX
+with symbolic dimensions and written as StableHLO; operations of the host (strings, vocabularies,
+parsing) are copied, tables become constants with what fills them, and what is fed becomes a
+placeholder. A segment that cannot be written so (its shapes follow from values, or it draws random
+numbers) is copied as it is and compiled where it is loaded. Large arrays are kept beside the graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import registry
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.conversion import constant
+from estimatorkit.core.errors import OpError, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.x64 import x64
+from estimatorkit.estimator.serving.exported_files import is_allowed
+from estimatorkit.estimator.serving.exported_module import OP_TYPE, PLATFORMS
+from estimatorkit.estimator.serving.symbolic_shapes import polymorphic_function
+from estimatorkit.interop.graphdef import graph_def_of_operations, node_def_of
+from estimatorkit.ops.tables.lookup_tables import TableSpec
+from estimatorkit.ops.tables.tables import host_table
+from estimatorkit.runtime.executor import CompiledSegment, HostSegment, State, segment_name
+from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.storage import tensor_proto
+
+LARGE_ARRAY = 1024
+"""Bytes; larger arrays are kept beside the graph, each once."""
+
+_REFUSALS = (
+    *(OpError, jax.errors.InconclusiveDimensionOperation, TypeError, ValueError),
+    *(NotImplementedError, IndexError, AttributeError, OverflowError, ZeroDivisionError),
+)
+"""What tracing with symbolic dimensions raises where kernels need numbers."""
+
+
+@dataclass
+class ServingGraph:
+    """A graph that is served.
+
+    Attributes:
+        graph_def: the graph; modules and large arrays are left out.
+        feeds: the names of the placeholders, by input.
+        fetches: the names of the tensors, by output.
+        modules: the programs, by operation.
+        arrays: large arrays, by what they hold.
+        array_places: where they belong: array by 'operation:attribute'.
+        variables: the names of the variables that are read.
+        initializers: the operations that fill the tables.
+        kept: why segments are no modules, by their names.
+    """
+
+    graph_def: Any
+    feeds: dict[str, str]
+    fetches: dict[str, str]
+    modules: dict[str, bytes] = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    array_places: dict[str, str] = field(default_factory=dict)
+    variables: list[str] = field(default_factory=list)
+    initializers: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+
+
+class NotServable(Exception):
+    """A segment cannot become a module; says why."""
+
+
+def make_serving_graph(
+    session: Any,
+    feeds: Mapping[str, Tensor],
+    fetches: Mapping[str, Tensor],
+    samples: Sequence[Mapping[str, NDArray[Any]]],
+) -> ServingGraph:
+    """What a signature needs of a session's graph.
+
+    Args:
+        session: holds the model; its tables are filled.
+        feeds: the tensors that are fed, by input.
+        fetches: the tensors that are given, by output.
+        samples: two sets of inputs of different batch sizes, by which dimensions are told apart;
+            one where there is no batch.
+
+    Raises:
+        InvalidArgumentError: a placeholder is needed that is not fed, or an input is refused.
+        ValueError: an operation cannot be written to a file.
+    """
+    plan = make_plan(
+        session.graph, list(fetches.values()), [], list(feeds.values()), session.state.placer
+    )
+    values = [
+        _segment_inputs(plan, session.state, [each[key] for key in feeds]) for each in samples
+    ]
+    batches = [np.shape(next(iter(each.values())))[:1] for each in samples]
+    return _Writer(session, plan, values, batches).write(feeds, fetches)
+
+
+def _segment_inputs(plan: Plan, state: State, fed: Sequence[Any]) -> dict[Tensor, Any]:
+    """The values of tensors that segments of the device take, for one set of inputs."""
+    values: dict[Any, Any] = dict(zip(plan.feeds, fed, strict=True))
+    devices = [number for number, each in enumerate(plan.segments) if each.place == "device"]
+    for segment in plan.segments[: devices[-1] if devices else 0]:
+        if segment.place == "device":
+            CompiledSegment(segment, state, segment_name(segment))(values)
+        else:
+            HostSegment(segment, state)(values)
+    return values
+
+
+class _Writer:
+    """Writes the graph of one plan."""
+
+    def __init__(
+        self,
+        session: Any,
+        plan: Plan,
+        samples: Sequence[Mapping[Tensor, Any]],
+        batches: Sequence[tuple[int, ...]],
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._samples = samples
+        self._batches = batches
+        self._taken = {op.name for op in session.graph.get_operations()}
+        self._names: dict[Tensor, str] = {}
+        self._homes: dict[Operation, str] = {}  # the modules that operations went into
+        self._copied: dict[Operation, None] = {}
+        self._nodes: list[Any] = []
+        self._scratch = Graph()
+
+    def write(self, feeds: Mapping[str, Tensor], fetches: Mapping[str, Tensor]) -> ServingGraph:
+        made = ServingGraph(None, {}, {})
+        for key, tensor in feeds.items():
+            if tensor not in self._names:
+                with self._scratch.as_default():
+                    fed = placeholder(tensor.dtype, tensor.shape)
+                self._names[tensor] = self._add(fed.op, "serving_input")
+            made.feeds[key] = self._names[tensor] + ":0"
+        for segment in self._plan.segments:
+            try:
+                if segment.place == "device":
+                    self._write_module(segment, made)
+                    continue
+            except NotServable as reason:
+                made.kept[segment_name(segment)] = str(reason)
+            self._copied.update(dict.fromkeys(segment.ops))
+        made.fetches = {key: self._fetched(tensor) for key, tensor in fetches.items()}
+        self._copy_operations(made)
+        made.variables = sorted(op.name for op in self._copied if op.type == "VarHandleOp")
+        return made
+
+    # -- names
+
+    def _unique(self, wished: str) -> str:
+        name, number = wished, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wished}_{number}"
+        self._taken.add(name)
+        return name
+
+    def _add(self, op: Operation, wished: str) -> str:
+        """Adds an operation made for the purpose, and gives its name."""
+        node = node_def_of(op)
+        node.name = self._unique(wished)
+        self._nodes.append(node)
+        return str(node.name)
+
+    def _name(self, tensor: Tensor) -> str:
+        """The name that a tensor has in the new graph; its operation is copied where need be."""
+        tensor = self._plan.rewriting.resolve(tensor)
+        if tensor in self._names:
+            return self._names[tensor]
+        value = self._plan.rewriting.value(tensor)
+        if value is not None and tensor.op.type != "Const":
+            with self._scratch.as_default():
+                known = constant(np.asarray(value), tensor.dtype)
+            self._names[tensor] = self._add(known.op, "serving_constant")
+            return self._names[tensor]
+        self._copied[tensor.op] = None
+        return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+    def _fetched(self, tensor: Tensor) -> str:
+        name = self._name(tensor)
+        return name if ":" in name else f"{name}:0"
+
+    # -- operations that are copied
+
+    def _copy_operations(self, made: ServingGraph) -> None:
+        done: dict[Operation, None] = {}
+        inputs: dict[str, list[str]] = {}
+        while len(done) < len(self._copied):  # naming an input may copy its operation
+            for op in [each for each in self._copied if each not in done]:
+                done[op] = None
+                inputs[op.name] = [*map(self._name, op.inputs), *self._controls([op])]
+        for op in self._copied:
+            if not is_allowed(op.type):
+                raise ValueError(
+                    explain(
+                        f"{op.name} ({op.type}) cannot be part of an exported model",
+                        expected="operations that compute, and tables",
+                        made_at=op.source,
+                        hint="Python functions and files are not there where it is served: give "
+                        "the values as features, or use jax_function, which is exported",
+                    )
+                )
+        written = graph_def_of_operations(sorted(self._copied, key=lambda op: op.index))
+        for node in written.node:
+            node.device = ""
+            node.input[:] = inputs[node.name]
+        written.node.extend(self._nodes)
+        made.initializers = self._write_tables(written)
+        _take_arrays_out(written, made)
+        made.graph_def = written
+
+    def _controls(self, ops: Sequence[Operation]) -> list[str]:
+        """Control inputs of operations, as far as they are in the new graph."""
+        found: dict[str, None] = {}
+        for op in ops:
+            for control in op.control_inputs:
+                if control in self._homes:
+                    found[f"^{self._homes[control]}"] = None
+                elif control in self._copied:
+                    found[f"^{control.name}"] = None
+        return list(found)
+
+    def _write_tables(self, written: Any) -> list[str]:
+        """Puts what tables hold into the graph, so that no file is read where it is served."""
+        tables: dict[str, tuple[Any, ...]] = {}
+        for op in self._copied:
+            if isinstance(op.attrs.get("table"), str) and "spec" in op.attrs:
+                tables[op.attrs["table"]] = op.attrs["spec"]
+        names = []
+        for table, spec in tables.items():
+            held = host_table(self._session.state, table, spec)
+            with self._scratch.as_default():
+                pairs = [constant(each) for each in held.export()]
+                mutable = TableSpec(*spec).mutable
+                kind = "LookupTableInsertV2" if mutable else "InitializeTableV2"
+                fill = registry.apply(kind, pairs, {"table": table, "spec": spec})
+            before = len(self._nodes)
+            parts = [self._add(each.op, "serving_table") for each in pairs]
+            names.append(self._add(fill, "serving_table_init"))
+            self._nodes[-1].input[:] = parts
+            written.node.extend(self._nodes[before:])
+        return names
+
+    # -- modules
+
+    def _write_module(self, segment: Segment, made: ServingGraph) -> None:
+        program = self._program(segment)
+        name = self._unique("serving_module")
+        inputs = [
+            *map(self._name, segment.inputs),
+            *(self._read(variable) for variable in segment.reads),
+        ]
+        from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
+        controls = self._controls(segment.ops)
+        self._nodes.append(NodeDef(name=name, op=OP_TYPE, input=[*inputs, *controls]))
+        made.modules[name] = program
+        self._homes.update(dict.fromkeys(segment.ops, name))
+        for number, tensor in enumerate(segment.outputs):
+            self._names[tensor] = f"{name}:{number}" if number else name
+
+    def _read(self, variable: str) -> str:
+        """The name of the tensor that reads a variable."""
+        handle = self._session.graph.get_operation_by_name(variable).outputs[0]
+        if handle not in self._names:
+            self._copied[handle.op] = None
+            read = self._session.graph.get_tensor_by_name(f"{variable}/read:0")
+            self._copied[read.op] = None
+            self._names[handle] = handle.op.name
+            return str(read.op.name)
+        return f"{variable}/read"
+
+    def _program(self, segment: Segment) -> bytes:
+        """A segment as StableHLO.
+
+        Raises:
+            NotServable: it cannot be written so.
+        """
+        if segment.writes or segment.random:
+            raise NotServable(f"it changes {', '.join([*segment.writes, *segment.random])}")
+        if segment.static_inputs:
+            names = ", ".join(tensor.name for tensor in segment.static_inputs)
+            raise NotServable(f"shapes follow from the values of {names}")
+        symbols = _Symbols(self._samples, self._batches)
+        taken = [symbols.abstract(tensor) for tensor in segment.inputs]
+        for variable in segment.reads:
+            attrs = self._session.graph.get_operation_by_name(variable).attrs
+            taken.append(_abstract(attrs["shape"].as_list(), attrs["dtype"]))
+        function = jax.jit(polymorphic_function(segment))
+        try:
+            with x64() if segment.wide else nullcontext():
+                program = jax.export.export(function, platforms=PLATFORMS)(taken)
+                return bytes(program.serialize())
+        except _REFUSALS as error:
+            raise NotServable(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+
+
+class _Symbols:
+    """Dimensions that are not known, as JAX's symbolic ones.
+
+    The first dimension of all that have the batch's size in both samples is one and the same.
+    """
+
+    def __init__(
+        self, samples: Sequence[Mapping[Tensor, Any]], batches: Sequence[tuple[int, ...]]
+    ) -> None:
+        self._samples = samples
+        self._batches = batches
+        self._scope = jax.export.SymbolicScope(["batch >= 1"])
+        self._count = 0
+
+    def abstract(self, tensor: Tensor) -> Any:
+        """A tensor's dtype and shape, for JAX."""
+        dims = tensor.shape.dims
+        if dims is None:
+            raise NotServable(f"the rank of {tensor.name} is not known")
+        sizes = [np.shape(values[tensor]) for values in self._samples if tensor in values]
+        batches = list(self._batches)
+        named: list[Any] = []
+        for axis, dim in enumerate(dims):
+            if dim is not None:
+                named.append(dim)
+                continue
+            is_batch = axis == 0 and len(sizes) == 2 and [each[:1] for each in sizes] == batches
+            self._count += not is_batch
+            name = "batch" if is_batch else f"size{self._count}"
+            named.append(jax.export.symbolic_shape(name, scope=self._scope)[0])
+        return _abstract(named, tensor.dtype)
+
+
+def _abstract(dims: Sequence[Any], dtype: Any) -> Any:
+    return jax.ShapeDtypeStruct(dims, dtype.numpy_dtype)  # type: ignore[no-untyped-call]
+
+
+# -- arrays
+
+
+def _take_arrays_out(graph_def: Any, made: ServingGraph) -> None:
+    for node in graph_def.node:
+        for key, attr in node.attr.items():
+            if attr.WhichOneof("value") != "tensor" or attr.tensor.ByteSize() <= LARGE_ARRAY:
+                continue
+            array = tensor_proto.tensor_value(attr.tensor)
+            name = hashlib.sha256(attr.tensor.SerializeToString(deterministic=True)).hexdigest()
+            made.arrays[f"array/{name}"] = array
+            made.array_places[f"{node.name}:{key}"] = f"array/{name}"
+            attr.ClearField("tensor")
+
+
+__all__ = ["LARGE_ARRAY", "ServingGraph", "make_serving_graph"]

@@ -1,0 +1,352 @@
+"""What a server feeds an exported model: receivers, and functions that build them.
+
+A `serving_input_receiver_fn` makes placeholders and the features that follow from them. The
+functions here make the usual ones: from features as they are, from serialized `Example`s, and from
+feature columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.parsing.parsing import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    SparseFeature,
+    VarLenFeature,
+    parse_example,
+)
+
+FEATURE, RECEIVER, LABEL = "feature", "input", "label"
+"""The names of single tensors."""
+
+
+class _Receiver(NamedTuple):
+    features: Any
+    receiver_tensors: dict[str, Any]
+    receiver_tensors_alternatives: dict[str, dict[str, Any]] | None
+
+
+class ServingInputReceiver(_Receiver):
+    """The features of a model, and the tensors that a server feeds.
+
+    Args:
+        features: tensors or sparse tensors by key; a single one is called 'feature'.
+        receiver_tensors: what is fed, by the names that clients use; a single one is called
+            'input'.
+        receiver_tensors_alternatives: by name other tensors that may be fed in their place; each
+            gives signatures of its own, 'name:signature'.
+
+    Raises:
+        ValueError: a key is no string (nor int, for features), or a value no tensor.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        features: Any,
+        receiver_tensors: Any,
+        receiver_tensors_alternatives: Mapping[str, Any] | None = None,
+    ) -> ServingInputReceiver:
+        checked = checked_tensors("feature", features, FEATURE, allow_ints=True)
+        return super().__new__(cls, checked, *_fed(receiver_tensors, receiver_tensors_alternatives))
+
+
+UnsupervisedInputReceiver = ServingInputReceiver
+"""What a model that learns without labels is fed: the same."""
+
+
+class TensorServingInputReceiver(_Receiver):
+    """As `ServingInputReceiver`, for a model whose features are one tensor, not a dict of them."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        features: Any,
+        receiver_tensors: Any,
+        receiver_tensors_alternatives: Mapping[str, Any] | None = None,
+    ) -> TensorServingInputReceiver:
+        if features is None:
+            raise ValueError("features must be defined.")
+        _check_tensor("feature", "", features)
+        return super().__new__(
+            cls, features, *_fed(receiver_tensors, receiver_tensors_alternatives)
+        )
+
+
+class _Supervised(NamedTuple):
+    features: Any
+    labels: Any
+    receiver_tensors: dict[str, Any]
+
+
+class SupervisedInputReceiver(_Supervised):
+    """The features and labels of a model that is exported to be trained or evaluated, and the
+    tensors that are fed.
+
+    Args:
+        features: a tensor, or tensors by key.
+        labels: the same.
+        receiver_tensors: what is fed, by name.
+
+    Raises:
+        ValueError: a key is no string (nor int, for features and labels), or a value no tensor.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
+        checked_tensors("feature", features, FEATURE, allow_ints=True)
+        checked_tensors("label", labels, LABEL, allow_ints=True)
+        fed = checked_tensors("receiver_tensor", receiver_tensors, RECEIVER)
+        return super().__new__(cls, features, labels, fed)
+
+
+def _fed(
+    tensors: Any, alternatives: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]] | None]:
+    fed = checked_tensors("receiver_tensor", tensors, RECEIVER)
+    if alternatives is None:
+        return fed, None
+    if not isinstance(alternatives, Mapping):
+        raise ValueError(f"receiver_tensors_alternatives must be a dict: {alternatives}.")
+    what = "receiver_tensors_alternative"
+    return fed, {name: checked_tensors(what, each, RECEIVER) for name, each in alternatives.items()}
+
+
+def checked_tensors(
+    what: str, tensors: Any, default_name: str, allow_ints: bool = False
+) -> dict[Any, Any]:
+    """Tensors by name, of a dict or a single one.
+
+    Args:
+        what: what they are, for errors.
+        tensors: a tensor, or a dict of them.
+        default_name: the name of a single one.
+        allow_ints: whether names may be ints.
+
+    Raises:
+        ValueError: there are none, a name is of another type, or a value is no tensor.
+    """
+    if tensors is None:
+        raise ValueError(f"{what}s must be defined.")
+    given = dict(tensors) if isinstance(tensors, Mapping) else {default_name: tensors}
+    for name, tensor in given.items():
+        if not isinstance(name, (str, int) if allow_ints else str):
+            allowed = "strings or ints" if allow_ints else "strings"
+            raise ValueError(f"{what} keys must be {allowed}: {name}.")
+        _check_tensor(what, f" {name}", tensor)
+    return given
+
+
+def _check_tensor(what: str, name: str, value: Any) -> None:
+    if not isinstance(value, (Tensor, SparseTensor)) and not _wraps_tensor(value):
+        raise ValueError(
+            explain(
+                f"{what}{name} must be a Tensor, SparseTensor, or RaggedTensor.",
+                received=f"{value!r:.100} ({type(value).__name__})",
+                hint="receivers are made of placeholders: tf.placeholder(dtype, [None, ...])",
+            )
+        )
+
+
+def _wraps_tensor(value: Any) -> bool:
+    """Whether it holds a tensor, and becomes one (`register_tensor_conversion_function`)."""
+    try:
+        return hasattr(value, "tensor") and isinstance(convert_to_tensor(value), Tensor)
+    except TypeError:
+        return False
+
+
+# -- functions that make receivers
+
+
+def build_raw_serving_input_receiver_fn(
+    features: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """A function that makes a receiver of features that are fed as they are.
+
+    Args:
+        features: tensors (or `TensorSpec`s) by key, `(batch, ...)`: what is fed has their dtypes
+            and shapes.
+        default_batch_size: the number of examples in a request; None (default) for any.
+    """
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        fed = {key: _like(value, default_batch_size, key) for key, value in features.items()}
+        return ServingInputReceiver(fed, fed)
+
+    return serving_input_receiver_fn
+
+
+def build_parsing_serving_input_receiver_fn(
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """A function that makes a receiver of serialized `Example`s, the input 'examples'.
+
+    Args:
+        feature_spec: `FixedLenFeature`, `VarLenFeature`, ... by key, as for `parse_example`.
+        default_batch_size: the number of examples in a request; None (default) for any.
+    """
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        examples = placeholder(string, [default_batch_size], "input_example_tensor")
+        return ServingInputReceiver(parse_example(examples, feature_spec), {"examples": examples})
+
+    return serving_input_receiver_fn
+
+
+def build_raw_supervised_input_receiver_fn(
+    features: Any, labels: Any, default_batch_size: int | None = None
+) -> Callable[[], SupervisedInputReceiver]:
+    """A function that makes a receiver of features and labels that are fed as they are.
+
+    Args:
+        features: a tensor, or tensors by key: what is fed has their dtypes and shapes.
+        labels: the same; no key may be one of the features'.
+        default_batch_size: the number of examples that are fed at once; None (default) for any.
+
+    Raises:
+        ValueError: a key is that of a feature and of a label.
+    """
+    given = _by_name(features, RECEIVER), _by_name(labels, LABEL)
+    both = set(given[0]) & set(given[1])
+    if both:
+        raise ValueError(
+            f"Features and labels must have distinct keys. Found overlapping keys: {both}"
+        )
+
+    def supervised_input_receiver_fn() -> SupervisedInputReceiver:
+        fed = [
+            {key: _like(value, default_batch_size, key) for key, value in each.items()}
+            for each in given
+        ]
+        one, other = (
+            made if isinstance(each, Mapping) else next(iter(made.values()))
+            for made, each in zip(fed, (features, labels), strict=True)
+        )
+        return SupervisedInputReceiver(one, other, {**fed[0], **fed[1]})
+
+    return supervised_input_receiver_fn
+
+
+def build_supervised_input_receiver_fn_from_input_fn(
+    input_fn: Callable[..., Any], **input_fn_args: Any
+) -> Callable[[], SupervisedInputReceiver]:
+    """A function that makes a receiver of what an `input_fn` gives, fed as it is.
+
+    Args:
+        input_fn: gives (features, labels), or a `Dataset` of them; it is called now.
+        **input_fn_args: its arguments.
+
+    Raises:
+        ValueError: it gives something else, or as `build_raw_supervised_input_receiver_fn`.
+    """
+    from estimatorkit.data.dataset import Dataset
+    from estimatorkit.data.iterator_ops import make_one_shot_iterator
+    from estimatorkit.estimator.model_input import features_and_labels
+
+    with Graph().as_default():
+        result = input_fn(**input_fn_args)
+        if isinstance(result, Dataset):
+            result = make_one_shot_iterator(result).get_next()
+        return build_raw_supervised_input_receiver_fn(*features_and_labels(result, "train"))
+
+
+def _by_name(tensors: Any, default_name: str) -> dict[str, Any]:
+    return dict(tensors) if isinstance(tensors, Mapping) else {default_name: tensors}
+
+
+def _like(value: Any, batch_size: int | None, key: str) -> Any:
+    """A placeholder of a tensor's dtype and shape; it takes the tensor's name, or the key."""
+    shape = as_shape(value.shape)
+    batch = TensorShape([batch_size])
+    shape = TensorShape(None) if shape.dims is None else batch.concatenate(shape[1:])
+    name = value.op.name if isinstance(value, Tensor) else key
+    return placeholder(value.dtype, shape, name)
+
+
+# -- from feature columns
+
+
+def serving_input_receiver_fn_from_columns(
+    feature_columns: Iterable[Any],
+    weight_column: Any = None,
+    default_batch_size: int | None = None,
+    forward_features: Mapping[str, Any] | None = None,
+) -> Callable[[], ServingInputReceiver]:
+    """A function that makes a receiver of what feature columns read: one input for each feature.
+
+    No feature can be forgotten or be of another dtype than in training, and the weights of
+    examples, which a trained model does not need, are not asked for. Each is fed as it is: dense
+    features as `(batch, *shape)`, others as `(batch, values)`, padded by -1 or the empty string.
+    The default values of columns stand in for nothing here: a request gives every feature.
+
+    Args:
+        feature_columns: the model's columns.
+        weight_column: a key or numeric column that is left out.
+        default_batch_size: the number of examples in a request; None (default) for any.
+        forward_features: tensors' specs by key, of further inputs (such as the key of an example)
+            that the model function passes on to its predictions.
+
+    Raises:
+        ValueError: a column is of a kind whose input is not known.
+    """
+    from estimatorkit.layers.feature_column import make_parse_example_spec
+
+    spec = make_parse_example_spec(list(feature_columns))
+    spec.pop(getattr(weight_column, "key", weight_column), None)
+    wanted = {key: _fed_spec(key, feature) for key, feature in spec.items()}
+    wanted.update({key: (each.dtype, each.shape) for key, each in (forward_features or {}).items()})
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        fed = {}
+        for key, (dtype, shape) in wanted.items():
+            full = TensorShape([default_batch_size]).concatenate(as_shape(shape)[1:])
+            fed[key] = placeholder(dtype, full, _as_op_name(key))
+        return ServingInputReceiver(dict(fed), fed)
+
+    return serving_input_receiver_fn
+
+
+def _fed_spec(key: str, feature: Any) -> tuple[Any, list[int | None]]:
+    """The dtype and the shape, with the batch, of a feature that is fed."""
+    if isinstance(feature, FixedLenFeature):
+        return feature.dtype, [None, *feature.shape]
+    if isinstance(feature, FixedLenSequenceFeature):
+        return feature.dtype, [None, None, *feature.shape]
+    if isinstance(feature, VarLenFeature):
+        return feature.dtype, [None, None]
+    kind = "sparse" if isinstance(feature, SparseFeature) else type(feature).__name__
+    raise ValueError(
+        explain(
+            f"feature {key!r} is {kind}: it cannot be fed as one tensor",
+            hint="use build_parsing_serving_input_receiver_fn(make_parse_example_spec(columns))",
+        )
+    )
+
+
+def _as_op_name(key: str) -> str:
+    """A key as the name of an operation: what names cannot have becomes '_'."""
+    kept = "".join(each if each.isascii() and each.isalnum() else "_" for each in key)
+    return kept if kept[:1].isalnum() else f"feature{kept}"
+
+
+__all__ = [
+    *("ServingInputReceiver", "SupervisedInputReceiver", "TensorServingInputReceiver"),
+    *("UnsupervisedInputReceiver", "build_supervised_input_receiver_fn_from_input_fn"),
+    *("build_parsing_serving_input_receiver_fn", "build_raw_serving_input_receiver_fn"),
+    "build_raw_supervised_input_receiver_fn",
+    "serving_input_receiver_fn_from_columns",
+]

@@ -1,0 +1,1 @@
+"""TensorFlow's formats: `GraphDef`, event files, attribute values."""

@@ -1,0 +1,100 @@
+"""Event files for TensorBoard, and their plain twin `metrics.jsonl`.
+
+Events go through `summary_writer.FileWriter`, which opens its file when the first value is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.log import logger
+from estimatorkit.core.nest import map_structure
+from estimatorkit.interop.summary_writer import FileWriter
+
+
+class MetricsWriter:
+    """Writes what is measured in a run: an event file, and a line of `metrics.jsonl` for each call.
+
+    Args:
+        directory: made where it is not there.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._directory = os.fspath(directory)
+        self._events: FileWriter | None = None
+
+    @property
+    def events(self) -> FileWriter:
+        """The writer of the event file, which is opened."""
+        if self._events is None:
+            self._events = FileWriter(self._directory)
+        return self._events
+
+    def write(
+        self, step: int, values: Mapping[str, Any], texts: Mapping[str, str] | None = None
+    ) -> None:
+        """Writes what was measured.
+
+        Args:
+            step: the global step they belong to.
+            values: by name, numbers, arrays, or serialized `Summary` protos as bytes, whose values
+                are then called `<name>/<number>`. Summaries are not in `metrics.jsonl`; anything
+                else, such as nested structures, is there only.
+            texts: strings by name, for the event file only.
+        """
+        line: dict[str, Any] = {"step": step, "time": round(time.time(), 3)}
+        for name, value in values.items():
+            if not isinstance(value, bytes):
+                line[name] = map_structure(lambda each: np.asarray(each).tolist(), value)
+        os.makedirs(self._directory, exist_ok=True)
+        with open(os.path.join(self._directory, "metrics.jsonl"), "a", encoding="utf-8") as file:
+            file.write(json.dumps(line, default=repr) + "\n")
+        self._write_event(step, values, texts or {})
+
+    def _write_event(self, step: int, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.util.tensor_util import make_tensor_proto
+
+        events = self.events
+        summary = Summary()
+        for name, given in values.items():
+            value = given[()] if isinstance(given, np.ndarray) and given.ndim == 0 else given
+            if isinstance(value, bytes):
+                summary.value.extend(_named_values(name, value))
+            elif isinstance(value, (int, float, np.number)):
+                summary.value.add(tag=name, simple_value=float(value))
+            elif isinstance(value, np.ndarray):
+                summary.value.add(tag=name, node_name=name, tensor=make_tensor_proto(value))
+            else:
+                logger.warning("Skipping summary for %s, must be a number or an array.", name)
+        events.add_summary(summary, step)
+        for name, text in texts.items():
+            value = Summary.Value(tag=name, tensor=make_tensor_proto(text))
+            events.add_summary(Summary(value=[value]), step)
+
+    def close(self) -> None:
+        """Writes out what is waiting; closing twice is no error."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
+
+def _named_values(name: str, serialized: bytes) -> list[Any]:
+    """The values of a serialized `Summary`, named after a metric; none where it is no summary."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    try:
+        summary = Summary.FromString(serialized)
+    except DecodeError:
+        logger.warning("Skipping summary for %s, cannot parse string to Summary.", name)
+        return []
+    for number, value in enumerate(summary.value):
+        value.tag = f"{name}/{number}"
+    return list(summary.value)

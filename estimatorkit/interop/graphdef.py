@@ -1,0 +1,441 @@
+"""Graphs as `GraphDef` protos, and back.
+
+`graph_def_of` writes a graph: names, op types, inputs, devices, attributes (`attr_values` says how)
+and the functions that operations hold (`graphdef_functions`). `import_graph_def` reads such a graph
+back as it was, and graphs that TensorFlow wrote through a table of op types
+(`graphdef_tensorflow`). Protos are TensorBoard's own, imported on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, resource
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.graph import VALID_OP_NAME, Graph, get_default_graph
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.interop import attr_values
+from estimatorkit.interop.graphdef_functions import FunctionReader, FunctionWriter
+from estimatorkit.storage import tensor_proto
+
+FORMAT = 1
+"""The version of what is written here, `versions.producer`."""
+
+_SHAPES = "_output_shapes"
+_GROUPS = "_class"
+
+
+# -- writing
+
+
+def graph_def_of(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    """A graph as a `GraphDef`.
+
+    Args:
+        graph: the graph.
+        from_version: only operations made since the graph had this version.
+        add_shapes: whether each node tells its outputs' static shapes (`_output_shapes`).
+    """
+    return graph_def_of_operations(graph.get_operations()[from_version or 0 :], add_shapes)
+
+
+def graph_def_of_operations(operations: Iterable[Operation], add_shapes: bool = False) -> Any:
+    """Operations as a `GraphDef` (see `graph_def_of`)."""
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+    from tensorboard.compat.proto.versions_pb2 import VersionDef
+
+    made = GraphDef(versions=VersionDef(producer=FORMAT))
+    functions = FunctionWriter(made.library, _node_def)
+    made.node.extend(_node_def(op, functions, add_shapes) for op in operations)
+    return made
+
+
+def node_def_of(op: Operation) -> Any:
+    """An operation as a `NodeDef`; functions that it holds are given by name only."""
+    from tensorboard.compat.proto.function_pb2 import FunctionDefLibrary
+
+    return _node_def(op, FunctionWriter(FunctionDefLibrary(), _node_def))
+
+
+def _node_def(op: Operation, functions: FunctionWriter, add_shapes: bool = False) -> Any:
+    """Attributes that are notes (their names start with `_`) are written if they are plain data."""
+    from tensorboard.compat.proto.attr_value_pb2 import AttrValue
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
+    node = NodeDef(name=op.name, op=op.type, device=op.device)
+    node.input.extend(_input_name(tensor) for tensor in op.inputs)
+    node.input.extend(f"^{control.name}" for control in op.control_inputs)
+    for key, value in op.attrs.items():
+        if not key.startswith("_") or attr_values.is_plain(value):
+            node.attr[key].CopyFrom(attr_values.encode(functions.named(op, value)))
+    if add_shapes and op.outputs:
+        shapes = [output.shape.as_proto() for output in op.outputs]
+        node.attr[_SHAPES].CopyFrom(AttrValue(list=AttrValue.ListValue(shape=shapes)))
+    return node
+
+
+def _input_name(tensor: Tensor) -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+# -- reading
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Tensor | Operation] | None:
+    """Adds the operations of a `GraphDef` to the default graph.
+
+    Args:
+        graph_def: a graph that this package or TensorFlow wrote.
+        input_map: tensors to be taken in place of the graph's own, by name ('x:0', or 'x').
+        return_elements: names of operations ('y') and tensors ('y:0') to be returned.
+        name: the name scope; 'import' by default, '' for none.
+        op_dict, producer_op_list: accepted for TensorFlow's signature.
+
+    Returns:
+        What `return_elements` names, or None.
+
+    Raises:
+        TypeError: `graph_def` is no `GraphDef`.
+        ValueError: op types are unknown (all are named); an input, a key of `input_map` or a
+            returned element is not there; a name is there twice.
+    """
+    if not hasattr(graph_def, "node") or not hasattr(graph_def, "library"):
+        raise TypeError(
+            explain(
+                "Argument `graph_def` must be a GraphDef proto",
+                received=repr(graph_def)[:200],
+                hint="GraphDef.FromString(data) reads a file's bytes",
+            )
+        )
+    if input_map is not None and not isinstance(input_map, Mapping):
+        raise TypeError(
+            f"Argument `input_map` must be a dictionary. Obtained {type(input_map).__name__}"
+        )
+    if return_elements is not None and (
+        not isinstance(return_elements, (list, tuple))
+        or not all(isinstance(each, (str, bytes)) for each in return_elements)
+    ):
+        raise TypeError(
+            "Argument `return_elements` must be a list of strings. "
+            f"Obtained {return_elements!r:.200}"
+        )
+    graph = get_default_graph()
+    scope = _scope_for(graph, "import" if name is None else name)
+    nodes = list(graph_def.node)
+    names = _names_in(graph, scope, nodes)
+    if is_from_tensorflow(nodes):
+        from estimatorkit.interop.graphdef_tensorflow import node_maker
+
+        make = node_maker(graph_def)
+    else:
+        if graph_def.versions.producer > FORMAT:
+            raise ValueError(
+                f"the graph is of format {graph_def.versions.producer}; this version reads up to "
+                f"{FORMAT}."
+            )
+        make = _OwnNodes(nodes, graph_def.library, names).make
+    reader = _Reader(graph, nodes, make, names, input_map)
+    with graph.name_scope(None):
+        reader.read()
+    if return_elements is None:
+        return None
+    wanted = (each.decode() if isinstance(each, bytes) else each for each in return_elements)
+    return [reader.returned(each) for each in wanted]
+
+
+def _names_in(graph: Graph, scope: str, nodes: Iterable[Any]) -> dict[str, str]:
+    """What nodes are called in a graph: below the scope, and another name where that is taken."""
+    taken = {op.name for op in graph.get_operations()}
+    names = {}
+    with graph.name_scope(None):
+        for node in nodes:
+            wished = scope + node.name
+            unique = graph.unique_name(wished)  # from now on, others get another
+            names[node.name] = unique if wished in taken else wished
+    return names
+
+
+def _scope_for(graph: Graph, name: str) -> str:
+    if name:
+        with graph.name_scope(name) as scope:
+            return scope
+    current = graph.get_name_scope()
+    return f"{current}/" if current else ""
+
+
+class _Reader:
+    """Adds the nodes of one `GraphDef`, or of one function's body, to a graph.
+
+    Args:
+        graph: the graph.
+        nodes: `NodeDef`s.
+        make: makes the operation of a node, given its inputs and full name, and gives its outputs.
+        names: the operations' full names by those of the nodes; the same by default.
+        input_map: what is taken in place of some tensors.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        nodes: Iterable[Any],
+        make: Callable[[Any, list[Tensor], str], Sequence[Tensor]],
+        names: Mapping[str, str] | None = None,
+        input_map: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._graph, self._make, self._names = graph, make, names
+        self._before = graph.control_dependencies_in_force
+        self._nodes: dict[str, Any] = {}
+        for node in nodes:
+            if self._nodes.setdefault(node.name, node) is not node:
+                raise ValueError(f"Node '{node.name}' is not unique in graph_def.")
+        self._given = {_full_name(key): value for key, value in (input_map or {}).items()}
+        self._used: set[str] = set()
+        self._outputs: dict[str, Sequence[Tensor]] = {}
+        self._operations: dict[str, Operation] = {}
+
+    def read(self) -> None:
+        """Adds all nodes, each after its inputs."""
+        for name in self._nodes:
+            if not VALID_OP_NAME.match(name):
+                raise ValueError(f"Node '{name}': Node name contains invalid characters")
+        for node in _in_order(self._nodes, self._given):
+            self._add(node, node.name if self._names is None else self._names[node.name])
+        unused = sorted(key for key in set(self._given) - self._used if not self._is_there(key))
+        if unused:
+            raise ValueError(
+                f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]"
+            )
+        for key in sorted(key for key in self._used if not key.startswith("^")):
+            given = convert_to_tensor(self._given[key])
+            if self._is_there(key) and self.element(key).dtype is not given.dtype:
+                raise ValueError(
+                    explain(
+                        f"input_map gives {key!r} a tensor of dtype {given.dtype.name}, "
+                        f"incompatible with expected {self.element(key).dtype.name}",
+                        received=given,
+                    )
+                )
+
+    def _add(self, node: Any, full_name: str) -> None:
+        inputs = [self._input(each) for each in node.input if not each.startswith("^")]
+        controls = [self._input(each) for each in node.input if each.startswith("^")]
+        with ExitStack() as stack:
+            stack.enter_context(self._graph.control_dependencies(None))
+            stack.enter_context(self._graph.control_dependencies([*self._before, *controls]))
+            if node.device:
+                stack.enter_context(self._graph.device(node.device))
+            outputs = self._make(node, inputs, full_name)
+        self._outputs[node.name] = outputs
+        op = self._operations[node.name] = self._graph.get_operation_by_name(full_name)
+        if _GROUPS in node.attr:
+            near = [each.decode().removeprefix("loc:@") for each in node.attr[_GROUPS].list.s]
+            names = {name: name for name in self._nodes} if self._names is None else self._names
+            known = tuple(f"loc:@{names[each]}" for each in near if each in names)
+            op.attrs.update({_GROUPS: known} if known else {})
+        shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else []
+        for tensor, shape in zip(outputs, shapes, strict=False):
+            if tensor.dtype is not resource:  # a handle has no shape, a reference variable had
+                tensor.set_shape(tensor_proto.shape_value(shape))
+
+    def _is_there(self, key: str) -> bool:
+        """Whether the graph has what a key of `input_map` names, though nothing takes it."""
+        node, _, index = key.removeprefix("^").partition(":")
+        return node in self._outputs and int(index or 0) < max(1, len(self._outputs[node]))
+
+    def _input(self, name: str) -> Any:
+        key = _full_name(name)
+        if key in self._given:
+            self._used.add(key)
+            given = self._given[key]
+            return given if key.startswith("^") else convert_to_tensor(given)
+        return self.element(key.removeprefix("^"))
+
+    def returned(self, name: str) -> Any:
+        """What a name means outside: what was given for a tensor, or as `element`."""
+        return convert_to_tensor(self._given[name]) if name in self._given else self.element(name)
+
+    def element(self, name: str) -> Any:
+        """The operation ('a') or tensor ('a:0') that a name in the `GraphDef` means.
+
+        Raises:
+            ValueError: there is none.
+        """
+        node, colon, index = name.partition(":")
+        outputs = self._outputs.get(node)
+        if colon and not index.isdigit():
+            raise ValueError(f"Cannot convert {name!r} to a tensor name.")
+        if outputs is None:
+            hint = did_you_mean(node, self._nodes)
+            raise ValueError(explain(f"Requested node {node!r} not found in graph_def", hint=hint))
+        if colon and int(index) >= len(outputs):
+            raise ValueError(
+                f"Invalid return output {index} of node {node!r}, "
+                f"which has {len(outputs)} output(s)"
+            )
+        return outputs[int(index)] if colon else self._operations[node]
+
+
+def _full_name(name: str) -> str:
+    """'x' as an input means 'x:0'; '^x' is an operation."""
+    return name if ":" in name or name.startswith("^") else f"{name}:0"
+
+
+def _in_order(nodes: Mapping[str, Any], given: Mapping[str, Any]) -> list[Any]:
+    """The nodes in their order, but each after its inputs.
+
+    Raises:
+        ValueError: an input is not there, or depends on itself.
+    """
+    ordered: list[Any] = []
+    state: dict[str, bool] = {}  # False while the inputs are visited
+    for start in nodes:
+        pending = [start]
+        while pending:
+            name = pending[-1]
+            if state.get(name):
+                pending.pop()
+                continue
+            sources = [
+                _full_name(each).removeprefix("^").partition(":")[0]
+                for each in nodes[name].input
+                if _full_name(each) not in given
+            ]
+            waiting = [each for each in sources if not state.get(each)]
+            if not waiting:
+                state[name] = True
+                ordered.append(nodes[pending.pop()])
+                continue
+            for each in waiting:
+                if each not in nodes:
+                    raise ValueError(
+                        explain(
+                            f"Node {name!r}: Unknown input node {each!r} in graph_def",
+                            hint=did_you_mean(each, nodes),
+                        )
+                    )
+                if state.get(each) is False:
+                    raise ValueError(f"graph_def has nodes in a cycle: {each!r} and {name!r}.")
+            state[name] = False
+            pending.extend(reversed(waiting))
+    return ordered
+
+
+# -- nodes that this package wrote
+
+
+def is_from_tensorflow(nodes: Iterable[Any]) -> bool:
+    """Whether TensorFlow wrote these nodes: they tell their element type, `T`, where ours do not.
+
+    Nothing else is asked, so that graphs edited by a script (whose `versions` are lost) are
+    recognised. Graphs of placeholders alone are the same in both.
+    """
+    return any("T" in node.attr or (node.op == "Const" and "dtype" in node.attr) for node in nodes)
+
+
+class _OwnNodes:
+    """Makes the operations of nodes that this package wrote.
+
+    Args:
+        nodes: all of the graph.
+        library: the functions that they hold.
+        names: the operations' full names by those of the nodes, for those that attributes hold.
+    """
+
+    def __init__(self, nodes: Iterable[Any], library: Any, names: Mapping[str, str]) -> None:
+        # Imported here, as they need graphs; what they register may be in a file.
+        from estimatorkit import ops  # noqa: F401
+        from estimatorkit.core import indexed_slices  # noqa: F401
+        from estimatorkit.ops.control import control_flow, tensor_array  # noqa: F401
+
+        # Queues, tables, variables: what operations name in their attributes.
+        self._resources = {
+            node.name
+            for node in nodes
+            if not node.input and node.op not in ("Const", "NoOp", "Placeholder")
+        }
+        self._names = names
+        bodies = [node for function in library.function for node in function.node_def]
+        unknown = {node.op for node in (*nodes, *bodies)} - set(registry.registered_types())
+        if unknown:
+            raise ValueError(
+                explain(
+                    f"op types are not registered: {', '.join(sorted(unknown))}",
+                    hint="was the graph written by a newer version of this package?",
+                )
+            )
+        self._functions = FunctionReader(library, self._read_body)
+
+    def _read_body(self, graph: Graph, nodes: Iterable[Any]) -> Callable[[str], Tensor]:
+        reader = _Reader(graph, nodes, self.make)
+        reader.read()
+        return reader.element
+
+    def make(self, node: Any, inputs: list[Tensor], full_name: str) -> Sequence[Tensor]:
+        """The outputs of the operation of a node."""
+        attrs = self._attrs(node)
+        try:
+            held = self._functions.restored(attrs, inputs)
+            if registry.lookup(node.op).lacks_inputs(len(inputs), held):
+                raise TypeError(f"its inputs do not match {len(inputs)} inputs specified")
+            outputs = registry.apply(node.op, inputs, held, f"{full_name}/").outputs
+            if not all(_is_sound(tensor) for tensor in outputs):
+                raise TypeError("an output without dtype or shape")
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            given = f"{', '.join(map(str, inputs)) or 'no inputs'}; {attrs}; {error!r}"
+            raise ValueError(
+                explain(
+                    f"node {node.name!r} ({node.op}) has not the inputs or attributes it needs",
+                    received=given[:500],
+                )
+            ) from error
+        return outputs
+
+    def _attrs(self, node: Any) -> dict[str, Any]:
+        attrs = {}
+        for key, value in node.attr.items():
+            if key in (_SHAPES, _GROUPS):
+                continue
+            try:
+                attrs[key] = attr_values.decode(value)
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise ValueError(
+                    explain(f"attribute {key!r} of node {node.name!r} is malformed", received=error)
+                ) from error
+            lost = attr_values.in_memory(attrs[key])
+            if lost is not None:
+                raise ValueError(
+                    explain(
+                        f"node {node.name!r} ({node.op}) needs what only the process that wrote it "
+                        "had",
+                        received=f"{key} = {lost}",
+                        hint="make this part of the graph anew",
+                    )
+                )
+        if attrs.get("_forward"):
+            forward = attrs["_forward"]
+            attrs["_forward"] = self._names.get(forward, forward)
+        if registry.lookup(node.op).context:
+            attrs = {key: self._renamed(value) for key, value in attrs.items()}
+        return attrs
+
+    def _renamed(self, value: Any) -> Any:
+        """Names of resources follow them under the scope."""
+        if isinstance(value, str) and value in self._resources:
+            return self._names[value]
+        return tuple(map(self._renamed, value)) if type(value) is tuple else value
+
+
+def _is_sound(tensor: Tensor) -> bool:
+    return isinstance(tensor.dtype, DType) and isinstance(tensor.shape, TensorShape)

@@ -1,0 +1,426 @@
+"""What TensorFlow's nodes stand for each op type: the table of `graphdef_export`.
+
+Arithmetic and arrays are here, all else in `graphdef_export_layers`, `graphdef_export_columns` and
+`graphdef_export_loops`.
+
+Attributes that are inputs in TensorFlow (axes, paddings, permutations) become constants below the
+operation's name. A rule gives up (`Writer.require`) where TensorFlow's node means something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.dtypes import bool_, complex64, complex128, int32, string
+from estimatorkit.interop.graphdef_export_columns import COLUMN_RULES
+from estimatorkit.interop.graphdef_export_layers import LAYER_RULES
+from estimatorkit.interop.graphdef_export_loops import LOOP_RULES
+from estimatorkit.interop.graphdef_writer import Rule, Writer, plain
+
+# -- rules by the shape of their nodes
+
+
+def _typed(type_: str, **rest: Any) -> Rule:
+    """The same node, with the dtype of its first input as `T`."""
+
+    def rule(w: Writer) -> None:
+        w.node(type_, w.inputs, T=w.dtype(), **rest)
+
+    return rule
+
+
+def _reduction(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        axis = w.attrs["axis"]
+        if axis == "input":
+            places, of = w.inputs[1], w.dtype(1)
+        else:
+            axes = range(w.rank()) if axis is None else axis
+            places, of = w.const(list(axes), "reduction_indices", int32), int32
+        dtype = {} if type_ in ("All", "Any") else {"T": w.dtype()}
+        keep = w.attrs["keepdims"]
+        w.node(type_, [w.inputs[0], places], Tidx=of, keep_dims=keep, **dtype)
+
+    return rule
+
+
+def _arg(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        place = w.const(w.attrs["axis"], "dimension", int32)
+        inputs = [w.inputs[0], place]
+        w.node(type_, inputs, T=w.dtype(), Tidx=int32, output_type=w.attrs["dtype"])
+
+    return rule
+
+
+def _along(type_: str, key: str, part: str, **rest: str) -> Rule:
+    """One input and an axis that is an input in TensorFlow.
+
+    Args:
+        type_: the type of the node.
+        key: the attribute here.
+        part: the constant's name.
+        **rest: TensorFlow's attributes, and what they are called here.
+    """
+
+    def rule(w: Writer) -> None:
+        place = w.const(w.attrs[key], part, int32)
+        dtype = "Tdim" if type_ == "ExpandDims" else "Tidx"
+        kept = {theirs: w.attrs[ours] for theirs, ours in rest.items()}
+        w.node(type_, [w.inputs[0], place], T=w.dtype(), **{dtype: int32}, **kept)
+
+    return rule
+
+
+def _by_shape(type_: str, dtype: str, index: str, shape_at: int = 1) -> Rule:
+    """A tensor, and a shape or multiples of it."""
+
+    def rule(w: Writer) -> None:
+        attrs = {dtype: w.dtype(1 - shape_at), index: w.dtype(shape_at)}
+        w.node(type_, w.inputs, **attrs)
+
+    return rule
+
+
+# -- single types
+
+
+def _add(w: Writer) -> None:
+    w.node("Add" if w.dtype() is string else "AddV2", w.inputs, T=w.dtype())
+
+
+def _xor(w: Writer) -> None:
+    w.node("NotEqual", w.inputs, T=bool_)
+
+
+def _zeros_like(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        source, dtype = w.inputs[0], w.attrs["dtype"]
+        if dtype is not w.dtype():
+            source = w.node("Cast", [source], "Cast", SrcT=w.dtype(), DstT=dtype)
+        w.node(type_, [source], T=dtype)
+
+    return rule
+
+
+def _select(w: Writer) -> None:
+    rows = w.op.inputs[0].shape.rank in (1, None) and w.op.inputs[1].shape.rank != 1
+    w.node("Select" if rows else "SelectV2", w.inputs, T=w.dtype(1))
+
+
+def _const(w: Writer) -> None:
+    w.const(w.attrs["value"], "")
+
+
+def _placeholder(w: Writer) -> None:
+    w.node("Placeholder", [], dtype=w.attrs["dtype"], shape=w.attrs["shape"])
+
+
+def _placeholder_with_default(w: Writer) -> None:
+    w.node("PlaceholderWithDefault", w.inputs, dtype=w.dtype(), shape=w.attrs["shape"])
+
+
+def _cast(w: Writer) -> None:
+    w.node("Cast", w.inputs, SrcT=w.dtype(), DstT=w.attrs["dtype"])
+
+
+def _identity_n(w: Writer) -> None:
+    w.node("IdentityN", w.inputs, T=[tensor.dtype for tensor in w.op.inputs])
+
+
+def _leaky_relu(w: Writer) -> None:
+    w.node("LeakyRelu", w.inputs, T=w.dtype(), alpha=float(w.attrs["alpha"]))
+
+
+def _matmul(w: Writer) -> None:
+    a, b = w.attrs["transpose_a"], w.attrs["transpose_b"]
+    if w.rank(0) == w.rank(1) == 2:
+        w.node("MatMul", w.inputs, T=w.dtype(), transpose_a=a, transpose_b=b)
+        return
+    complex_ = w.dtype() in (complex64, complex128)
+    w.require(
+        not (complex_ and (a or b)), "batches of complex matrices are adjoint, not transposed"
+    )
+    w.node("BatchMatMulV2", w.inputs, T=w.dtype(), adj_x=a, adj_y=b)
+
+
+def _last_axis(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        w.require(w.attrs["axis"] in (-1, w.rank() - 1), "it is not along the last axis")
+        w.node(type_, w.inputs, T=w.dtype())
+
+    return rule
+
+
+def _n(type_: str, **rest: str) -> Rule:
+    """Any number of inputs of one dtype."""
+
+    def rule(w: Writer) -> None:
+        kept = {theirs: w.attrs[ours] for theirs, ours in rest.items()}
+        w.node(type_, w.inputs, T=w.dtype(), N=len(w.inputs), **kept)
+
+    return rule
+
+
+def _shape(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        w.node(type_, w.inputs, T=w.dtype(), out_type=w.attrs["dtype"])
+
+    return rule
+
+
+def _range(w: Writer) -> None:
+    w.node("Range", w.inputs, Tidx=w.dtype())
+
+
+def _squeeze(w: Writer) -> None:
+    w.node("Squeeze", w.inputs, T=w.dtype(), squeeze_dims=list(w.attrs["axis"] or ()))
+
+
+def _transpose(w: Writer) -> None:
+    order = w.attrs["perm"]
+    if order == "input":
+        w.node("Transpose", w.inputs, T=w.dtype(), Tperm=w.dtype(1))
+        return
+    order = list(range(w.rank()))[::-1] if order is None else order
+    w.node("Transpose", [w.inputs[0], w.const(order, "perm", int32)], T=w.dtype(), Tperm=int32)
+
+
+def _concat(w: Writer) -> None:
+    axis = w.const(w.attrs["axis"], "axis", int32)
+    w.node("ConcatV2", [*w.inputs, axis], T=w.dtype(), N=len(w.inputs), Tidx=int32)
+
+
+def _unpack(w: Writer) -> None:
+    w.node("Unpack", w.inputs, T=w.dtype(), num=w.attrs["num"], axis=w.attrs["axis"])
+
+
+def _split(w: Writer) -> None:
+    sizes = w.attrs["sizes"]
+    inputs = [
+        w.inputs[0],
+        w.const(sizes, "size_splits", int32),
+        w.const(w.attrs["axis"], "split_dim", int32),
+    ]
+    w.node("SplitV", inputs, T=w.dtype(), Tlen=int32, num_split=len(sizes))
+
+
+def _gather(w: Writer) -> None:
+    params, indices = w.inputs
+    dims = w.op.inputs[0].shape.dims
+    size = None if dims is None else dims[w.attrs["axis"]]
+    if w.op.inputs[1].op.type == "Select" and size is not None:
+        # Feature columns choose the row behind the last one where there is no id: it is the last
+        # one here, and an error in TensorFlow.
+        last = w.const(size - 1, "last", w.dtype(1))
+        indices = w.node("Minimum", [indices, last], "Minimum", T=w.dtype(1))
+    axis = w.const(w.attrs["axis"], "axis", int32)
+    dtypes = {"Tparams": w.dtype(), "Tindices": w.dtype(1), "Taxis": int32}
+    w.node("GatherV2", [params, indices, axis], batch_dims=w.attrs["batch_dims"], **dtypes)
+
+
+def _gather_nd(w: Writer) -> None:
+    w.node("GatherNd", w.inputs, Tparams=w.dtype(), Tindices=w.dtype(1))
+
+
+def _one_hot(w: Writer) -> None:
+    depth = w.const(w.attrs["depth"], "depth", int32)
+    indices, *values = w.inputs
+    attrs = {"T": w.dtype(1), "TI": w.dtype(), "axis": w.attrs["axis"]}
+    w.node("OneHot", [indices, depth, *values], **attrs)
+
+
+def _pad(w: Writer) -> None:
+    mode, value = w.attrs["mode"].upper(), w.attrs["constant_values"]
+    inputs = list(w.inputs)
+    filler = [inputs.pop()] if value is None else []
+    if "paddings" in w.attrs:
+        inputs.append(w.const(w.attrs["paddings"], "paddings", int32))
+    widths = int32 if "paddings" in w.attrs else w.dtype(1)
+    if mode != "CONSTANT":
+        w.node("MirrorPad", inputs[:2], T=w.dtype(), Tpaddings=widths, mode=mode)
+    elif filler or np.any(value):
+        inputs += filler or [w.const(value, "constant_values", w.dtype())]
+        w.node("PadV2", inputs, T=w.dtype(), Tpaddings=widths)
+    else:
+        w.node("Pad", inputs, T=w.dtype(), Tpaddings=widths)
+
+
+def _top_k(w: Writer) -> None:
+    w.node("TopKV2", w.inputs, T=w.dtype(), sorted=True)
+
+
+def _slice(w: Writer) -> None:
+    w.node("Slice", w.inputs, T=w.dtype(), Index=w.dtype(1))
+
+
+def _strided_slice(w: Writer) -> None:
+    rest = iter(range(1, len(w.inputs)))
+    bounds: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
+
+    def known(bound: Any) -> Any:
+        return w.inputs[next(rest)] if bound == "input" else bound
+
+    for position, part in enumerate(w.attrs["index"]):
+        bit = 1 << position
+        begin, end, step = 0, 0, 1
+        if isinstance(part, tuple):
+            begin, end, step = (known(bound) for bound in part[1:])
+            masks["begin"] |= bit if begin is None else 0
+            masks["end"] |= bit if end is None else 0
+            begin, end, step = begin or 0, end or 0, 1 if step is None else step
+        elif part == "ellipsis":
+            masks["ellipsis"] |= bit
+        elif part == "newaxis":
+            masks["new_axis"] |= bit
+        else:
+            begin = known(part)
+            end = 0 if isinstance(begin, str) else begin + 1
+            masks["shrink_axis"] |= bit
+        for target, bound in zip(bounds, (begin, end, step), strict=True):
+            target.append(bound)
+    parts = ("begin", "end", "strides")
+    inputs = [_vector(w, values, name) for values, name in zip(bounds, parts, strict=True)]
+    given = {f"{name}_mask": mask for name, mask in masks.items()}
+    w.node("StridedSlice", [w.inputs[0], *inputs], T=w.dtype(), Index=int32, **given)
+
+
+def _vector(w: Writer, values: Sequence[Any], part: str) -> str:
+    """int32 numbers and scalar tensors as a vector."""
+    if not any(isinstance(each, str) for each in values):
+        return w.const(values, part, int32)
+    dtypes = {name: tensor.dtype for name, tensor in zip(w.inputs, w.op.inputs, strict=True)}
+    elements = []
+    for each in values:
+        if not isinstance(each, str):
+            each = w.const(each, f"{part}/element", int32)
+        elif dtypes[each] is not int32:
+            each = w.node("Cast", [each], f"{part}/Cast", SrcT=dtypes[each], DstT=int32)
+        elements.append(each)
+    return w.node("Pack", elements, part, T=int32, N=len(elements), axis=0)
+
+
+def _einsum(w: Writer) -> None:
+    w.node("Einsum", w.inputs, T=w.dtype(), N=len(w.inputs), equation=w.attrs["equation"])
+
+
+def _log_sum_exp(w: Writer) -> None:
+    axes = w.attrs["axis"]
+    w.require(axes != "input", "its axes are computed")
+    axes = list(range(w.rank()) if axes is None else axes)
+    dtype = w.dtype()
+    places = w.const(axes, "reduction_indices", int32)
+    reduced = {"T": dtype, "Tidx": int32, "keep_dims": True}
+    most = w.node("Max", [w.inputs[0], places], "Max", **reduced)
+    finite = w.node("IsFinite", [most], "IsFinite", T=dtype)
+    zero = w.node("ZerosLike", [most], "zeros_like", T=dtype)
+    most = w.node("SelectV2", [finite, most, zero], "Select", T=dtype)
+    powers = w.node("Exp", [w.node("Sub", [w.inputs[0], most], "Sub", T=dtype)], "Exp", T=dtype)
+    total = w.node("Log", [w.node("Sum", [powers, places], "Sum", **reduced)], "Log", T=dtype)
+    if w.attrs["keepdims"]:
+        w.node("AddV2", [total, most], T=dtype)
+        return
+    whole = w.node("AddV2", [total, most], "Add", T=dtype)
+    w.node("Squeeze", [whole], T=dtype, squeeze_dims=axes)
+
+
+def _unique(w: Writer) -> None:
+    w.node("UniqueWithCounts", w.inputs, T=w.dtype(), out_idx=w.attrs["dtype"])
+
+
+def _unsorted_segment(type_: str) -> Rule:
+    def rule(w: Writer) -> None:
+        dtypes = {"T": w.dtype(), "Tindices": w.dtype(1), "Tnumsegments": w.dtype(2)}
+        w.node(type_, w.inputs, **dtypes)
+
+    return rule
+
+
+def _scatter_nd(w: Writer) -> None:
+    w.node("ScatterNd", w.inputs, T=w.dtype(1), Tindices=w.dtype())
+
+
+def _sparse_to_dense(w: Writer) -> list[str]:
+    attrs = {"T": w.dtype(2), "Tindices": w.dtype()}
+    name = w.node("SparseToDense", w.inputs, validate_indices=w.attrs["validate_indices"], **attrs)
+    return [name, f"^{name}"]  # the second is for gradients
+
+
+# -- the table
+
+RULES: dict[str, Rule] = {
+    **{
+        name: _typed(name)
+        for name in (
+            *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Ceil", "Cos"),
+            *("Cosh", "Digamma", "DivNoNan", "Elu", "Equal", "Erf", "Erfc", "Exp", "Expm1"),
+            *("Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual", "Identity", "IsFinite"),
+            *("IsInf", "IsNan", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "Maximum"),
+            *("Minimum", "Mul", "Neg", "NotEqual", "Pow", "RealDiv", "Reciprocal", "Relu"),
+            *("Relu6", "Rint", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh"),
+            *("Softplus", "Softsign", "Sqrt", "Square", "SquaredDifference", "Sub", "Tan"),
+            *("Tanh", "TruncateDiv", "Where"),
+        )
+    },
+    "Rank": _typed("Rank"),
+    "StopGradient": _typed("StopGradient"),
+    **{name: plain(name) for name in ("LogicalAnd", "LogicalNot", "LogicalOr", "NoOp")},
+    **{name: _reduction(name) for name in ("All", "Any", "Max", "Mean", "Min", "Prod", "Sum")},
+    **{name: _arg(name) for name in ("ArgMax", "ArgMin")},
+    **{name: _zeros_like(name) for name in ("OnesLike", "ZerosLike")},
+    **{name: _last_axis(name) for name in ("Softmax", "LogSoftmax")},
+    **{name: _shape(name) for name in ("Shape", "Size")},
+    "Add": _add,
+    "AddN": _n("AddN"),
+    "BroadcastTo": _by_shape("BroadcastTo", "T", "Tidx"),
+    "Cast": _cast,
+    "ConcatV2": _concat,
+    "Const": _const,
+    "Cumprod": _along("Cumprod", "axis", "axis", exclusive="exclusive", reverse="reverse"),
+    "Cumsum": _along("Cumsum", "axis", "axis", exclusive="exclusive", reverse="reverse"),
+    "Einsum": _einsum,
+    "ExpandDims": _along("ExpandDims", "axis", "dim"),
+    "Fill": _by_shape("Fill", "T", "index_type", shape_at=0),
+    "GatherNd": _gather_nd,
+    "GatherV2": _gather,
+    "IdentityN": _identity_n,
+    "LeakyRelu": _leaky_relu,
+    "LogSumExp": _log_sum_exp,
+    "LogicalXor": _xor,
+    "MatMul": _matmul,
+    "OneHot": _one_hot,
+    "Pack": _n("Pack", axis="axis"),
+    "Pad": _pad,
+    "PadComputed": _pad,
+    "Placeholder": _placeholder,
+    "PlaceholderWithDefault": _placeholder_with_default,
+    "Range": _range,
+    "Reshape": _by_shape("Reshape", "T", "Tshape"),
+    "ReverseV2": _along("ReverseV2", "axes", "axis"),
+    "ScatterNd": _scatter_nd,
+    "Select": _select,
+    "Slice": _slice,
+    "SparseToDense": _sparse_to_dense,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "StridedSlice": _strided_slice,
+    "Tile": _by_shape("Tile", "T", "Tmultiples"),
+    "TopKV2": _top_k,
+    "Transpose": _transpose,
+    "Unique": _unique,
+    "Unpack": _unpack,
+    **{
+        name: _unsorted_segment(name)
+        for name in (
+            *("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"),
+            "UnsortedSegmentSum",
+        )
+    },
+    **LAYER_RULES,
+    **COLUMN_RULES,
+    **LOOP_RULES,
+}

@@ -1,0 +1,142 @@
+"""Functions that operations hold (branches, loop bodies, `Defun`s) in a `GraphDef`'s library.
+
+A `GraphFunction` becomes a `FunctionDef`: its inputs and outputs with their dtypes, and the nodes
+of its body, placeholders included, with inputs spelled as in a graph. The attribute that holds it
+tells its name. Read back, what it captures is found by the operation's `positions`, which say the
+input of the operation for each input of each function. Functions kept as notes (custom gradients)
+are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.interop.attr_values import FunctionName, decode
+
+_ARGUMENTS = "arguments"
+
+
+class FunctionWriter:
+    """Puts functions into a library.
+
+    Args:
+        library: the `FunctionDefLibrary`.
+        node_def: makes the `NodeDef` of an operation, given this writer.
+    """
+
+    def __init__(self, library: Any, node_def: Callable[[Operation, FunctionWriter], Any]) -> None:
+        self._library, self._node_def = library, node_def
+        self._names: dict[Any, str] = {}
+
+    def named(self, op: Operation, value: Any) -> Any:
+        """An attribute of `op` with names in place of functions."""
+        from estimatorkit.core.function_graph import GraphFunction
+
+        if isinstance(value, GraphFunction):
+            return FunctionName(self._names.get(value) or self._write(op, value))
+        if type(value) is tuple:
+            return tuple(self.named(op, each) for each in value)
+        if type(value) is dict:
+            return {key: self.named(op, each) for key, each in value.items()}
+        return value
+
+    def _write(self, op: Operation, function: Any) -> str:
+        from tensorboard.compat.proto.attr_value_pb2 import AttrValue
+
+        name = f"{op.name}_function_{len(self._names)}".replace("/", "_")
+        self._names[function] = name
+        nodes = [self._node_def(each, self) for each in function.graph.get_operations()]
+        made = self._library.function.add()
+        made.signature.name = name
+        made.node_def.extend(nodes)
+        made.attr[_ARGUMENTS].CopyFrom(AttrValue(i=len(function.arguments)))
+        for tensor in function.inputs:
+            dtype = tensor.dtype.as_datatype_enum
+            made.signature.input_arg.add(name=tensor.op.name, type=dtype)
+        for number, tensor in enumerate(function.outputs):
+            dtype = tensor.dtype.as_datatype_enum
+            made.signature.output_arg.add(name=f"output_{number}", type=dtype)
+            made.ret[f"output_{number}"] = tensor.name
+        return name
+
+
+class FunctionReader:
+    """Makes functions of what a library holds.
+
+    Args:
+        library: the `FunctionDefLibrary`.
+        read_body: adds the nodes of a body to a graph, and gives what finds its tensors by name.
+    """
+
+    def __init__(
+        self,
+        library: Any,
+        read_body: Callable[[Graph, Iterable[Any]], Callable[[str], Tensor]],
+    ) -> None:
+        self._definitions = {each.signature.name: each for each in library.function}
+        self._read_body = read_body
+        self._made: dict[tuple[str, tuple[Tensor, ...]], Any] = {}
+
+    def restored(self, attrs: dict[str, Any], inputs: Sequence[Tensor]) -> dict[str, Any]:
+        """An operation's attributes with functions in place of names.
+
+        Raises:
+            ValueError: the library lacks one.
+        """
+        if "functions" in attrs and "positions" in attrs:
+            pairs = zip(attrs["functions"], attrs["positions"], strict=True)
+            made = tuple(self._function(named, at, inputs) for named, at in pairs)
+            attrs = {**attrs, "functions": made}
+        if isinstance(attrs.get("forward_attrs"), Mapping):
+            forward = self.restored(attrs["forward_attrs"], inputs)
+            attrs = {**attrs, "forward_attrs": forward}
+        return attrs
+
+    def _function(
+        self, named: FunctionName, positions: Sequence[int], inputs: Sequence[Tensor]
+    ) -> Any:
+        from estimatorkit.core.function_graph import FunctionGraph, GraphFunction
+
+        definition = self._definitions.get(named.name)
+        if definition is None:
+            raise ValueError(f"the graph's library lacks the function {named.name!r}.")
+        count = definition.attr[_ARGUMENTS].i
+        captured = tuple(inputs[at] for at in positions[count:])
+        key = (named.name, captured)
+        if key not in self._made:
+            graph = FunctionGraph(get_default_graph())
+            with graph.as_default(), graph.name_scope(None):
+                tensor = self._read_body(graph, definition.node_def)
+                own = [tensor(f"{each.name}:0") for each in definition.signature.input_arg]
+                names = (each.name for each in definition.signature.output_arg)
+                outputs = [tensor(definition.ret[name]) for name in names]
+            graph.captures.update(zip(captured, own[count:], strict=True))
+            self._made[key] = GraphFunction(graph, own[:count], outputs, outputs)
+        return self._made[key]
+
+
+def functions_in(nodes: Iterable[Any], library: Any) -> list[Any]:
+    """The functions of a library that nodes hold, or that such functions hold."""
+    definitions = {each.signature.name: each for each in library.function}
+    needed: dict[str, Any] = {}
+    pending = list(nodes)
+    while pending:
+        for attr in pending.pop().attr.values():
+            for name in _names_in(decode(attr) if attr.WhichOneof("value") else None):
+                if name in definitions and name not in needed:
+                    needed[name] = definitions[name]
+                    pending.extend(definitions[name].node_def)
+    return [each for name, each in definitions.items() if name in needed]
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    if isinstance(value, FunctionName):
+        yield value.name
+    elif isinstance(value, dict):
+        yield from _names_in(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _names_in(each)

@@ -1,0 +1,114 @@
+"""TensorBoard's embedding projector: which tensors it shows, with which labels.
+
+`visualize_embeddings` writes the configuration that the projector looks for in a run's folder.
+TensorBoard reads checkpoints only where TensorFlow is installed, so `write_embeddings` also puts
+the values of variables beside it, as tables of numbers. Paths are written relative to the folder,
+which may then be moved; the projector refuses others.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.interop.graph_util import proto_bytes
+from estimatorkit.storage.atomic_files import write_durably
+
+_CONFIG = "projector_config.pbtxt"
+
+
+def visualize_embeddings(summary_writer: Any, config: Any) -> None:
+    """Writes the projector's configuration into a run's folder.
+
+    Args:
+        summary_writer: a `FileWriter`, or the folder.
+        config: a `ProjectorConfig` proto. Paths of files in it may be absolute, or relative to the
+            folder.
+
+    Raises:
+        ValueError: a file lies outside of the folder.
+    """
+    logdir = _logdir(summary_writer)
+    written = type(config)()
+    written.CopyFrom(config)
+    for embedding in written.embeddings:
+        for owner, field in (
+            *((embedding, name) for name in ("metadata_path", "tensor_path", "bookmarks_path")),
+            (embedding.sprite, "image_path"),
+        ):
+            if getattr(owner, field):
+                setattr(owner, field, _relative(getattr(owner, field), logdir))
+    logdir.mkdir(parents=True, exist_ok=True)
+    write_durably(logdir / _CONFIG, proto_bytes(written, as_text=True))
+
+
+def _logdir(summary_writer: Any) -> Path:
+    get = getattr(summary_writer, "get_logdir", None)
+    return Path(summary_writer if get is None else get())
+
+
+def _relative(path: str, logdir: Path) -> str:
+    root = os.path.realpath(logdir)
+    full = os.path.realpath(os.path.join(root, path))
+    if os.path.commonpath([root, full]) != root:
+        raise ValueError(
+            explain(
+                f"a file of the projector lies outside of the run's folder: {path}",
+                expected=f"a file below {root}",
+                hint="copy it there; TensorBoard refuses files from elsewhere",
+            )
+        )
+    return Path(os.path.relpath(full, root)).as_posix()
+
+
+def write_embeddings(summary_writer: Any, config: Any, session: Any) -> None:
+    """Writes the values that the projector shows, and its configuration.
+
+    Args:
+        summary_writer: a `FileWriter`, or the folder.
+        config: a `ProjectorConfig` proto. Each embedding without a `tensor_path` gets one: a file
+            with the present value of the variable that `tensor_name` names, and its shape.
+        session: the session that holds the variables.
+
+    Raises:
+        ValueError: there is no such variable, or it is no matrix.
+    """
+    logdir = _logdir(summary_writer)
+    logdir.mkdir(parents=True, exist_ok=True)
+    for embedding in config.embeddings:
+        if not embedding.tensor_path:
+            value = _value(embedding.tensor_name, session)
+            name = f"{embedding.tensor_name.removesuffix(':0').replace('/', '-')}.tsv"
+            rows = ("\t".join(map(repr, row)) for row in value.tolist())
+            write_durably(logdir / name, ("\n".join(rows) + "\n").encode())
+            embedding.tensor_path = name
+            embedding.tensor_shape[:] = value.shape
+    visualize_embeddings(logdir, config)
+
+
+def _value(tensor_name: str, session: Any) -> Any:
+    variables = {
+        variable.op.name: variable for variable in session.graph.get_collection("variables")
+    }
+    variable = variables.get(tensor_name.removesuffix(":0"))
+    if variable is None:
+        raise ValueError(
+            explain(
+                f"there is no variable {tensor_name!r} to be shown",
+                hint=did_you_mean(tensor_name, variables),
+            )
+        )
+    value = np.asarray(session.run(variable), np.float32)
+    if value.ndim != 2:
+        raise ValueError(
+            explain(
+                f"the projector shows matrices, a row a point; {tensor_name!r} is none",
+                expected="shape (points, dimensions)",
+                received=str(variable.shape),
+            )
+        )
+    return value

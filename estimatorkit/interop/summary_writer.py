@@ -1,0 +1,276 @@
+"""`FileWriter`: event files for TensorBoard, and `summary_iterator`, which reads them.
+
+TensorBoard's own writer makes the files, on a thread of its own (the package `tensorboard`, which
+needs no TensorFlow). It is imported when a writer is opened: it takes 0.2 s. `MetricsWriter` in
+`events` writes through a `FileWriter` too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.interop.graphdef import graph_def_of
+
+
+class FileWriter:
+    """Writes summaries, graphs and other events of a run to a file in a folder.
+
+    Each writer has a file of its own, so that several may write to one folder. It is a context
+    manager that closes itself.
+
+    Args:
+        logdir: the folder, made where it is not there.
+        graph: a graph (or a `GraphDef`), shown on TensorBoard's graph page.
+        max_queue: how many events may wait to be written.
+        flush_secs: seconds after which what waits is written to the disk.
+        graph_def: an older name of `graph`.
+        filename_suffix: put behind the file's name.
+        session: accepted for TensorFlow's signature; must be None.
+
+    Raises:
+        NotImplementedError: `session` is given (TensorFlow then writes through the graph).
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        if session is not None:
+            raise NotImplementedError(
+                explain(
+                    "a FileWriter does not write through a session",
+                    received="session=...",
+                    hint="leave `session` out and give `add_summary` what session.run returned",
+                )
+            )
+        self._logdir = os.fspath(logdir)
+        self._max_queue, self._flush_secs = max_queue, flush_secs
+        self._suffix = filename_suffix or ""
+        self._events: Any = None
+        # Plugins' metadata is written with the first value of a tag only, as TensorBoard expects.
+        self._described: set[str] = set()
+        self._run_tags: set[str] = set()
+        self.reopen()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self._logdir
+
+    # -- what can be written
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Writes a summary.
+
+        Args:
+            summary: what a summary operation gave, bytes; or a `Summary` proto.
+            global_step: the step it belongs to.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        given = Summary()
+        if isinstance(summary, Summary):
+            given.CopyFrom(summary)
+        else:
+            given.ParseFromString(_as_bytes(summary))
+        for value in given.value:
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                self._described.add(value.tag)
+        self._add(Event(summary=given), global_step)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Writes a graph for TensorBoard's graph page.
+
+        Args:
+            graph: a `Graph`, or a `GraphDef`.
+            global_step: the step it belongs to.
+            graph_def: an older name of `graph`.
+
+        Raises:
+            TypeError: it is neither.
+            ValueError: both or none are given.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        if (graph is None) == (graph_def is None):
+            raise ValueError("Provide only one of: graph, or graph_def.")
+        given = graph_def if graph is None else graph
+        proto = graph_def_of(given, add_shapes=True) if isinstance(given, Graph) else given
+        if not hasattr(proto, "SerializeToString") or not hasattr(proto, "node"):
+            raise TypeError(
+                explain(
+                    "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`",
+                    received=repr(given)[:200],
+                )
+            )
+        self._add(Event(graph_def=proto.SerializeToString()), global_step)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Writes a `MetaGraphDef`.
+
+        Raises:
+            TypeError: it is none.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+        if not isinstance(meta_graph_def, MetaGraphDef):
+            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw {type(meta_graph_def)}")
+        self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Writes that a session started, stopped or saved a checkpoint (a `SessionLog` proto)."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._add(Event(session_log=session_log), global_step)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Writes what was measured of one run (a `RunMetadata` proto), under a tag of its own.
+
+        Raises:
+            ValueError: the tag is taken.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
+
+        if tag in self._run_tags:
+            raise ValueError("The provided tag was already used for this event type")
+        self._run_tags.add(tag)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(Event(tagged_run_metadata=tagged), global_step)
+
+    def add_event(self, event: Any) -> None:
+        """Writes an `Event` proto as it is."""
+        if self._events is None:
+            warnings.warn(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the "
+                "FileWriter is explicitly reopened.",
+                stacklevel=2,
+            )
+            return
+        self._events.add_event(event)
+
+    def _add(self, event: Any, global_step: Any) -> None:
+        event.wall_time = time.time()
+        if global_step is not None:
+            event.step = int(global_step)
+        self.add_event(event)
+
+    # -- the file
+
+    def flush(self) -> None:
+        """Writes what is waiting to the disk."""
+        if self._events is not None:
+            self._events.flush()
+
+    def close(self) -> None:
+        """Writes what is waiting and closes the file; closing twice is no error."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
+    def reopen(self) -> None:
+        """Opens a new file after `close`; does nothing where one is open."""
+        if self._events is None:
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+            self._events = EventFileWriter(
+                self._logdir, self._max_queue, self._flush_secs, self._suffix
+            )
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _as_bytes(summary: Any) -> bytes:
+    value = summary.item() if hasattr(summary, "item") else summary
+    if not isinstance(value, bytes):
+        raise TypeError(
+            explain(
+                "add_summary takes what a summary operation gave",
+                expected="bytes or a Summary proto",
+                received=repr(value)[:200],
+                hint="run the summary: writer.add_summary(session.run(merged), step)",
+            )
+        )
+    return value
+
+
+class FileWriterCache:
+    """One `FileWriter` a folder, shared by all that write there."""
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+
+    @classmethod
+    def get(cls, logdir: str | os.PathLike[str]) -> FileWriter:
+        """The writer of a folder, made on first use."""
+        name = os.fspath(logdir)
+        with cls._lock:
+            if name not in cls._writers:
+                cls._writers[name] = FileWriter(name)
+            return cls._writers[name]
+
+    @classmethod
+    def clear(cls) -> None:
+        """Closes all writers and forgets them."""
+        with cls._lock:
+            for writer in cls._writers.values():
+                writer.close()
+            cls._writers.clear()
+
+
+def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """The events of an event file, in the order in which they were written.
+
+    A file that is being written, or whose writer was killed, may end in the middle of an event:
+    reading stops there, with a warning in the log.
+
+    Args:
+        path: the file.
+
+    Yields:
+        `Event` protos.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.tensorflow_stub import errors
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
+
+    name = os.fspath(path)
+    if not os.path.isfile(name):
+        raise FileNotFoundError(f"there is no event file {name!r}.")
+    reader = PyRecordReader_New(name)
+    for number in range(os.path.getsize(name)):
+        try:
+            reader.GetNext()
+        except errors.OutOfRangeError:
+            return
+        except errors.DataLossError as error:
+            logging.getLogger("estimatorkit").warning(
+                "%s is damaged or cut off after %d events: %s", name, number, error
+            )
+            return
+        yield Event.FromString(reader.record())

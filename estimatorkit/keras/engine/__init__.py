@@ -1,0 +1,1 @@
+"""Keras-style models: structure, training, saving."""

@@ -1,0 +1,271 @@
+"""What `compile` is given, put on a model's outputs: losses, metrics, weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import constant, convert_to_tensor
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.keras import losses as keras_losses
+from estimatorkit.keras import metrics as keras_metrics
+from estimatorkit.keras.loss import LossFunctionWrapper, masked_weights
+from estimatorkit.ops.array import array, indexing
+from estimatorkit.ops.math import elementwise, reduce
+
+
+def by_output(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """One entry an output, of what may be one for all, a list, or a dict by the outputs' names.
+
+    Raises:
+        ValueError: a name is unknown, or the number of entries is another.
+    """
+    if isinstance(value, Mapping):
+        unknown = [name for name in value if name not in names]
+        if unknown:
+            raise ValueError(
+                explain(
+                    f"Found unexpected {what} for an output that is not there: {unknown[0]!r}",
+                    expected=f"some of {list(names)}",
+                    hint=did_you_mean(str(unknown[0]), names),
+                )
+            )
+        return [value.get(name) for name in names]
+    if isinstance(value, (list, tuple)) and len(names) > 1:
+        if len(value) != len(names):
+            raise ValueError(
+                f"{what}: expected one entry for each of {len(names)} outputs, received "
+                f"{len(value)}."
+            )
+        return list(value)
+    return [value] * len(names)
+
+
+def as_list_of(value: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Tensors by output: of a tensor, a list, or a dict by name."""
+    if value is None:
+        return [None] * len(names)
+    if isinstance(value, Mapping):
+        return by_output(value, names, what)
+    given = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(given) != len(names):
+        raise ValueError(
+            explain(
+                f"the model's outputs and the {what} do not go together",
+                expected=f"{len(names)}: {list(names)}",
+                received=f"{len(given)}",
+            )
+        )
+    return given
+
+
+def matched(y_true: Any, y_pred: Tensor, weight: Any) -> tuple[Tensor, Any]:
+    """Labels in the rank and dtype of predictions, and weights in their rank, as Keras gives them
+    to losses and metrics: users' own may reckon with it.
+    """
+    truth = convert_to_tensor(y_true)
+    rank, other = truth.shape.rank, y_pred.shape.rank
+    if rank == 1 and other == 2:
+        truth = array.expand_dims(truth, -1)
+    if weight is not None:
+        weight = convert_to_tensor(weight)
+        if weight.shape.rank == 1 and other == 2:
+            weight = array.expand_dims(weight, -1)
+    both_floating = truth.dtype.is_floating and y_pred.dtype.is_floating
+    both_integer = truth.dtype.is_integer and y_pred.dtype.is_integer
+    if (both_floating or both_integer) and truth.dtype != y_pred.dtype:
+        truth = elementwise.cast(truth, y_pred.dtype)
+    return truth, weight
+
+
+def weights_of_classes(y_true: Any, class_weight: Mapping[int, float]) -> Tensor:
+    """The weight of each example's class.
+
+    Classes that are not in the dict weigh 1. (TensorFlow 2.15 refuses a dict that leaves out a
+    class below its largest, and fails in the step where a label is beyond; Keras 3 gives 1.)
+
+    Args:
+        y_true: class numbers `(batch,)` or `(batch, 1)`, or one-hot `(batch, classes)`.
+        class_weight: weights by class number.
+
+    Raises:
+        ValueError: a key is no class number, or beyond the width of one-hot labels.
+    """
+    labels = convert_to_tensor(y_true)
+    width = labels.shape[-1] if labels.shape.rank == 2 else 1
+    one_hot = labels.shape.rank == 2 and width != 1
+    limit = width if one_hot and width is not None else float("inf")
+    wrong = [key for key in class_weight if not _is_number(key) or not 0 <= key < limit]
+    if wrong:
+        raise ValueError(
+            explain(
+                f"`class_weight` has the key {wrong[0]!r}",
+                expected=f"class numbers from 0 to {limit - 1}"
+                if one_hot and width is not None
+                else "class numbers: 0, 1, ...",
+                received=f"{dict(class_weight)}",
+                hint="encode the labels as numbers, and give weights by these numbers",
+            )
+        )
+    count = int(max(class_weight, default=-1)) + 1
+    table = np.ones(count + 1, np.float32)  # the last is that of all other classes
+    for key, weight in class_weight.items():
+        table[int(key)] = weight
+    if one_hot:
+        numbers = reduce.argmax(labels, 1)
+    else:
+        numbers = elementwise.cast(array.reshape(labels, [-1]), "int64")
+    known = elementwise.logical_and(
+        elementwise.greater_equal(numbers, 0), elementwise.less(numbers, count)
+    )
+    other = elementwise.cast(count, numbers.dtype)
+    return indexing.gather(constant(table), indexing.where(known, numbers, other))
+
+
+def _is_number(key: Any) -> bool:
+    return isinstance(key, (int, float, np.integer, np.floating)) and int(key) == key
+
+
+class CompiledLoss:
+    """The loss of each output.
+
+    Args:
+        loss: a name, a function, a `Loss`, a list or a dict of these.
+        loss_weights: factors, a list or a dict.
+        names: of the outputs.
+
+    Raises:
+        ValueError: an entry does not fit.
+    """
+
+    def __init__(self, loss: Any, loss_weights: Any, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._losses = [
+            None if each is None else _as_loss(each) for each in by_output(loss, names, "loss")
+        ]
+        weights = [1.0] * len(names)
+        if loss_weights is not None:
+            given = by_output(loss_weights, names, "loss_weights")
+            weights = [1.0 if each is None else float(each) for each in given]
+        self._weights = weights
+
+    def __call__(
+        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
+    ) -> tuple[Tensor | None, list[tuple[str, Tensor]]]:
+        """The weighted sum, and each output's own loss by name."""
+        total: Tensor | None = None
+        named = []
+        for name, loss, factor, truth, output, weight in zip(
+            self._names, self._losses, self._weights, y, outputs, weights, strict=True
+        ):
+            if loss is None:
+                continue
+            if truth is None:
+                raise ValueError(
+                    explain(
+                        f"the loss of output {name!r} has no labels",
+                        expected="(x, y), y in the structure of the outputs",
+                    )
+                )
+            labels, weight = matched(truth, output, weight)
+            value = loss(labels, output, weight)
+            if value.shape.rank != 0:
+                value = reduce.reduce_mean(value)
+            named.append((f"{name}_loss", value))
+            term = value if factor == 1.0 else value * elementwise.cast(factor, value.dtype)
+            total = term if total is None else total + elementwise.cast(term, total.dtype)
+        return total, named if len(self._names) > 1 else []
+
+
+def _as_loss(loss: Any) -> Any:
+    found = keras_losses.get(loss)
+    if isinstance(found, keras_losses.Loss):
+        return found
+    return LossFunctionWrapper(found, name=getattr(found, "__name__", "loss"))
+
+
+class CompiledMetrics:
+    """The metrics of each output.
+
+    Args:
+        metrics: names, functions or `Metric`s: a list, a list a output, or a dict; not weighted.
+        weighted_metrics: those that sample weights count for.
+        names: of the outputs.
+    """
+
+    def __init__(self, metrics: Any, weighted_metrics: Any, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._plain = self._by_output(metrics)
+        self._weighted = self._by_output(weighted_metrics)
+        self._made: dict[tuple[int, bool, int], Any] = {}
+
+    def _by_output(self, metrics: Any) -> list[list[Any]]:
+        if metrics is None:
+            return [[] for _ in self._names]
+        if isinstance(metrics, (list, tuple)) and not any(
+            isinstance(each, (list, tuple)) for each in metrics
+        ):
+            others = self._names[1:]
+            return [list(metrics), *([_like(each) for each in metrics] for _ in others)]
+        given = by_output(metrics, self._names, "metrics")
+        return [
+            list(each) if isinstance(each, (list, tuple)) else [] if each is None else [each]
+            for each in given
+        ]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The `Metric`s, once they were used."""
+        return list(self._made.values())
+
+    def __call__(
+        self, y: Sequence[Any], outputs: Sequence[Tensor], weights: Sequence[Any]
+    ) -> list[tuple[str, Any, Any]]:
+        """The name, the update and the `Metric` of each."""
+        rows: list[tuple[str, Any, Any]] = []
+        for number, name in enumerate(self._names):
+            plain, weighted_ones = self._plain[number], self._weighted[number]
+            if not plain and not weighted_ones:
+                continue
+            output = outputs[number]
+            labels, weight = matched(y[number], output, weights[number])
+            for weighted, metrics in ((False, plain), (True, weighted_ones)):
+                counts = masked_weights(output, output, weight if weighted else None)
+                for position, given in enumerate(metrics):
+                    key = (number, weighted, position)
+                    if key not in self._made:
+                        self._made[key] = keras_metrics.as_metric(given, labels, output)
+                    metric = self._made[key]
+                    update = metric.update_state(labels, output, sample_weight=counts)
+                    rows.append((self._title(name, metric, weighted, rows), update, metric))
+        return rows
+
+    def _title(self, output: str, metric: Any, weighted: bool, rows: Sequence[Any]) -> str:
+        """What a metric is called in logs, unlike those before it."""
+        name = metric.name if len(self._names) == 1 else f"{output}_{metric.name}"
+        taken = {row[0] for row in rows}
+        if weighted and name in taken:
+            name = (
+                f"weighted_{name}" if len(self._names) == 1 else f"{output}_weighted_{metric.name}"
+            )
+        unique, count = name, 0
+        while unique in taken:
+            count += 1
+            unique = f"{name}_{count}"
+        return unique
+
+
+def _like(metric: Any) -> Any:
+    """What counts the same of another output."""
+    if isinstance(metric, keras_metrics.Metric):
+        return type(metric).from_config(metric.get_config())
+    return metric
+
+
+__all__ = [
+    *("CompiledLoss", "CompiledMetrics", "as_list_of", "by_output", "matched"),
+    "weights_of_classes",
+]

@@ -1,0 +1,417 @@
+"""`Model`: layers put together, trained, evaluated and asked (`tf.keras.Model`).
+
+A functional model is made of inputs and outputs, and knows its `Network`. A subclass has layers as
+attributes and computes in `call`. Both are layers. Values of variables live in the session of their
+graph (`layers.engine.sessions`). Here is how a model is trained, evaluated and asked; what it is
+made of is in `model_structure`, and what is written of it in `model_files`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.errors import explain
+from estimatorkit.core.nest import map_structure
+from estimatorkit.data.spec import SparseTensorSpec
+from estimatorkit.data.spec import flatten as flatten_specs
+from estimatorkit.keras.engine import training
+from estimatorkit.keras.engine.data_adapter import Batches, batches_of, split_off
+from estimatorkit.keras.engine.model_files import ModelFiles
+from estimatorkit.keras.engine.model_structure import ModelStructure
+from estimatorkit.ops.sparse.sparse import sparse_placeholder
+
+
+class Model(ModelFiles, ModelStructure):
+    """Layers put together (`tf.keras.Model`).
+
+    Args:
+        args, kwargs: `inputs` and `outputs`, tensors or structures of them, for a functional model;
+            nothing in subclasses, which compute in `call`. `name`, `trainable`: as for `Layer`.
+
+    Example:
+        ```python
+        inputs = keras.Input([784])
+        outputs = keras.layers.Dense(10, activation="softmax")(inputs)
+        model = keras.Model(inputs, outputs)
+        model.compile("adam", "sparse_categorical_crossentropy", ["accuracy"])
+        model.fit(images, labels, epochs=3)
+        ```
+    """
+
+    _untracked = ModelStructure._untracked | {"_compiled", "_steps", "history", "callbacks"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._compiled: training.Compiled | None = None
+        self._steps: dict[Any, training.Step] = {}
+        self.stop_training = False
+        self.history: Any = None
+
+    def _set_network(self, inputs: Any, outputs: Any) -> None:
+        super()._set_network(inputs, outputs)
+        self._steps = {}
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that `compile` was given, once they were used."""
+        return [] if self._compiled is None else list(self._compiled.metric_objects)
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of what `evaluate` gives, once the model was trained or evaluated."""
+        for (kind, *_), step in self._steps.items():
+            if kind in ("train", "test"):
+                return list(step.names)
+        return ["loss"]
+
+    def reset_metrics(self) -> None:
+        """Sets the metrics to where they begin."""
+        for step in self._steps.values():
+            step.reset()
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        run_eagerly: bool | None = None,
+        steps_per_execution: Any = None,
+        jit_compile: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Says how the model is trained.
+
+        Args:
+            optimizer: a Keras optimizer, one of `tf.train`, or a name.
+            loss: a name, a function `(y_true, y_pred)`, or a `keras.losses.Loss`; a list or a dict
+                by output where there are several.
+            metrics: names, functions or `keras.metrics.Metric`s; a list a output or a dict where
+                there are several. 'accuracy' is the one that fits labels and outputs.
+            loss_weights: factors of the outputs' losses.
+            weighted_metrics: metrics that sample and class weights count for.
+            sample_weight_mode, steps_per_execution, jit_compile, run_eagerly: accepted for
+                TensorFlow's signature: steps are compiled, as many in one call as may be.
+            target_tensors, distribute: must be None.
+            kwargs: none is known.
+
+        Raises:
+            ValueError: an argument means nothing.
+        """
+        from estimatorkit.keras import optimizers
+        from estimatorkit.keras.mixed_precision import LossScaleOptimizer
+
+        if target_tensors is not None or distribute is not None or kwargs:
+            raise ValueError(
+                explain(
+                    "compile(): an argument is not supported",
+                    received=sorted({"target_tensors": target_tensors, **kwargs}),
+                    hint="give (x, y) as a Dataset",
+                )
+            )
+        if run_eagerly:
+            raise ValueError("compile(): run_eagerly=True: models run as graphs here")
+        with self.graph.as_default():
+            chosen = optimizers.get(optimizer)
+            if self.compute_dtype == "float16" and not isinstance(chosen, LossScaleOptimizer):
+                chosen = LossScaleOptimizer(chosen)  # gradients of 16 bits vanish without
+        self._compiled = training.Compiled(
+            self, chosen, loss, metrics, loss_weights, weighted_metrics
+        )
+        self._steps = {}
+
+    @property
+    def compiled(self) -> training.Compiled:
+        """What `compile` was given.
+
+        Raises:
+            RuntimeError: it was not called.
+        """
+        if self._compiled is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer,"
+                " loss)`."
+            )
+        return self._compiled
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer; None before `compile`."""
+        return None if self._compiled is None else self._compiled.optimizer
+
+    @property
+    def loss(self) -> Any:
+        """The loss that `compile` was given."""
+        return None if self._compiled is None else self._compiled.loss
+
+    def training_updates(self, loss: Any) -> list[Any]:
+        """The operations of a training step: a model with several optimizers overrides it."""
+        return self._updates_of(self.compiled.optimizer, loss, self.trainable_weights)
+
+    @staticmethod
+    def _updates_of(optimizer: Any, loss: Any, variables: Sequence[Any]) -> list[Any]:
+        return training.updates_of(optimizer, loss, variables)
+
+    def step(self, kind: str, spec: Any, class_weight: Any = None) -> training.Step:
+        """The step of a kind for batches of a structure, made once (see `training.Step`)."""
+        self._prepare_for(spec)
+        shapes = tuple((str(each), str(each.dtype)) for each in flatten_specs(spec))
+        weights = None if class_weight is None else tuple(sorted(class_weight.items()))
+
+        def key() -> Any:
+            trained = tuple(map(id, self.trainable_weights)) if kind == "train" else ()
+            return kind, _structure(spec), shapes, weights, trained
+
+        step = self._steps.get(key())
+        if step is None:
+            step = training.Step(self, spec, kind, class_weight)  # which may build layers
+            self._steps[key()] = step
+        return step
+
+    def _prepare_for(self, spec: Any) -> None:
+        """Builds the model for batches of a structure, before the first step with them."""
+        if not self.built:
+            part = spec[0] if isinstance(spec, tuple) else spec
+            with self.graph.as_default(), self.graph.name_scope(None):
+                self(map_structure(_placeholder, part), training=False)
+
+    def _callbacks(
+        self, given: Any, verbose: Any, steps: int | None, epochs: int | None = None
+    ) -> Any:
+        """The callbacks as one, with what `verbose` asks for, and in training a `History`."""
+        from estimatorkit.keras.callbacks import CallbackList
+
+        return CallbackList(
+            given,
+            add_history=epochs is not None,
+            add_progbar=verbose not in (0, False),
+            model=self,
+            verbose=1 if verbose == "auto" else verbose,
+            epochs=1 if epochs is None else epochs,
+            steps=steps,
+        )
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = 1,
+        callbacks: Sequence[Any] | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: Any = True,
+        class_weight: Mapping[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains the model.
+
+        Args:
+            x: arrays, lists or DataFrames, `(examples, ...)`, one an input (a list, or a dict by
+                the inputs' names); or a `Dataset`, a generator or a `Sequence` of batches `(x, y)`
+                or `(x, y, weights)`.
+            y: labels `(examples, ...)`, where `x` are arrays.
+            batch_size: examples a step; 32 by default.
+            epochs: the number of the last epoch.
+            verbose: 0 for no words, 1 or 'auto' for a bar, 2 for a line an epoch.
+            callbacks: `keras.callbacks.Callback`s.
+            validation_split: the part of the last examples that is validated with.
+            validation_data: `(x, y)`, `(x, y, weights)`, or a `Dataset`.
+            shuffle: whether arrays are shuffled in every epoch; 'batch' shuffles whole batches.
+            class_weight: factors of the losses by class number.
+            sample_weight: factors of the losses by example.
+            initial_epoch: the number of the first epoch.
+            steps_per_epoch: batches of an epoch; by default all.
+            validation_steps, validation_batch_size, validation_freq: of the validation; a list of
+                epochs as the last one says when.
+            max_queue_size, workers, use_multiprocessing: accepted for TensorFlow's signature.
+            kwargs: `nb_epoch`, an older name of `epochs`.
+
+        Returns:
+            A `History`: `.history` has the logs of every epoch.
+
+        Raises:
+            RuntimeError: `compile` was not called.
+            ValueError: the data does not fit.
+        """
+        epochs = kwargs.pop("nb_epoch", epochs)
+        if kwargs:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        _ = self.compiled
+        if validation_split:
+            (x, y, sample_weight), validation_data = split_off(
+                x, y, sample_weight, validation_split
+            )
+        batches = batches_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle, "fit")
+        validation: Batches | None = None
+        if validation_data is not None:
+            given = validation_data if isinstance(validation_data, tuple) else (validation_data,)
+            x_of, y_of, weights_of = (*given, None, None)[:3]
+            size = validation_batch_size or batch_size
+            validation = batches_of(
+                x_of, y_of, weights_of, size, validation_steps, False, "evaluate"
+            )
+        listed = self._callbacks(callbacks, verbose, batches.steps, epochs)
+        self.stop_training = False
+
+        def validate(epoch: int) -> Mapping[str, Any]:
+            due = (
+                (epoch + 1) % validation_freq == 0
+                if isinstance(validation_freq, int)
+                else epoch + 1 in validation_freq
+            )
+            return training.evaluate(self, validation, listed) if validation and due else {}
+
+        try:
+            training.fit(
+                *(self, batches, epochs, initial_epoch, listed, class_weight),
+                validate=validate if validation is not None else None,
+            )
+        finally:
+            self.history = listed.history
+        return self.history
+
+    def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`fit` by its older name for generators."""
+        names = ("steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data")
+        return self.fit(generator, **dict(zip(names, args, strict=False)), **kwargs)
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        return_dict: bool = False,
+    ) -> Any:
+        """The loss and the metrics; arguments as for `fit`.
+
+        Args:
+            steps: how many batches; all by default.
+            return_dict: a dict by name, instead of a list in the order of `metrics_names`.
+
+        Returns:
+            The loss, where there are no metrics; otherwise a list, or a dict.
+        """
+        batches = batches_of(x, y, sample_weight, batch_size, steps, False, "evaluate")
+        listed = self._callbacks(callbacks, verbose, batches.steps)
+        logs = training.evaluate(self, batches, listed)
+        return logs if return_dict else _one_or_all(logs)
+
+    def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`evaluate` by its older name for generators."""
+        kwargs.setdefault("verbose", 0)
+        return self.evaluate(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = 0,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """The outputs for all examples, as arrays in the structure of the outputs."""
+        batches = batches_of(x, None, None, batch_size, steps, False, "predict")
+        listed = self._callbacks(callbacks, verbose, batches.steps)
+        return training.predict(self, batches, listed)
+
+    def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """`predict` by its older name for generators."""
+        return self.predict(generator, **dict(zip(("steps",), args, strict=False)), **kwargs)
+
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Mapping[int, float] | None = None,
+        reset_metrics: bool = True,
+        return_dict: bool = False,
+    ) -> Any:
+        """One step with one batch; returns the loss and metrics as `evaluate` does."""
+        return self._on_batch(
+            "train", (x, y, sample_weight), class_weight, reset_metrics, return_dict
+        )
+
+    def test_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        reset_metrics: bool = True,
+        return_dict: bool = False,
+    ) -> Any:
+        """The loss and metrics of one batch."""
+        return self._on_batch("test", (x, y, sample_weight), None, reset_metrics, return_dict)
+
+    def _on_batch(
+        self, kind: str, values: Any, class_weight: Any, reset: bool, return_dict: bool
+    ) -> Any:
+        x, y, sample_weight = values
+        batches = batches_of(x, y, sample_weight, 1 << 30, what=f"{kind}_on_batch")
+        step = self.step(kind, batches.dataset.element_spec, class_weight)
+        if reset:
+            step.reset()
+        else:
+            step.begin_epoch()
+        step.start(batches.dataset)
+        try:
+            result = step.ready().run(1)
+        finally:
+            step.close()
+        logs = step.logs(result.after or [column[-1] for column in result.every])
+        return logs if return_dict else _one_or_all(logs)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch."""
+        return self.predict(x, batch_size=1 << 30)
+
+
+def _placeholder(spec: Any) -> Any:
+    """An input for batches of any size."""
+    make = sparse_placeholder if isinstance(spec, SparseTensorSpec) else builtin_ops.placeholder
+    return make(spec.dtype, [None, *spec.shape.as_list()[1:]])
+
+
+def _one_or_all(logs: Mapping[str, float]) -> Any:
+    """The only value, or a list of all."""
+    values = list(logs.values())
+    return values[0] if len(values) == 1 else values
+
+
+def _structure(spec: Any) -> str:
+    """The nesting of a spec as text."""
+    if isinstance(spec, Mapping):
+        return "{" + ",".join(f"{key}:{_structure(value)}" for key, value in spec.items()) + "}"
+    if isinstance(spec, (list, tuple)):
+        return "(" + ",".join(map(_structure, spec)) + ")"
+    return "*"
+
+
+__all__ = ["Model"]

@@ -1,0 +1,292 @@
+"""`Network`: the layers between a functional model's inputs and outputs, applied anew to others.
+
+A model's graph is traced back from its outputs by the calls that made them
+(`layers.engine.call_record`); an operation that no layer made is a step of its own. To apply the
+network is to call the layers again, in order, on other tensors: for training, for evaluation, in
+another graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core import registry
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.nest import flatten, map_structure, pack_sequence_as
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.engine.call_record import LayerCall, record_of
+from estimatorkit.ops.array.array import expand_dims, squeeze
+
+Step = LayerCall | Operation
+
+
+class Network:
+    """The steps from inputs to outputs.
+
+    Args:
+        inputs: a tensor or a structure of tensors, each made by `Input` or a placeholder.
+        outputs: a tensor or a structure of tensors that depend on them.
+
+    Attributes:
+        inputs, outputs: the structures; what is alone in a list stands for itself.
+        steps: layer calls and operations, each after those it needs.
+        layers: the layers, each once, as Keras orders them.
+
+    Raises:
+        ValueError: an output does not depend on the inputs, or on something else that must be fed.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.inputs = _only(inputs)
+        self.outputs = _only(outputs)
+        self.input_tensors: list[Any] = flatten(inputs)
+        self.output_tensors: list[Any] = flatten(outputs)
+        for what, tensors in (("Inputs", self.input_tensors), ("Output", self.output_tensors)):
+            for tensor in tensors:
+                if not isinstance(tensor, Tensor) and not hasattr(tensor, "_components"):
+                    raise ValueError(
+                        f"{what} tensors to a Model must be tensors. Found: {tensor!r}"
+                    )
+        self._graph = self.output_tensors[0].graph
+        self._calls: dict[Tensor, LayerCall] = record_of(self._graph).calls
+        self.steps = self._sorted_steps()
+        self.layers = self._ordered_layers()
+
+    # -- finding the steps
+
+    def _step_of(self, tensor: Tensor) -> Step:
+        return self._calls.get(tensor) or tensor.op
+
+    @staticmethod
+    def _needs(step: Step) -> Sequence[Tensor]:
+        return step.input_tensors if isinstance(step, LayerCall) else step.inputs
+
+    def _sorted_steps(self) -> list[Step]:
+        given = set(map(id, self.input_tensors))
+        depends: dict[int, bool] = dict.fromkeys(given, True)
+        order: list[Step] = []
+        placed: set[int] = set()
+        for output in self.output_tensors:
+            self._visit(output, depends, order, placed)
+            if not depends.get(id(output)):
+                raise ValueError(
+                    explain(
+                        "Graph disconnected: cannot obtain value for tensor "
+                        f"{output.name} from the inputs of the model",
+                        expected=f"a tensor that depends on {self.input_tensors}",
+                        made_at=output.op.source,
+                    )
+                )
+        return order
+
+    def _visit(
+        self, start: Tensor, depends: dict[int, bool], order: list[Step], placed: set[int]
+    ) -> None:
+        """Places the steps before a tensor, without recursion: models may be deep."""
+        stack = [start]
+        while stack:
+            tensor = stack[-1]
+            if id(tensor) in depends:
+                stack.pop()
+                continue
+            step = self._step_of(tensor)
+            needed = self._needs(step)
+            open_ones = [each for each in needed if id(each) not in depends]
+            if open_ones:
+                stack.extend(open_ones)
+                continue
+            stack.pop()
+            found = any(depends[id(each)] for each in needed)
+            depends[id(tensor)] = found
+            if not needed and tensor.op.type == "Placeholder":
+                raise ValueError(
+                    explain(
+                        f"Graph disconnected: cannot obtain value for tensor {tensor.name}",
+                        expected="an input of the model",
+                        received=f"inputs {[each.name for each in self.input_tensors]}",
+                        made_at=tensor.op.source,
+                        hint="add it to the model's inputs",
+                    )
+                )
+            if found and id(step) not in placed:
+                placed.add(id(step))
+                order.append(step)
+
+    def _ordered_layers(self) -> list[Layer]:
+        """The layers as Keras orders them: the further from the outputs the earlier; those as far
+        as each other in the order in which one comes upon them from the outputs.
+        """
+        depths: dict[int, int] = {}  # of steps
+        layers: dict[int, Layer] = {}
+        of_layer: dict[int, int] = {}
+        order = self._preorder()
+        for step in reversed([*self._input_steps(), *self.steps]):
+            depth = depths.setdefault(id(step), 0)
+            for tensor in self._needs(step):
+                before = id(self._step_of(tensor))
+                depths[before] = max(depths.get(before, 0), depth + 1)
+            if isinstance(step, LayerCall):
+                layers[id(step.layer)] = step.layer
+                of_layer[id(step.layer)] = max(of_layer.get(id(step.layer), 0), depth)
+        return sorted(
+            layers.values(), key=lambda layer: (-of_layer[id(layer)], order.get(id(layer), 0))
+        )
+
+    def _input_steps(self) -> list[Step]:
+        return [self._calls[each] for each in self.input_tensors if each in self._calls]
+
+    def _preorder(self) -> dict[int, int]:
+        """The layers' places in the order in which they are met from the outputs."""
+        order: dict[int, int] = {}
+        seen: set[int] = set()
+        inner = {id(step) for step in (*self._input_steps(), *self.steps)}
+        stack: list[Tensor] = list(reversed(self.output_tensors))
+        while stack:
+            step = self._step_of(stack.pop())
+            if id(step) in seen or id(step) not in inner:
+                continue
+            seen.add(id(step))
+            if isinstance(step, LayerCall):
+                order.setdefault(id(step.layer), len(order))
+            stack.extend(reversed(self._needs(step)))
+        return order
+
+    # -- applying them
+
+    def apply(self, inputs: Any, mask: Any = None) -> Any:
+        """Calls the layers on other inputs.
+
+        Args:
+            inputs: tensors, as many as the network's; a dict is taken by the names of the inputs,
+                or by the keys of the dict that the network was made with.
+            mask: masks of the inputs.
+        """
+        given = self.matched(inputs)
+        columns = {id(old): new for old, new in zip(self.input_tensors, given, strict=True)}
+        values: dict[int, Any] = {
+            id(old): _with_rank_of(old, columns[id(old)]) for old in self.input_tensors
+        }
+        if mask is not None:
+            masks = record_of().masks
+            for tensor, each in zip(given, flatten(mask), strict=False):
+                if each is not None:
+                    masks[tensor] = each
+
+        def column(tensor: Any) -> Any:
+            return columns[id(tensor)] if id(tensor) in columns else value(tensor)
+
+        def value(tensor: Any) -> Any:
+            if not isinstance(tensor, Tensor):
+                return tensor
+            return values[id(tensor)] if id(tensor) in values else self._outside(tensor, values)
+
+        for step in self.steps:
+            if isinstance(step, LayerCall):
+                argument = column if step.layer.takes_columns else value
+                args, kwargs = map_structure(argument, [step.args, step.kwargs])
+                results = step.layer(*args, **kwargs)
+                pairs = zip(flatten(step.outputs), flatten(results), strict=True)
+            else:
+                op = registry.apply(step.type, [value(each) for each in step.inputs], step.attrs)
+                pairs = zip(step.outputs, op.outputs, strict=True)
+            values.update((id(old), new) for old, new in pairs)
+        return pack_sequence_as(self.outputs, [value(each) for each in self.output_tensors])
+
+    def matched(self, inputs: Any) -> list[Any]:
+        """The values for the input tensors, in their order.
+
+        Raises:
+            ValueError: there are more or fewer, or a name is missing.
+        """
+        own = self.inputs if isinstance(self.inputs, dict) else None
+        if isinstance(inputs, dict) and (own is None or len(own) == len(self.input_tensors)):
+            names = self.input_names if own is None else sorted(own)
+            missing = [name for name in names if name not in inputs]
+            if missing:
+                raise ValueError(
+                    explain(
+                        f"The model has no value for its inputs {missing}",
+                        expected=f"a dict with the keys {names}",
+                        received=f"keys {list(inputs)}",
+                    )
+                )
+            return [inputs[name] for name in names]
+        given = flatten(inputs)
+        if len(given) != len(self.input_tensors):
+            raise ValueError(
+                explain(
+                    "The model is called with another number of inputs than it has",
+                    expected=f"{len(self.input_tensors)} inputs: {self.input_names}",
+                    received=f"{len(given)}",
+                )
+            )
+        return given
+
+    def _outside(self, tensor: Tensor, values: dict[int, Any]) -> Tensor:
+        """A tensor that does not depend on the inputs; in another graph a copy of it."""
+        if get_default_graph().reaches(tensor.graph):
+            return tensor
+        op = tensor.op
+        if op.type == "VarHandleOp":
+            raise ValueError(
+                explain(
+                    f"the model reads variable {op.name} outside of a layer, so that it cannot be "
+                    "built in another graph",
+                    made_at=op.source,
+                    hint="make the variable in a layer's build()",
+                )
+            )
+        inputs = [values.get(id(each)) or self._outside(each, values) for each in op.inputs]
+        copied = registry.apply(op.type, inputs, op.attrs)
+        values.update((id(old), new) for old, new in zip(op.outputs, copied.outputs, strict=True))
+        return copied.outputs[tensor.value_index]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs' layers."""
+        return [self._name_of(tensor) for tensor in self.input_tensors]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs' layers, made unique."""
+        names: list[str] = []
+        for tensor in self.output_tensors:
+            base, number = self._name_of(tensor), 0
+            name = base
+            while name in names:
+                number += 1
+                name = f"{base}_{number}"
+            names.append(name)
+        return names
+
+    def _name_of(self, tensor: Tensor) -> str:
+        call = self._calls.get(tensor)
+        return tensor.op.name.rsplit("/", 1)[-1] if call is None else call.layer.name
+
+
+def _with_rank_of(own: Tensor, given: Any) -> Any:
+    """A value with the rank of an input tensor, where they differ by a last dimension of 1: a
+    column of numbers has it or not.
+    """
+    if not isinstance(given, Tensor):
+        return given
+    wanted, rank = own.shape.ndims, given.shape.ndims
+    if wanted is None or rank is None:
+        return given
+    if rank == wanted - 1 and own.shape.as_list()[-1] == 1:
+        return expand_dims(given, -1)
+    if rank == wanted + 1 and given.shape.as_list()[-1] == 1:
+        return squeeze(given, [-1])
+    return given
+
+
+def _only(structure: Any) -> Any:
+    """What is alone in a list, or the structure."""
+    alone = isinstance(structure, list) and len(flatten(structure)) == 1
+    return structure[0] if alone else structure
+
+
+__all__ = ["Network", "Step"]

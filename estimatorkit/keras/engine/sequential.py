@@ -1,0 +1,180 @@
+"""`Sequential`: layers one after another (`tf.keras.Sequential`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.data.spec import TensorSpec
+from estimatorkit.keras.engine.input_layer import Input, InputLayer
+from estimatorkit.keras.engine.model import Model
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.layers.engine.call_record import record_of
+
+
+class Sequential(Model):
+    """Layers one after another.
+
+    Its variables are made when the shape of the inputs is known: by the first layer's
+    `input_shape`, an `InputLayer`, `build`, or the first data.
+
+    Args:
+        layers: the layers.
+        name: as for `Layer`.
+    """
+
+    _untracked = Model._untracked | {"_members", "_features"}
+
+    def __init__(self, layers: Sequence[Any] | None = None, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self._members: list[Layer] = []
+        self._features: dict[str, TensorSpec] | None = None  # what came in a dict, when built
+        self.supports_masking = True
+        given = layers if isinstance(layers, (list, tuple)) or layers is None else [layers]
+        for layer in given or ():
+            self.add(layer)
+
+    def _parts(self) -> list[Any]:
+        return list(self._members)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, without that of the inputs."""
+        return [each for each in self._members if not isinstance(each, InputLayer)]
+
+    def add(self, layer: Any) -> None:
+        """Adds a layer at the end.
+
+        Raises:
+            TypeError: it is no layer.
+            ValueError: its name is taken, or it has several outputs.
+        """
+        if isinstance(layer, Tensor):  # the tensor of `Input`
+            call = record_of(layer.graph).calls.get(layer)
+            layer = layer if call is None else call.layer
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                f"The added layer must be an instance of class Layer. Received: {layer}"
+            )
+        if any(each.name == layer.name and each is not layer for each in self._members):
+            raise ValueError(
+                explain(
+                    f"All layers added to a Sequential model should have unique names. Name "
+                    f'"{layer.name}" is already the name of a layer in this model',
+                    hint="update the `name` argument to pass a unique name",
+                )
+            )
+        if not self._members and not isinstance(layer, InputLayer):
+            shape, dtype = _first_shape(layer)
+            if shape is not None:
+                placeholder = Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input")
+                self._members.append(record_of(placeholder.graph).calls[placeholder].layer)
+        self._members.append(layer)
+        if self._network is not None:
+            self._extend(layer)
+        elif isinstance(self._members[0], InputLayer):
+            self._connect(self._members[0].output)
+
+    def _connect(self, inputs: Any) -> None:
+        """Builds the layers on inputs."""
+        outputs = inputs
+        for layer in self._members:
+            if not isinstance(layer, InputLayer):
+                outputs = layer(outputs)
+        if outputs is not inputs:
+            self._set_network(inputs, outputs)
+
+    def _extend(self, layer: Layer) -> None:
+        self._set_network(self.network.inputs, layer(self.network.outputs))
+
+    def pop(self) -> None:
+        """Removes the last layer.
+
+        Raises:
+            TypeError: there is none.
+        """
+        if not self.layers:
+            raise TypeError("There are no layers in the model.")
+        self._members.pop()
+        network, self._network = self._network, None
+        self._steps = {}
+        if network is None:
+            return
+        if self.layers:  # what stands before may be part of other models, and called there too
+            self._set_network(network.inputs, network.steps[len(self.layers) - 1].outputs)
+        else:
+            self.built = False
+
+    def build(self, input_shape: Any = None) -> None:
+        """Makes the variables for inputs of a shape (with the batch).
+
+        Of inputs in a dict there is no network: the first layer takes them at each call.
+
+        Raises:
+            ValueError: no shape is given, and the layers do not tell one.
+        """
+        if isinstance(input_shape, Mapping):
+            return
+        if self._network is None and input_shape is None:
+            raise ValueError("You must provide an `input_shape` argument.")
+        if self._network is None:
+            self._connect_new(Input(batch_shape=tuple(input_shape), dtype=self.compute_dtype))
+        self.built = self._network is not None
+
+    def _build_for(self, inputs: Any) -> None:
+        super()._build_for(inputs)
+        if isinstance(inputs, Mapping) and all(
+            isinstance(each, Tensor) for each in inputs.values()
+        ):
+            self._features = {
+                key: TensorSpec([None, *each.shape.as_list()[1:]], each.dtype)
+                for key, each in inputs.items()
+                if each.shape.rank
+            }
+
+    def _connect_new(self, placeholder: Any) -> None:
+        self._members.insert(0, record_of(placeholder.graph).calls[placeholder].layer)
+        self._connect(placeholder)
+
+    def _prepare_for(self, spec: Any) -> None:
+        part = spec[0] if isinstance(spec, tuple) else spec
+        if isinstance(part, Mapping):
+            super()._prepare_for(spec)
+        elif self._network is None:
+            with self.graph.as_default():
+                shape = [None, *part.shape.as_list()[1:]]
+                self._connect_new(Input(batch_shape=shape, dtype=part.dtype))
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """The outputs of the last layer."""
+        if self._network is not None:
+            return super().call(inputs, training, mask)
+        outputs = inputs
+        for layer in self.layers:
+            outputs = layer(outputs)
+        return outputs
+
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """`predict`, by an older name."""
+        return self.predict(x, batch_size, verbose)
+
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The number of the class of the largest output, or whether the only one is above 1/2."""
+        values = self.predict(x, batch_size, verbose)
+        return values.argmax(-1) if values.shape[-1] > 1 else (values > 0.5).astype("int32")
+
+
+def _first_shape(layer: Layer) -> tuple[Any, Any]:
+    """The shape and the dtype of inputs that a model's first layer tells, or None."""
+    if isinstance(layer, Model) and layer._network is not None:
+        first = layer.network.input_tensors[0]
+        return tuple(first.shape.as_list()), first.dtype
+    shape = layer._batch_input_shape
+    if shape is not None and all(each is None for each in shape):
+        return None, None  # the data says more: layers behind may need its lengths
+    return shape, layer.compute_dtype
+
+
+__all__ = ["Sequential"]

@@ -1,0 +1,1 @@
+"""Layers that convolve, pool, crop and pad."""

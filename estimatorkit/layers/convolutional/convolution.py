@@ -1,0 +1,257 @@
+"""Layers that convolve: `Conv1D`, `Conv2D`, `Conv3D`; what all layers of filters share.
+
+Variables are `kernel` `(*kernel_size, channels / groups, filters)` and `bias` `(filters,)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.configured import (
+    ConfiguredLayer,
+    as_data_format,
+    as_window,
+    check_floating,
+    known_dimension,
+    layout,
+    over_images,
+)
+from estimatorkit.layers.engine.input_spec import InputSpec
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.convolution_functions import convolution
+
+_FILTERS = """
+    Inputs: floats `(batch, *space, channels)`, or `(batch, channels, *space)` where `data_format`
+    is 'channels_first'; channels known.
+
+    Args:
+        filters: the number of outputs, a multiple of `groups`.
+        kernel_size: the window's lengths: a number, or one for each dimension.
+        strides: steps of the window, likewise.
+        padding: 'valid', 'same'{causal}.
+        data_format: 'channels_last' or 'channels_first'; that of the backend by default.
+        dilation_rate: distances of the window's elements.
+{more}        activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer,
+            bias_regularizer, activity_regularizer, kernel_constraint, bias_constraint: see `Dense`.
+        kwargs: as for `Layer`.
+
+    Raises:
+        ValueError: an argument is none of its values, or does not fit the inputs.
+"""
+_GROUPS = "        groups: how many groups the channels form, each with filters of its own.\n"
+
+
+class Filters(ConfiguredLayer):
+    """What layers of filters share: the window, the layout of the data, a bias, an activation.
+
+    Args:
+        as for `Conv2D`; subclasses say the number of spatial dimensions.
+    """
+
+    rank = 2
+    paddings: tuple[str, ...] = ("valid", "same")
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        bias_initializer: Any = "zeros",
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.keep(
+            activation=activation,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            bias_constraint=bias_constraint,
+            activity_regularizer=activity_regularizer,
+        )
+        self.kernel_size = as_window(kernel_size, self.rank, "kernel_size")
+        self.strides = as_window(strides, self.rank, "strides")
+        self.padding = str(padding).lower()
+        if self.padding not in self.paddings:
+            raise ValueError(
+                explain(
+                    f"{type(self).__name__}: the `padding` argument must be one of its values",
+                    expected=", ".join(repr(each) for each in self.paddings),
+                    received=repr(padding),
+                )
+            )
+        self.data_format = as_data_format(data_format)
+        self.dilation_rate = as_window(dilation_rate, self.rank, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                explain(
+                    "`strides > 1` not supported in conjunction with `dilation_rate > 1`",
+                    received=f"strides={self.strides} and dilation_rate={self.dilation_rate}",
+                )
+            )
+        self.use_bias = use_bias
+        self.bias: Any = None
+        self.input_spec = InputSpec(min_ndim=self.rank + 2)
+
+    @property
+    def channels_first(self) -> bool:
+        """Whether channels come before space."""
+        return self.data_format == "channels_first"
+
+    @property
+    def window_padding(self) -> Any:
+        """The padding as the operations take it."""
+        if self.padding == "causal":
+            return [(self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)]
+        return self.padding.upper()
+
+    def read_channels(self, input_shape: Any) -> int:
+        """The number of channels of the inputs, which must stay so."""
+        check_floating(self)
+        axis = -1 - self.rank if self.channels_first else -1
+        problem = "The channel dimension of the inputs should be defined"
+        channels = known_dimension(input_shape, axis, self, problem)
+        self.input_spec = InputSpec(min_ndim=self.rank + 2, axes={axis: channels})
+        return channels
+
+    def add_bias(self, length: int) -> None:
+        """Makes the bias, where there is one."""
+        if self.use_bias:
+            self.bias = self.add_configured_weight("bias", [length])
+
+    def finish(self, outputs: Tensor) -> Any:
+        """Adds the bias and applies the activation."""
+        if self.bias is not None:
+            outputs = nn.bias_add(outputs, self.bias, layout(self.data_format))
+        return self.activation(outputs)
+
+
+class Conv(Filters):
+    """What convolutions of 1, 2 and 3 dimensions share."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            *(kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias),
+            *(bias_initializer, bias_regularizer, activity_regularizer, bias_constraint),
+            **kwargs,
+        )
+        self.filters = as_count(filters, "filters", self)
+        self.groups = as_count(groups, "groups", self)
+        if self.filters % self.groups:
+            raise ValueError(
+                "The number of filters must be evenly divisible by the number of groups. "
+                f"Received: groups={groups}, filters={filters}."
+            )
+        self.keep(
+            kernel_initializer=kernel_initializer,
+            kernel_regularizer=kernel_regularizer,
+            kernel_constraint=kernel_constraint,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernel and the bias."""
+        channels = self.read_channels(input_shape)
+        if channels % self.groups:
+            raise ValueError(
+                "The number of input channels must be evenly divisible by the number of groups. "
+                f"Received groups={self.groups}, but the input has {channels} channels "
+                f"(full input shape is {input_shape})."
+            )
+        shape = [*self.kernel_size, channels // self.groups, self.filters]
+        self.kernel = self.add_configured_weight("kernel", shape)
+        self.add_bias(self.filters)
+        super().build(input_shape)
+
+    def call(self, inputs: Tensor) -> Any:
+        """The outputs."""
+        return over_images(self._convolve, inputs, self.rank)
+
+    def _convolve(self, inputs: Tensor) -> Any:
+        return self.finish(
+            convolution(
+                inputs,
+                self.kernel,
+                self.window_padding,
+                self.strides,
+                data_format=layout(self.data_format),
+                dilations=self.dilation_rate,
+                name=f"Conv{self.rank}D",
+            )
+        )
+
+
+def as_count(value: Any, name: str, layer: Any) -> int:
+    """A positive number.
+
+    Raises:
+        ValueError: it is not positive.
+    """
+    if int(value) < 1:
+        raise ValueError(
+            f"Invalid value for argument `{name}`. Expected a strictly positive value. "
+            f"Received {name}={value} ({type(layer).__name__})."
+        )
+    return int(value)
+
+
+def described(kind: type, first: str, causal: str = "", more: str = "") -> None:
+    """Writes the docstring of a layer of filters.
+
+    Args:
+        kind: the class.
+        first: what it computes, and its source.
+        causal: other values of `padding`.
+        more: lines of other arguments.
+    """
+    kind.__doc__ = f"{first}\n{_FILTERS.format(causal=causal, more=more)}"
+
+
+class Conv1D(Conv):
+    rank = 1
+    paddings = ("valid", "same", "causal")
+
+
+class Conv2D(Conv):
+    rank = 2
+
+
+class Conv3D(Conv):
+    rank = 3
+
+
+for _kind in (Conv1D, Conv2D, Conv3D):
+    described(
+        _kind,
+        f"activation(convolution(inputs, kernel) + bias) over {_kind.rank} "
+        f"dimension{'s' * (_kind.rank > 1)} (`tf.keras.layers.{_kind.__name__}`).",
+        causal=", or 'causal': outputs see no later inputs" * (_kind.rank == 1),
+        more=_GROUPS,
+    )
+
+__all__ = ["Conv", "Conv1D", "Conv2D", "Conv3D", "Filters", "as_count", "described"]

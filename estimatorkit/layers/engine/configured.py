@@ -1,0 +1,244 @@
+"""`ConfiguredLayer`: a layer that describes itself by its constructor's arguments.
+
+A constructor keeps each argument as an attribute of the same name; `get_config` reads them back. So
+a layer says once what it takes. Initializers, regularizers, constraints and activations are known
+by how their arguments end. Here too is what layers of images share: windows and data formats.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.dtypes import as_dtype
+from estimatorkit.core.errors import explain
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers import activations, constraints, initializers, regularizers
+from estimatorkit.layers.engine.base import Layer
+from estimatorkit.ops.array import array, joining
+
+# How an argument's name ends, and what reads and describes its value.
+_KINDS = {
+    "initializer": (initializers.get, initializers.serialize),
+    "regularizer": (regularizers.get, regularizers.serialize),
+    "constraint": (constraints.get, constraints.serialize),
+    "activation": (activations.get, activations.serialize),
+}
+_CHANNELS = ("channels_first", "channels_last")
+_image_data_format = "channels_last"
+
+
+class ConfiguredLayer(Layer):
+    """A `Layer` whose `get_config` is made of its constructor's arguments."""
+
+    activation: Any
+    use_bias: bool
+
+    def keep(self, **arguments: Any) -> None:
+        """Keeps arguments as attributes; names of initializers and so on become objects."""
+        for name, value in arguments.items():
+            kind = _KINDS.get(name.rsplit("_", 1)[-1])
+            setattr(self, name, value if kind is None else kind[0](value))
+
+    def add_configured_weight(
+        self, name: str, shape: Sequence[int], stem: str | None = None, **kwargs: Any
+    ) -> Any:
+        """A variable with the initializer, regularizer and constraint that were kept for it.
+
+        Args:
+            name, shape, kwargs: as for `add_weight`.
+            stem: what the names of those arguments start with; `name` by default.
+        """
+        parts = ("initializer", "regularizer", "constraint")
+        given: dict[str, Any] = {
+            part: getattr(self, f"{stem or name}_{part}", None) for part in parts
+        }
+        return self.add_weight(name, list(shape), **given, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, as plain values."""
+        config = super().get_config()
+        for name in _argument_names(type(self)):
+            if name not in config and hasattr(self, name):
+                kind = _KINDS.get(name.rsplit("_", 1)[-1])
+                describe = plain if kind is None else kind[1]
+                config[name] = describe(getattr(self, name))
+        return config
+
+
+def _argument_names(kind: type) -> list[str]:
+    """The constructor's arguments: its own, and those that `**kwargs` hands on to its bases."""
+    found: dict[str, None] = {}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        open_ended = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        found |= {each.name: None for each in parameters if each.kind not in open_ended}
+        if base is Layer or not any(each.kind is each.VAR_KEYWORD for each in parameters):
+            break
+    return [name for name in found if name not in ("trainable", "name", "dtype", "dynamic")]
+
+
+def plain(value: Any) -> Any:
+    """A value as it is written to a file: numbers, texts, lists, tuples, dicts."""
+    if isinstance(value, TensorShape):
+        return None if value.dims is None else tuple(value.dims)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(each) for each in value)
+    return value
+
+
+# -- windows and data formats
+
+
+def image_data_format() -> str:
+    """'channels_last' or 'channels_first': that of layers that are told nothing
+    (`tf.keras.backend.image_data_format`).
+    """
+    return _image_data_format
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Sets `image_data_format` (`tf.keras.backend.set_image_data_format`).
+
+    Raises:
+        ValueError: it is neither 'channels_last' nor 'channels_first'.
+    """
+    global _image_data_format
+    _image_data_format = as_data_format(data_format)
+
+
+def as_data_format(data_format: Any) -> str:
+    """A layer's argument `data_format`; None is `image_data_format()`.
+
+    Raises:
+        ValueError: it is neither 'channels_last' nor 'channels_first'.
+    """
+    given = _image_data_format if data_format is None else str(data_format).lower()
+    if given not in _CHANNELS:
+        raise ValueError(
+            explain(
+                "The `data_format` argument must be one of 'channels_first', 'channels_last'",
+                received=repr(data_format),
+            )
+        )
+    return given
+
+
+def as_window(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """A window, strides or dilations: a number for each dimension.
+
+    Args:
+        value: a number, or `rank` of them.
+        rank: the number of dimensions.
+        name: the argument's, for errors.
+        least: the smallest number allowed.
+
+    Raises:
+        ValueError: there are more or fewer numbers, or they are too small.
+    """
+    if isinstance(value, (int, np.integer)):
+        numbers: tuple[Any, ...] = (value,) * rank
+    else:
+        numbers = tuple(value) if isinstance(value, Iterable) else ()
+    if len(numbers) != rank or any(int(each) < least for each in numbers):
+        raise ValueError(
+            explain(
+                f"The `{name}` argument must be a tuple of {rank} integers",
+                expected=f"{rank} numbers of at least {least}, or one for all",
+                received=repr(value),
+            )
+        )
+    return tuple(int(each) for each in numbers)
+
+
+def channels_axis(data_format: str, rank: int) -> int:
+    """The axis of the channels in a tensor of `rank` spatial dimensions."""
+    return 1 if data_format == "channels_first" else rank + 1
+
+
+def layout(data_format: str) -> str:
+    """What the operations call a data format."""
+    return "NCHW" if data_format == "channels_first" else "NHWC"
+
+
+def over_images(function: Callable[[Tensor], Tensor], inputs: Tensor, rank: int) -> Tensor:
+    """Calls a function of `rank` spatial dimensions on a tensor that may have several batch
+    dimensions: they become one for the call.
+
+    Args:
+        function: of a tensor of rank + 2 dimensions.
+        inputs: a tensor of at least as many.
+        rank: the number of spatial dimensions.
+    """
+    given = inputs.shape.dims
+    if given is None or len(given) <= rank + 2:
+        return function(inputs)
+    inner = given[-rank - 1 :]
+    batch = len(given) - rank - 1
+    shape = array.shape(inputs)
+    flat = array.reshape(inputs, joining.concat([[-1], shape[batch:]], 0))
+    flat.set_shape([None, *inner])
+    outputs = function(flat)
+    result = array.reshape(outputs, joining.concat([shape[:batch], array.shape(outputs)[1:]], 0))
+    result.set_shape([*given[:batch], *(outputs.shape.dims or ())[1:]])
+    return result
+
+
+def known_dimension(shape: Any, axis: int, layer: Layer, problem: str | None = None) -> int:
+    """The length of an axis of the inputs, which a variable's shape needs.
+
+    `problem` is the first line of the error, in the words that TensorFlow has for the layer.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    dims = TensorShape(shape).dims
+    length = None if dims is None or not -len(dims) <= axis < len(dims) else dims[axis]
+    if length is None:
+        raise ValueError(
+            explain(
+                problem
+                or f"The dimension {axis} of the inputs to `{layer.name}` should be defined",
+                received=str(shape),
+                hint="give the placeholder a shape, or call set_shape",
+            )
+        )
+    return int(length)
+
+
+def check_floating(layer: Layer) -> None:
+    """Refuses a layer of integers.
+
+    Raises:
+        TypeError: the layer's dtype is not floating.
+    """
+    if not as_dtype(layer.compute_dtype).is_floating:
+        raise TypeError(
+            explain(
+                f"Unable to build `{type(layer).__name__}` layer with non-floating point dtype",
+                expected="float32, float64, float16 or bfloat16",
+                received=layer.dtype,
+                hint="cast(inputs, float32)",
+            )
+        )
+
+
+__all__ = [
+    *("ConfiguredLayer", "as_data_format", "as_window", "channels_axis", "check_floating"),
+    *(
+        "image_data_format",
+        "known_dimension",
+        "layout",
+        "over_images",
+        "plain",
+        "set_image_data_format",
+    ),
+]

@@ -1,0 +1,68 @@
+"""`LayerConnections`: what a layer was called on, and what came out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.nest import map_structure
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.layers.engine.call_record import LayerCall
+
+
+class LayerConnections:
+    """What `Layer` knows of its calls."""
+
+    _name: str
+    _calls: list[LayerCall]
+
+    @property
+    def input(self) -> Any:
+        """The inputs of the only call.
+
+        Raises:
+            AttributeError: the layer was never called, or several times.
+        """
+        return self._only_call("input").inputs
+
+    @property
+    def output(self) -> Any:
+        """The outputs of the only call; errors as for `input`."""
+        return self._only_call("output").outputs
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of `input` as a tuple."""
+        return map_structure(lambda tensor: _as_tuple(tensor.shape), self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of `output` as a tuple."""
+        return map_structure(lambda tensor: _as_tuple(tensor.shape), self.output)
+
+    def _only_call(self, what: str) -> LayerCall:
+        if not self._calls:
+            raise AttributeError(
+                f"Layer {self._name} has never been called and thus has no {what}."
+            )
+        shapes = {str(map_structure(lambda t: t.shape, call.outputs)) for call in self._calls}
+        if len(shapes) > 1:
+            raise AttributeError(
+                f"The layer {self._name} has multiple calls with different shapes: "
+                f"the {what} is ill-defined. Use `get_{what}_at(node_index)` instead."
+            )
+        return self._calls[0]
+
+    def get_input_at(self, node_index: int) -> Any:
+        """The inputs of a call, by its number."""
+        return self._calls[node_index].inputs
+
+    def get_output_at(self, node_index: int) -> Any:
+        """The outputs of a call, by its number."""
+        return self._calls[node_index].outputs
+
+
+def _as_tuple(shape: TensorShape) -> Any:
+    return None if shape.dims is None else tuple(shape.dims)
+
+
+__all__ = ["LayerConnections"]

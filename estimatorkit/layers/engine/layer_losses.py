@@ -1,0 +1,124 @@
+"""`LayerLosses`: what calls of a layer add to a training: losses, updates, metrics."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.nest import flatten
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.engine.call_record import current_call
+from estimatorkit.layers.engine.tracking import Tracker
+
+
+class LayerLosses(Tracker):
+    """What `Layer` knows of losses and updates."""
+
+    _trainable: bool
+    stateful: bool
+    _regularized: list[tuple[Any, Callable[[Any], Any]]]
+    _regularization: dict[Graph, dict[int, Tensor]]
+    _made_losses: list[Any]
+    _made_updates: list[Any]
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """The losses of the layer and its parts in the default graph: one for each regularized
+        variable, and those that calls have added.
+        """
+        graph = get_default_graph().outermost
+        own: list[Tensor] = []
+        if self._trainable:
+            made = self._regularization.setdefault(graph, {})
+            for number, (variable, regularizer) in enumerate(self._regularized):
+                if number not in made and (variable is None or variable.graph is graph):
+                    made[number] = regularizer(variable)
+            own += made.values()
+        own += [loss for loss in self._made_losses if loss.graph.outermost is graph]
+        return own + [loss for each in self._parts() for loss in each.losses]
+
+    @property
+    def updates(self) -> list[Any]:
+        """Operations that a training step must run: those of moving averages; none of a layer that
+        is not trained, unless it is `stateful`."""
+        if not self._is_updated:
+            return []
+        graph = get_default_graph().outermost
+        own = [each for each in self._made_updates if each.graph.outermost is graph]
+        return own + [update for each in self._parts() for update in each.updates]
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses that `fit` adds to the model's.
+
+        Args:
+            losses: a scalar tensor, a function without arguments giving one, or a list of them.
+            inputs: accepted for TensorFlow's signature.
+        """
+        for loss in flatten(losses):
+            if callable(loss):
+                self._regularized.append((None, functools.partial(_called, loss)))
+                continue
+            tensor = convert_to_tensor(loss)
+            self._made_losses.append(tensor)
+            scope = current_call()
+            if scope is not None:
+                scope.losses.append(tensor)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations that a training step must run; they are in UPDATE_OPS too.
+
+        A layer that is not trained adds none, unless it is `stateful`, as in TensorFlow.
+
+        Args:
+            updates: operations or tensors, or functions giving them.
+            inputs: accepted for TensorFlow's signature.
+        """
+        if not self._is_updated:
+            return
+        for update in flatten(updates):
+            made = update() if callable(update) else update
+            self._made_updates.append(made)
+            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
+            scope = current_call()
+            if scope is not None:
+                scope.updates.append(made)
+
+    @property
+    def _is_updated(self) -> bool:
+        return self._trainable or self.stateful
+
+    def add_metric(self, value: Any, name: str | None = None, **kwargs: Any) -> None:
+        """Adds a tensor whose mean over the batches is shown by `fit` and `evaluate`.
+
+        Args:
+            value: a tensor.
+            name: what it is called.
+            kwargs: accepted for TensorFlow's signature.
+
+        Raises:
+            ValueError: there is no name.
+        """
+        if name is None:
+            raise ValueError("Please provide a name for your metric like `add_metric(x, name=...)`")
+        scope = current_call()
+        if scope is not None:
+            scope.metrics.append((name, convert_to_tensor(value)))
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """`updates`; accepted for TensorFlow's signature."""
+        return self.updates
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """`losses`; accepted for TensorFlow's signature."""
+        return self.losses
+
+
+def _called(loss: Callable[[], Any], _: Any) -> Any:
+    return loss()
+
+
+__all__ = ["LayerLosses"]

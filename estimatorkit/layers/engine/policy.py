@@ -1,0 +1,203 @@
+"""Dtype policies: in which dtype a layer computes, and in which it keeps its variables.
+
+`Policy` is a pair of dtypes with a name. A layer that is given none takes the global one. Where the
+two differ (mixed precision), the layer keeps `AutoCastVariable`s and computes inside `autocast`:
+reads of its variables are cast there, and only there, so optimizers, savers and regularizers see
+the variables as they are. `estimatorkit.keras.mixed_precision` is the public place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from estimatorkit.core.dtypes import DType, as_dtype, float32
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.math.elementwise import cast
+
+_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
+
+
+class Policy:
+    """A dtype to compute in, and one for variables.
+
+    Source: `tf.keras.mixed_precision.Policy`.
+
+    Args:
+        name: 'mixed_bfloat16' or 'mixed_float16' (variables in float32, computations in the 16-bit
+            dtype), or a dtype or its name (both in it).
+
+    Raises:
+        ValueError: the name is none of these.
+    """
+
+    def __init__(self, name: str | DType) -> None:
+        if name in _MIXED:
+            self._name = str(name)
+            self._compute_dtype, self._variable_dtype = _MIXED[self._name], float32.name
+            return
+        try:
+            dtype = as_dtype(name)
+        except TypeError as error:
+            raise ValueError(
+                explain(
+                    f"Cannot convert value {name} to a mixed precision Policy",
+                    expected="'mixed_bfloat16', 'mixed_float16', or the name of a dtype such as "
+                    "'float32'",
+                    received=repr(name),
+                    hint=did_you_mean(str(name), (*_MIXED, "float32", "float64", "bfloat16")),
+                )
+            ) from error
+        self._name = self._compute_dtype = self._variable_dtype = dtype.name
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._name
+
+    @property
+    def compute_dtype(self) -> str:
+        """The name of the dtype of inputs, computations and outputs of a layer."""
+        return self._compute_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """The name of the dtype of a layer's variables."""
+        return self._variable_dtype
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the two dtypes differ, so that variables are cast where they are used."""
+        return self._compute_dtype != self._variable_dtype
+
+    def __repr__(self) -> str:
+        return f'<Policy "{self._name}">'
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` takes."""
+        return {"name": self._name}
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Policy:
+        """The policy that `get_config` described; a 'loss_scale' of older versions is left out."""
+        return cls(config["name"])
+
+
+_global: Policy | None = None
+
+
+def global_policy() -> Policy:
+    """The policy of layers that are given none; float32 where none was set.
+
+    Source: `tf.keras.mixed_precision.global_policy`.
+    """
+    return Policy(float32) if _global is None else _global
+
+
+def set_global_policy(policy: Policy | str | DType | None) -> None:
+    """Sets the policy of layers that are made from now on and are given none.
+
+    Source: `tf.keras.mixed_precision.set_global_policy`.
+
+    Args:
+        policy: a policy or its name; None for float32.
+
+    Raises:
+        ValueError: the name is unknown, or the policy does not compute in floating point.
+    """
+    global _global
+    chosen = policy if policy is None or isinstance(policy, Policy) else Policy(policy)
+    if chosen is not None and not as_dtype(chosen.compute_dtype).is_floating:
+        raise ValueError(
+            explain(
+                "set_global_policy can only be used to set the global policy to floating-point "
+                'policies, such as "float32" and "mixed_bfloat16"',
+                received=f"policy: {chosen.name}",
+                hint="give a layer of integers its dtype by its argument dtype=",
+            )
+        )
+    _global = chosen
+
+
+def as_policy(identifier: Any) -> Policy:
+    """The policy that a layer's argument `dtype` means.
+
+    Args:
+        identifier: a policy, its config (as `get_config` gives it, or with 'class_name' and
+            'config'), its name, a dtype, or None for the global policy.
+
+    Raises:
+        ValueError: it means none of these.
+    """
+    if identifier is None:
+        return global_policy()
+    if isinstance(identifier, Policy):
+        return identifier
+    if isinstance(identifier, Mapping):
+        return Policy.from_config(identifier.get("config", identifier))
+    return Policy(identifier)
+
+
+# -- reading variables in the dtype of a computation
+
+_cast_to: contextvars.ContextVar[DType | None] = contextvars.ContextVar(
+    "estimatorkit_autocast", default=None
+)
+
+
+@contextlib.contextmanager
+def autocast(dtype: str | DType | None) -> Iterator[None]:
+    """While it is open, floating `AutoCastVariable`s are read in `dtype`; None: as they are."""
+    token = _cast_to.set(None if dtype is None else as_dtype(dtype))
+    try:
+        yield
+    finally:
+        _cast_to.reset(token)
+
+
+class AutoCastVariable(Variable):
+    """A `Variable` whose value is cast where it is read inside `autocast`.
+
+    Its `dtype` is that of the variable itself. Assignments are not cast, nor are the reads of
+    optimizers and savers. Source: `AutoCastVariable` of Keras, whose name is private there.
+    """
+
+    @property
+    def read_dtype(self) -> DType:
+        """The dtype in which it is read here, which numbers beside it take."""
+        dtype = _cast_to.get()
+        return self.dtype if dtype is None or not self.dtype.is_floating else dtype
+
+    def _as_tensor(self) -> Tensor:
+        return self._cast(super()._as_tensor())
+
+    def read_value(self) -> Tensor:
+        """A new read, after the control dependencies in force; cast inside `autocast`."""
+        return self._cast(super().read_value())
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Its rows at `indices`; cast inside `autocast`, the rows rather than the whole."""
+        with autocast(None):
+            rows = super().sparse_read(indices, name)
+        return self._cast(rows)
+
+    def _cast(self, value: Tensor) -> Tensor:
+        return value if value.dtype == self.read_dtype else cast(value, self.read_dtype)
+
+
+__all__ = [
+    *("AutoCastVariable", "Policy", "as_policy", "autocast", "global_policy"),
+    "set_global_policy",
+]

@@ -1,0 +1,295 @@
+"""Recurrent cells, as `tf.nn.rnn_cell`: one step each, `(inputs, state) -> (output, new state)`.
+
+A cell gets its variables on its first call, under the variable scope of that call and its name, and
+uses them in every later one. `rnn` runs cells over time. Here are the kinds of cells; what they
+have in common is in `rnn_cell_base`, cells around other cells are in `rnn_cell_wrappers`, and all
+have their public names here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.recurrent.rnn_cell_base import (
+    LSTMStateTuple,
+    RNNCell,
+    activation_of,
+    assert_like_cell,
+    linear,
+    zeros_of,
+)
+from estimatorkit.layers.recurrent.rnn_cell_wrappers import (
+    DeviceWrapper,
+    DropoutWrapper,
+    EmbeddingWrapper,
+    InputProjectionWrapper,
+    MultiRNNCell,
+    OutputProjectionWrapper,
+    ResidualWrapper,
+)
+from estimatorkit.lazy import listing
+from estimatorkit.ops.array import joining
+from estimatorkit.ops.math import elementwise, linalg
+from estimatorkit.ops.variables.initializers import Constant
+
+__all__ = [
+    "SAME_EACH_STEP",
+    "BasicLSTMCell",
+    "BasicRNNCell",
+    "DeviceWrapper",
+    "DropoutWrapper",
+    "EmbeddingWrapper",
+    "GRUCell",
+    "InputProjectionWrapper",
+    "LSTMCell",
+    "LSTMStateTuple",
+    "MultiRNNCell",
+    "OutputProjectionWrapper",
+    "RNNCell",
+    "ResidualWrapper",
+    "assert_like_cell",
+    "zeros_of",
+]
+__dir__ = listing(__name__)
+
+
+class BasicRNNCell(RNNCell):
+    """output = new state = activation(W input + U state + b).
+
+    Args:
+        num_units: the number of units.
+        activation: tanh by default.
+        reuse, name, dtype: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+        self._units = int(num_units)
+        self._activation = activation_of(activation)
+
+    @property
+    def state_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+    @property
+    def output_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+        """One step."""
+        output = self._activation(linear(self, [convert_to_tensor(inputs), state], self._units))
+        return output, output
+
+
+class GRUCell(BasicRNNCell):
+    """Gated recurrent unit (Cho et al. 2014): reset gate r, update gate u, candidate c.
+
+    new state = u * state + (1 - u) * c, with c = activation(W [input, r * state] + b).
+
+    Args:
+        num_units: the number of units.
+        activation: of the candidate, tanh by default.
+        kernel_initializer: of both kernels.
+        bias_initializer: of both biases; 1 for the gates and 0 for the candidate by default.
+        reuse, name, dtype: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
+        self._kernel_initializer = kernel_initializer
+        self._bias_initializer = bias_initializer
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+        """One step."""
+        inputs, units = convert_to_tensor(inputs), self._units
+        open_gates = Constant(1.0) if self._bias_initializer is None else self._bias_initializer
+        gates = elementwise.sigmoid(
+            linear(
+                self,
+                [inputs, state],
+                2 * units,
+                self._kernel_initializer,
+                open_gates,
+                ("gates/kernel", "gates/bias"),
+            )
+        )
+        reset, update = joining.split(gates, 2, 1)
+        candidate = self._activation(
+            linear(
+                self,
+                [inputs, reset * state],
+                units,
+                self._kernel_initializer,
+                self._bias_initializer,
+                ("candidate/kernel", "candidate/bias"),
+            )
+        )
+        new = update * state + (1 - update) * candidate
+        return new, new
+
+
+class LSTMCell(RNNCell):
+    """Long short-term memory (Hochreiter & Schmidhuber 1997), with peepholes and a projection.
+
+    Gates in the order i, j, f, o of the kernel's columns, as in TensorFlow.
+
+    Args:
+        num_units: the number of units.
+        use_peepholes: let the gates see the memory (Sak et al. 2014).
+        cell_clip: clip the memory to [-cell_clip, cell_clip].
+        initializer: of the kernels.
+        num_proj: the size of the output, if it is projected.
+        proj_clip: clip the projected output.
+        num_unit_shards, num_proj_shards: accepted for TensorFlow's signature.
+        forget_bias: added to the forget gate.
+        state_is_tuple: False keeps c and h in one tensor, as before 1.0.
+        activation: tanh by default.
+        reuse, name, dtype: see `RNNCell`.
+    """
+
+    _peepholes = "fio"
+    """The gates in the order in which the variables of peepholes are created."""
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: Any = None,
+        num_proj_shards: Any = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+        self._units = int(num_units)
+        self._use_peepholes = use_peepholes
+        self._cell_clip = cell_clip
+        self._initializer = initializer
+        self._num_proj = num_proj
+        self._proj_clip = proj_clip
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+        self._activation = activation_of(activation)
+
+    @property
+    def state_size(self) -> Any:
+        """`LSTMStateTuple(units, output size)`, or their sum."""
+        if self._state_is_tuple:
+            return LSTMStateTuple(self._units, self.output_size)
+        return self._units + self.output_size
+
+    @property
+    def output_size(self) -> int:
+        """The number of units, or the size of the projection."""
+        return self._num_proj or self._units
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        inputs, units = convert_to_tensor(inputs), self._units
+        if self._state_is_tuple:
+            memory, output = state
+        else:
+            memory, output = joining.split(state, [units, self.output_size], 1)
+        gates = linear(self, [inputs, output], 4 * units, self._initializer)
+        i, j, f, o = joining.split(gates, 4, 1)
+        f = f + self._forget_bias
+        if self._use_peepholes:
+            dtype = inputs.dtype
+            peepholes = {
+                gate: self.add_variable(f"w_{gate}_diag", [units], dtype, self._initializer)
+                for gate in self._peepholes
+            }
+            f, i = f + peepholes["f"] * memory, i + peepholes["i"] * memory
+        sigmoid = elementwise.sigmoid
+        new = sigmoid(f) * memory + sigmoid(i) * self._activation(j)
+        if self._cell_clip is not None:
+            new = self._clipped(new, self._cell_clip)
+        if self._use_peepholes:
+            o = o + peepholes["o"] * new
+        result = sigmoid(o) * self._activation(new)
+        if self._num_proj is not None:
+            shape = [units, self._num_proj]
+            kernel = self.add_variable("projection/kernel", shape, inputs.dtype, self._initializer)
+            result = linalg.matmul(result, kernel)
+            if self._proj_clip is not None:
+                result = elementwise.clip_by_value(result, -self._proj_clip, self._proj_clip)
+        if self._state_is_tuple:
+            return result, LSTMStateTuple(new, result)
+        return result, joining.concat([new, result], 1)
+
+    @staticmethod
+    def _clipped(memory: Tensor, bound: float) -> Tensor:
+        return elementwise.clip_by_value(memory, -bound, bound)
+
+
+class BasicLSTMCell(LSTMCell):
+    """`LSTMCell` without peepholes, clipping and projection (Zaremba et al. 2015).
+
+    Args:
+        num_units: the number of units.
+        forget_bias: added to the forget gate.
+        state_is_tuple: see `LSTMCell`.
+        activation: tanh by default.
+        reuse, name, dtype: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            num_units,
+            forget_bias=forget_bias,
+            state_is_tuple=state_is_tuple,
+            activation=activation,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+            **kwargs,
+        )
+
+
+SAME_EACH_STEP = (
+    *(BasicRNNCell, GRUCell, LSTMCell, BasicLSTMCell),
+    *(MultiRNNCell, DropoutWrapper, ResidualWrapper),
+    *(EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper),
+)
+"""The cells of which one more call makes the same operations, on no device of their own; others,
+which programs write, may make other ones each time."""

@@ -1,0 +1,342 @@
+"""What all recurrent cells have: variables made on the first call, states of zeros, and the linear
+part of a step.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import constant_value
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.math import elementwise, linalg
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.variables.initializers import Constant
+from estimatorkit.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+
+Activation = Callable[[Any], Tensor]
+
+
+class LSTMStateTuple(NamedTuple):
+    """The state of an LSTM cell.
+
+    Attributes:
+        c: the cell's memory, `(batch, units)`.
+        h: its output, `(batch, units)`.
+    """
+
+    c: Any
+    h: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of both."""
+        return self.c.dtype
+
+
+class RNNCell:
+    """What all cells are; subclass it with `state_size`, `output_size` and `call(inputs, state)`.
+
+    A subclass may make its variables in `build(inputs_shape)`, which runs before the first `call`.
+
+    Args:
+        trainable: whether its variables are listed as trainable.
+        name: its variable scope; the class's name in lower case and with underscores by default,
+            made unique.
+        dtype: accepted for TensorFlow's signature; variables have the inputs' dtype.
+        _reuse: share the variables of a cell that was called under the same scope.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            raise TypeError(f"{type(self).__name__} got unexpected arguments {sorted(kwargs)}.")
+        self.trainable = trainable
+        self._name = name
+        self._reuse = _reuse
+        self._scope: VariableScope | None = None
+        self._dtype: str | None = None
+        self.built = False
+
+    @property
+    def name(self) -> str:
+        """The name of its variable scope."""
+        return self._name or _snake_case(type(self).__name__)
+
+    @property
+    def state_size(self) -> Any:
+        """The size, or nested structure of sizes, of the state without the batch dimension."""
+        raise NotImplementedError(f"{type(self).__name__} must define state_size")
+
+    @property
+    def output_size(self) -> Any:
+        """The size of the output without the batch dimension."""
+        raise NotImplementedError(f"{type(self).__name__} must define output_size")
+
+    def build(self, inputs_shape: Any) -> None:
+        """Makes the variables that a subclass wants to have before its first `call`."""
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """One step: the output and the new state."""
+        raise NotImplementedError(f"{type(self).__name__} must define call(inputs, state)")
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step.
+
+        Args:
+            inputs: `(batch, n)`.
+            state: as `zero_state` gives it.
+            scope: the variable scope (a name or a `VariableScope`) on the first call.
+
+        Returns:
+            The output, and the new state.
+        """
+        with self._variables(scope):
+            if not self.built:
+                self._dtype = convert_to_tensor(nest.flatten(inputs)[0]).dtype.base_dtype.name
+                self.build(_shape_of(inputs))
+                self.built = True
+            return self.call(inputs, state)
+
+    def _variables(self, scope: Any) -> Any:
+        if self._scope is not None:
+            return _entered_again(self._scope)
+        return self._first_scope(scope)
+
+    def _first_scope(self, scope: Any) -> Any:
+        # A name is made unique, unless variables of that name are to be shared.
+        chosen = self.name if scope is None and self._reuse else scope
+        opened = variable_scope(chosen, default_name=self.name, reuse=self._reuse)
+        return _Remembering(self, opened)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its variables; none before the first call."""
+        return [] if self._scope is None else self._scope.global_variables()
+
+    weights = variables
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are trainable."""
+        return [] if self._scope is None else self._scope.trainable_variables()
+
+    trainable_weights = trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """Those of its variables that are not trainable."""
+        trainable = set(map(id, self.trainable_variables))
+        return [each for each in self.variables if id(each) not in trainable]
+
+    non_trainable_weights = non_trainable_variables
+
+    @property
+    def dtype(self) -> Any:
+        """The name of the dtype of its first inputs; None before the first call."""
+        return self._dtype
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros.
+
+        Args:
+            batch_size: an int or an int32 scalar tensor.
+            dtype: the dtype of the state.
+        """
+        with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
+            return zeros_of(self.state_size, batch_size, dtype)
+
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """A state of zeros for inputs `(batch, ...)`, or for a batch size and dtype."""
+        if inputs is not None:
+            tensor = convert_to_tensor(inputs)
+            batch_size, dtype = array.shape(tensor)[0], tensor.dtype
+        return self.zero_state(batch_size, dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """An equal cell that has not been called yet, and so creates variables of its own.
+
+        Cells inside are copied as well; tensors and everything else are shared.
+        """
+        made = copy.copy(self)
+        memo[id(self)] = made
+
+        def copied(leaf: Any) -> Any:
+            return copy.deepcopy(leaf, memo) if isinstance(leaf, RNNCell) else leaf
+
+        for name, value in vars(self).items():
+            setattr(made, name, nest.map_structure(copied, value))
+        made._scope = None
+        made.built = False
+        return made
+
+    # -- for subclasses
+
+    def add_variable(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        trainable: bool = True,
+        **kwargs: Any,
+    ) -> Variable:
+        """A variable of the cell: made on the first call, the same one on later calls."""
+        kwargs["trainable"] = trainable and self.trainable
+        return get_variable(name, shape, dtype, initializer, **kwargs)
+
+    add_weight = add_variable
+
+
+def assert_like_cell(cell: Any, what: str = "cell") -> None:
+    """Raises TypeError where the argument `what` is no recurrent cell."""
+    needed = [("state_size",), ("output_size",), ("zero_state", "get_initial_state")]
+    missing = [each for each in needed if not any(_has(cell, name) for name in each)]
+    if missing or not callable(cell):
+        raise TypeError(
+            explain(
+                f"The argument {what!r} ({str(cell)[:100]}) is not an RNNCell",
+                expected="a callable with state_size, output_size and zero_state (or "
+                "get_initial_state)",
+                received=repr(cell)[:200],
+            )
+        )
+
+
+def zero_state_of(cell: Any, batch_size: Any, dtype: Any) -> Any:
+    """The state of a cell before the first step; of Keras's cells too, which have no zero_state."""
+    if hasattr(cell, "zero_state"):
+        return cell.zero_state(batch_size, dtype)
+    return cell.get_initial_state(batch_size=batch_size, dtype=dtype)
+
+
+def _has(cell: Any, attribute: str) -> bool:
+    # Asking the class first: a property that is not overridden raises NotImplementedError.
+    return hasattr(type(cell), attribute) or hasattr(cell, attribute)
+
+
+def _shape_of(inputs: Any) -> Any:
+    """The shape of an input, or the structure of the shapes of several."""
+    return nest.map_structure(lambda each: convert_to_tensor(each).shape, inputs)
+
+
+@contextmanager
+def _entered_again(scope: VariableScope) -> Iterator[None]:
+    """A cell's variables, and its operations in the name scope of its first call."""
+    with (
+        variable_scope(scope, reuse=True, auxiliary_name_scope=False),
+        get_default_graph().name_scope(scope.original_name_scope),
+    ):
+        yield
+
+
+class _Remembering:
+    """A variable scope that tells a cell which one it is."""
+
+    def __init__(self, cell: RNNCell, scope: Any) -> None:
+        self._cell = cell
+        self._scope = scope
+
+    def __enter__(self) -> Any:
+        entered = self._scope.__enter__()
+        self._cell._scope = entered
+        return entered
+
+    def __exit__(self, *error: Any) -> Any:
+        return self._scope.__exit__(*error)
+
+
+def _snake_case(name: str) -> str:
+    """`BasicLSTMCell` as `basic_lstm_cell`."""
+    result = ""
+    for at, letter in enumerate(name):
+        after_lower = at and (name[at - 1].islower() or name[at + 1 : at + 2].islower())
+        result += ("_" if letter.isupper() and after_lower else "") + letter.lower()
+    return result
+
+
+def zeros_of(size: Any, batch_size: Any, dtype: Any) -> Any:
+    """Zeros `(batch, ...)` for a size: an int, a scalar tensor, a shape, or a structure of them."""
+    if nest.is_nested(size):
+        leaves = [zeros_of(each, batch_size, dtype) for each in nest.flatten(size)]
+        return nest.pack_sequence_as(size, leaves)
+    dims = [batch_size, *(size.as_list() if isinstance(size, TensorShape) else [size])]
+    known = [_known_size(each) for each in dims]
+    zeros = filling.zeros(joining.stack(dims) if None in known else known, dtype)
+    zeros.set_shape(known)
+    return zeros
+
+
+def _known_size(size: Any) -> int | None:
+    """A size where it is known when the graph is built."""
+    value = constant_value(size) if isinstance(size, Tensor) else size
+    return None if value is None else int(value)
+
+
+def input_size(inputs: Tensor, cell: RNNCell) -> int:
+    """The size of an input's last dimension.
+
+    Raises:
+        ValueError: it is not known.
+    """
+    size = inputs.shape[-1] if inputs.shape.rank else None
+    if size is None:
+        raise ValueError(
+            explain(
+                f"{type(cell).__name__}: expected inputs.shape[-1] to be known",
+                received=inputs,
+                made_at=inputs.op.source,
+                hint="give the placeholder a shape, or call set_shape",
+            )
+        )
+    return size
+
+
+def linear(
+    cell: RNNCell,
+    values: Sequence[Tensor],
+    units: int,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
+    names: tuple[str, str] = ("kernel", "bias"),
+) -> Tensor:
+    """values x kernel + bias, with variables of these names."""
+    rows = sum(input_size(value, cell) for value in values)
+    dtype = values[0].dtype
+    joined = values[0] if len(values) == 1 else joining.concat(list(values), 1)
+    kernel = cell.add_variable(names[0], [rows, units], dtype, kernel_initializer)
+    bias = cell.add_variable(
+        names[1],
+        [units],
+        dtype,
+        Constant(0.0) if bias_initializer is None else bias_initializer,
+    )
+    return nn.bias_add(linalg.matmul(joined, kernel), bias)
+
+
+def activation_of(given: Any, default: Activation = elementwise.tanh) -> Activation:
+    """The function that a cell's argument `activation` means: a name or a function."""
+    if given is None:
+        return default
+    if isinstance(given, str):
+        found: Activation = getattr(nn, given, None) or getattr(elementwise, given)
+        return found
+    chosen: Activation = given
+    return chosen

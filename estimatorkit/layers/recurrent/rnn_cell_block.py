@@ -1,0 +1,102 @@
+"""Cells of `contrib.rnn` that have a kernel of their own in TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, LSTMCell
+from estimatorkit.layers.recurrent.rnn_cell_base import linear
+from estimatorkit.lazy import listing
+from estimatorkit.ops.array import joining
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.variables.initializers import Constant
+
+
+class LSTMBlockCell(LSTMCell):
+    """`LSTMCell` with the arguments of TensorFlow's fused kernel.
+
+    Args:
+        num_units: the number of units.
+        forget_bias: added to the forget gate.
+        cell_clip: clip the memory to [-cell_clip, cell_clip]; not by default, nor where negative.
+        use_peephole: let the gates see the memory.
+        dtype, reuse, name: see `RNNCell`.
+    """
+
+    _peepholes = "ifo"
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: bool | None = None,
+        name: str | None = "lstm_cell",
+    ) -> None:
+        super().__init__(
+            num_units,
+            use_peepholes=use_peephole,
+            cell_clip=cell_clip if cell_clip is not None and cell_clip > 0 else None,
+            forget_bias=forget_bias,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+        )
+
+    @staticmethod
+    def _clipped(memory: Tensor, bound: float) -> Tensor:
+        # The kernel's gradient passes through what is clipped.
+        change = elementwise.clip_by_value(memory, -bound, bound) - memory
+        return memory + builtin_ops.stop_gradient(change)
+
+
+class GRUBlockCell(BasicRNNCell):
+    """`GRUCell` with the variable names of TensorFlow's fused kernel.
+
+    Args:
+        num_units: the number of units.
+        cell_size: an older spelling of `num_units`.
+        reuse, name: see `RNNCell`.
+
+    Raises:
+        ValueError: not exactly one of the two is given.
+    """
+
+    _names = (("w_ru", "b_ru"), ("w_c", "b_c"))
+
+    def __init__(
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | None = None,
+        name: str | None = "gru_cell",
+    ) -> None:
+        given = [each for each in (num_units, cell_size) if each is not None]
+        if len(given) != 1:
+            raise ValueError("Exactly one of num_units or cell_size must be provided.")
+        super().__init__(given[0], reuse=reuse, name=name)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+        """One step."""
+        inputs, units = convert_to_tensor(inputs), self._units
+        names = self._names
+        gates = linear(self, [inputs, state], 2 * units, None, Constant(1.0), names=names[0])
+        reset, update = joining.split(elementwise.sigmoid(gates), 2, 1)
+        candidate = elementwise.tanh(linear(self, [inputs, reset * state], units, names=names[1]))
+        new = update * state + (1 - update) * candidate
+        return new, new
+
+
+class GRUBlockCellV2(GRUBlockCell):
+    """`GRUBlockCell` with the variable names of `GRUCell`; see there for the arguments."""
+
+    _names = (("gates/kernel", "gates/bias"), ("candidate/kernel", "candidate/bias"))
+
+
+__all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
+__dir__ = listing(__name__)

@@ -1,0 +1,476 @@
+"""Recurrent cells of `contrib.rnn`: LSTMs with layer normalization, coupled gates and as found by
+architecture search, update-gate and GRU cells; cells with highway connections and attention.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.layers.recurrent import rnn_cell
+from estimatorkit.layers.recurrent.rnn_cell import BasicRNNCell, RNNCell
+from estimatorkit.layers.recurrent.rnn_cell_base import (
+    LSTMStateTuple,
+    activation_of,
+    assert_like_cell,
+    input_size,
+    zero_state_of,
+)
+from estimatorkit.layers.recurrent.rnn_cell_block import GRUBlockCell, GRUBlockCellV2, LSTMBlockCell
+from estimatorkit.layers.recurrent.rnn_linear import Linear
+from estimatorkit.lazy import listing
+from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.activations import xw_plus_b
+from estimatorkit.ops.variables.initializers import Constant, Zeros
+from estimatorkit.ops.variables.variable_scope import (
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
+
+_EPSILON = 1e-12
+
+
+class _LSTMShaped(RNNCell):
+    """A cell whose state is an `LSTMStateTuple`."""
+
+    _units: int
+    _outputs: int
+
+    @property
+    def state_size(self) -> Any:
+        """`LSTMStateTuple(units, output size)`."""
+        return LSTMStateTuple(self._units, self._outputs)
+
+    @property
+    def output_size(self) -> int:
+        """The size of the output."""
+        return self._outputs
+
+
+def _normalized(value: Tensor, scope: str, gain: float, shift: float) -> Tensor:
+    """Layer normalization, with the variables `gamma` and `beta` under a scope."""
+    size, dtype = value.shape[-1], value.dtype
+    with variable_scope(scope):
+        gamma = get_variable("gamma", [size], dtype, initializer=Constant(gain))
+        beta = get_variable("beta", [size], dtype, initializer=Constant(shift))
+    mean, variance = nn.moments(value, [-1], keep_dims=True)
+    return nn.batch_normalization(value, mean, variance, beta, gamma, _EPSILON)
+
+
+class LayerNormBasicLSTMCell(_LSTMShaped):
+    """LSTM with layer normalization (Ba et al. 2016) and recurrent dropout (Semeniuta et al. 2016).
+
+    Args:
+        num_units: the number of units.
+        forget_bias: added to the forget gate.
+        input_size: deprecated and ignored.
+        activation: tanh by default.
+        layer_norm: whether to normalize gates and memory; a bias stands in where not.
+        norm_gain, norm_shift: with what gammas and betas start.
+        dropout_keep_prob: the part of the candidates that is kept; a number or a scalar tensor.
+        dropout_prob_seed: of the random numbers.
+        reuse: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        input_size: Any = None,
+        activation: Any = elementwise.tanh,
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: Any = 1.0,
+        dropout_prob_seed: int | None = None,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._units = self._outputs = int(num_units)
+        self._forget_bias = forget_bias
+        self._activation = activation_of(activation)
+        self._layer_norm = layer_norm
+        self._start = norm_gain, norm_shift
+        self._keep_prob = dropout_keep_prob
+        self._seed = dropout_prob_seed
+
+    def _norm(self, value: Tensor, scope: str) -> Tensor:
+        return _normalized(value, scope, *self._start) if self._layer_norm else value
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        memory, output = state
+        joined = joining.concat([convert_to_tensor(inputs), output], 1)
+        size, dtype = input_size(joined, self), joined.dtype
+        gates = linalg.matmul(joined, self.add_variable("kernel", [size, 4 * self._units], dtype))
+        if not self._layer_norm:
+            gates = nn.bias_add(gates, self.add_variable("bias", [4 * self._units], dtype))
+        i, j, f, o = joining.split(gates, 4, 1)
+        i, j = self._norm(i, "input"), self._norm(j, "transform")
+        f, o = self._norm(f, "forget"), self._norm(o, "output")
+        candidate = self._activation(j)
+        if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
+            candidate = nn.dropout(candidate, keep_prob=self._keep_prob, seed=self._seed)
+        forget = elementwise.sigmoid(f + self._forget_bias)
+        new = self._norm(memory * forget + elementwise.sigmoid(i) * candidate, "state")
+        result = self._activation(new) * elementwise.sigmoid(o)
+        return result, LSTMStateTuple(new, result)
+
+
+class CoupledInputForgetGateLSTMCell(_LSTMShaped):
+    """LSTM whose input gate is 1 - forget gate (Greff et al. 2015).
+
+    Args:
+        num_units: the number of units.
+        use_peepholes: let the gates see the memory.
+        initializer: accepted for TensorFlow's signature.
+        num_proj: the size of the output, if it is projected.
+        proj_clip: clip the projected output.
+        num_unit_shards, num_proj_shards: into how many variables the kernels are divided by rows.
+        forget_bias: added to the forget gate.
+        state_is_tuple: False keeps both parts of the state in one tensor.
+        activation: tanh by default.
+        reuse: see `RNNCell`.
+        layer_norm: whether to normalize gates and memory.
+        norm_gain, norm_shift: with what gammas and betas start.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        use_peepholes: bool = False,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int = 1,
+        num_proj_shards: int = 1,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = elementwise.tanh,
+        reuse: bool | None = None,
+        layer_norm: bool = False,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._units, self._outputs = int(num_units), int(num_proj or num_units)
+        self._projected = num_proj is not None
+        self._use_peepholes = use_peepholes
+        self._proj_clip = proj_clip
+        self._shards = num_unit_shards, num_proj_shards
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+        self._activation = activation_of(activation)
+        self._layer_norm = layer_norm
+        self._start = norm_gain, norm_shift
+
+    @property
+    def state_size(self) -> Any:
+        """`LSTMStateTuple(units, output size)`, or their sum."""
+        sizes = LSTMStateTuple(self._units, self._outputs)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    def _kernel(self, name: str, rows: int, columns: int, dtype: Any, shards: int) -> Any:
+        if shards > rows:
+            raise ValueError(f"Too many shards: shape={[rows, columns]}, num_shards={shards}")
+        sizes = [rows // shards + (at < rows % shards) for at in range(shards)]
+        parts = [
+            self.add_variable(f"{name}_{at}", [size, columns], dtype)
+            for at, size in enumerate(sizes)
+        ]
+        return parts[0] if shards == 1 else joining.concat(parts, 0)
+
+    def _norm(self, value: Tensor, scope: str) -> Tensor:
+        return _normalized(value, scope, *self._start) if self._layer_norm else value
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        units, sigmoid = self._units, elementwise.sigmoid
+        parts = state if self._state_is_tuple else joining.split(state, [units, self._outputs], 1)
+        memory, output = parts
+        joined = joining.concat([convert_to_tensor(inputs), output], 1)
+        dtype = joined.dtype
+        kernel = self._kernel("W", input_size(joined, self), 3 * units, dtype, self._shards[0])
+        bias = self.add_variable("B", [3 * units], dtype, Zeros())
+        gates = linalg.matmul(joined, kernel)
+        if not self._layer_norm:
+            gates = nn.bias_add(gates, bias)
+        j, f, o = joining.split(gates, 3, 1)
+        j, f, o = (
+            self._norm(j, "transform"),
+            self._norm(f, "forget"),
+            self._norm(o, "output"),
+        )
+        f = f + self._forget_bias
+        if self._use_peepholes:
+            of_forget = self.add_variable("W_F_diag", [units], dtype)
+            of_output = self.add_variable("W_O_diag", [units], dtype)
+            f = f + of_forget * memory
+        forget = sigmoid(f)
+        new = self._norm(forget * memory + (1 - forget) * self._activation(j), "state")
+        if self._use_peepholes:
+            o = o + of_output * new
+        result = sigmoid(o) * self._activation(new)
+        if self._projected:
+            result = linalg.matmul(
+                result, self._kernel("W_P", units, self._outputs, dtype, self._shards[1])
+            )
+            if self._proj_clip is not None:
+                result = elementwise.clip_by_value(result, -self._proj_clip, self._proj_clip)
+        if self._state_is_tuple:
+            return result, LSTMStateTuple(new, result)
+        return result, joining.concat([new, result], 1)
+
+
+class NASCell(_LSTMShaped):
+    """The cell that neural architecture search found (Zoph & Le 2017).
+
+    Args:
+        num_units: the number of units.
+        num_proj: the size of the output, if it is projected.
+        use_bias: whether to add a bias.
+        reuse: see `RNNCell`.
+        kwargs: `name` and others of `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        num_proj: int | None = None,
+        use_bias: bool = False,
+        reuse: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(_reuse=reuse, **kwargs)
+        self._units, self._outputs = int(num_units), int(num_proj or num_units)
+        self._projected = num_proj is not None
+        self._use_bias = use_bias
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        inputs, units = convert_to_tensor(inputs), self._units
+        memory, output = state
+        sigmoid, tanh, relu = elementwise.sigmoid, elementwise.tanh, nn.relu
+        dtype, columns = inputs.dtype, 8 * units
+        recurrent = self.add_variable("recurrent_kernel", [self._outputs, columns], dtype)
+        kernel = self.add_variable("kernel", [input_size(inputs, self), columns], dtype)
+        of_output = linalg.matmul(output, recurrent)
+        if self._use_bias:
+            of_output = nn.bias_add(of_output, self.add_variable("bias", [columns], dtype, Zeros()))
+        x = joining.split(linalg.matmul(inputs, kernel), 8, 1)
+        m = joining.split(of_output, 8, 1)
+        first = tanh(sigmoid(x[0] + m[0]) * relu(x[1] + m[1]))
+        second = tanh(sigmoid(x[2] + m[2]) + relu(x[3] * m[3]))
+        third = tanh(tanh(x[4] + m[4]) * sigmoid(x[5] + m[5]))
+        fourth = sigmoid(tanh(x[6] + m[6]) + sigmoid(x[7] + m[7]))
+        new = tanh(first + memory) * second
+        result = tanh(new * tanh(third + fourth))
+        if self._projected:
+            shape = [units, self._outputs]
+            result = linalg.matmul(result, self.add_variable("projection_weights", shape, dtype))
+        return result, LSTMStateTuple(new, result)
+
+
+class UGRNNCell(BasicRNNCell):
+    """Update-gate recurrent cell (Collins et al. 2017).
+
+    Args:
+        num_units: the number of units.
+        initializer: of the kernel.
+        forget_bias: added to the gate.
+        activation: tanh by default.
+        reuse: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        initializer: Any = None,
+        forget_bias: float = 1.0,
+        activation: Any = elementwise.tanh,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(num_units, activation, reuse)
+        self._initializer = initializer
+        self._forget_bias = forget_bias
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+        """One step."""
+        joined = joining.concat([convert_to_tensor(inputs), state], 1)
+        with variable_scope(get_variable_scope(), initializer=self._initializer):
+            both = Linear(joined, 2 * self._units, True)(joined)
+        gate, candidate = joining.split(both, 2, 1)
+        gate = elementwise.sigmoid(gate + self._forget_bias)
+        new = gate * state + (1.0 - gate) * self._activation(candidate)
+        return new, new
+
+
+class HighwayWrapper(RNNCell):
+    """Highway connections around a cell (Srivastava et al. 2015).
+
+    The output is carry * inputs + transform * output.
+
+    Args:
+        cell: the inner cell; its outputs have the shape of its inputs.
+        couple_carry_transform_gates: whether transform is 1 - carry.
+        carry_bias_init: with what the carry gate's bias starts.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        couple_carry_transform_gates: bool = True,
+        carry_bias_init: float = 1.0,
+    ) -> None:
+        super().__init__()
+        assert_like_cell(cell)
+        self._cell = cell
+        self._couples = couple_carry_transform_gates
+        self._bias_init = carry_bias_init
+
+    @property
+    def state_size(self) -> Any:
+        """That of the inner cell."""
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        """That of the inner cell."""
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """That of the inner cell."""
+        return zero_state_of(self._cell, batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step; the gates' variables are in the scope around the call."""
+        outputs, after = self._cell(inputs, state, *([] if scope is None else [scope]))
+        return nest.map_structure(self._highway, inputs, outputs), after
+
+    def _highway(self, inputs: Any, outputs: Any) -> Any:
+        inputs.shape.assert_is_compatible_with(outputs.shape)
+        carry = self._gate("carry", inputs, self._bias_init)
+        if self._couples:
+            transform = 1 - carry
+        else:
+            transform = self._gate("transform", inputs, -self._bias_init)
+        return inputs * carry + outputs * transform
+
+    def _gate(self, name: str, inputs: Tensor, start: float) -> Tensor:
+        size = input_size(inputs, self)
+        weights = get_variable(f"{name}_w", [size, size])
+        bias = get_variable(f"{name}_b", [size], initializer=Constant(start))
+        return elementwise.sigmoid(xw_plus_b(inputs, weights, bias))
+
+
+class AttentionCellWrapper(RNNCell):
+    """A cell that attends to its last outputs (Bahdanau et al. 2015, long short-term networks).
+
+    Args:
+        cell: the inner cell.
+        attn_length: the number of outputs that are kept.
+        attn_size: the size of an output; that of the inner cell by default.
+        attn_vec_size: the size in which they are compared; `attn_size` by default.
+        input_size: the size of the inner cell's inputs; that of the inputs by default.
+        state_is_tuple: False keeps the whole state in one tensor.
+        reuse: see `RNNCell`.
+
+    Raises:
+        ValueError: `attn_length` is not positive, or the inner cell's state is a tuple and
+            `state_is_tuple` is False.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        attn_length: int,
+        attn_size: int | None = None,
+        attn_vec_size: int | None = None,
+        input_size: int | None = None,
+        state_is_tuple: bool = True,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        assert_like_cell(cell)
+        if nest.is_nested(cell.state_size) and not state_is_tuple:
+            raise ValueError(
+                "Cell returns tuple of states, but the flag state_is_tuple is not set. State size "
+                f"is: {cell.state_size}"
+            )
+        if attn_length <= 0:
+            raise ValueError(f"attn_length should be greater than zero, got {attn_length}")
+        self._cell = cell
+        self._length = attn_length
+        self._size = attn_size or cell.output_size
+        self._vector_size = attn_vec_size or self._size
+        self._input_size = input_size
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the inner state, of what was read, and of the outputs; or their sum."""
+        sizes = (self._cell.state_size, self._size, self._size * self._length)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """`attn_size`."""
+        return int(self._size)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+        """One step."""
+        parts = state
+        if not self._state_is_tuple:
+            sizes = [self._cell.state_size, self._size, self._size * self._length]
+            parts = joining.split(state, sizes, 1)
+        inner, read, kept = parts
+        past = array.reshape(kept, [-1, self._length, self._size])
+        given = [convert_to_tensor(inputs), read]
+        size = self._input_size or input_size(given[0], self)
+        output, inner = self._cell(Linear(given, size, True)(given), inner)
+        query = joining.concat(nest.flatten(inner), 1) if nest.is_nested(inner) else inner
+        read = self._read(query, past)
+        with variable_scope("attn_output_projection"):
+            output = Linear([output, read], self._size, True)([output, read])
+        past = joining.concat([past[:, 1:], array.expand_dims(output, 1)], 1)
+        after = (inner, read, array.reshape(past, [-1, self._length * self._size]))
+        return output, after if self._state_is_tuple else joining.concat(list(after), 1)
+
+    def _read(self, query: Tensor, past: Tensor) -> Tensor:
+        """The mean of the past outputs, weighted by how well they fit the query."""
+        size, units = self._size, self._vector_size
+        with variable_scope("attention"):
+            kernel = get_variable("attn_w", [1, 1, size, units])
+            vector = get_variable("attn_v", [units])
+            projected = Linear(query, units, True)(query)
+        features = linalg.matmul(
+            array.reshape(past, [-1, size]), array.reshape(kernel, [size, units])
+        )
+        features = array.reshape(features, [-1, self._length, units])
+        hidden = elementwise.tanh(features + array.expand_dims(projected, 1))
+        weights = nn.softmax(reduce.reduce_sum(vector * hidden, 2))
+        read = reduce.reduce_sum(array.expand_dims(weights, 2) * past, 1)
+        return array.reshape(read, [-1, size])
+
+
+SAME_EACH_STEP = (
+    *rnn_cell.SAME_EACH_STEP,
+    *(GRUBlockCell, GRUBlockCellV2, LSTMBlockCell, LayerNormBasicLSTMCell),
+    *(CoupledInputForgetGateLSTMCell, NASCell, UGRNNCell, HighwayWrapper, AttentionCellWrapper),
+)
+"""Those of `rnn_cell`, and of `contrib.rnn`."""
+
+__all__ = [
+    "AttentionCellWrapper",
+    "CoupledInputForgetGateLSTMCell",
+    "HighwayWrapper",
+    "LayerNormBasicLSTMCell",
+    "NASCell",
+    "UGRNNCell",
+]
+__dir__ = listing(__name__)

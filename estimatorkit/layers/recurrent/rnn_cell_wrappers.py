@@ -1,0 +1,458 @@
+"""Recurrent cells around other cells: one on top of the other, with dropout, residual, on a device,
+projected, embedded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import device as device_scope
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.layers.recurrent.rnn_cell_base import (
+    LSTMStateTuple,
+    RNNCell,
+    assert_like_cell,
+    zero_state_of,
+)
+from estimatorkit.layers.recurrent.rnn_linear import Linear
+from estimatorkit.ops.array import array, joining
+from estimatorkit.ops.control.control_flow import constant_bool
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.embedding import embedding_lookup
+from estimatorkit.ops.variables.initializers import RandomUniform
+from estimatorkit.ops.variables.variable_scope import (
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
+
+
+class MultiRNNCell(RNNCell):
+    """Cells one on top of the other; each takes the output of the one below.
+
+    Args:
+        cells: the cells, from the bottom.
+        state_is_tuple: False joins the states into one tensor, as before 1.0.
+
+    Raises:
+        TypeError: the cells are no list.
+        ValueError: there are none.
+    """
+
+    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
+        super().__init__()
+        if not isinstance(cells, (list, tuple)):
+            raise TypeError(f"cells must be a list or tuple, but received: {cells}.")
+        if not cells:
+            raise ValueError("Must specify at least one cell for MultiRNNCell.")
+        for cell in cells:
+            assert_like_cell(cell, "cell")
+        self._cells = list(cells)
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        """The cells' state sizes."""
+        sizes = tuple(cell.state_size for cell in self._cells)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> Any:
+        """The output size of the topmost cell."""
+        return self._cells[-1].output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros for each cell."""
+        if not self._state_is_tuple:
+            return super().zero_state(batch_size, dtype)
+        return tuple(zero_state_of(cell, batch_size, dtype) for cell in self._cells)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step of all cells."""
+        states = state
+        if not self._state_is_tuple:
+            states = joining.split(state, [cell.state_size for cell in self._cells], 1)
+        elif not isinstance(state, (list, tuple)) or len(state) != len(self._cells):
+            raise ValueError(
+                explain(
+                    f"Expected state to be a tuple of length {len(self._cells)}, but received: "
+                    f"{str(state)[:100]}",
+                    hint="state_is_tuple=False takes one tensor",
+                )
+            )
+        current, after = inputs, []
+        for number, (cell, own) in enumerate(zip(self._cells, states, strict=True)):
+            with variable_scope(f"cell_{number}"):
+                current, new = cell(current, own)
+            after.append(new)
+        return current, tuple(after) if self._state_is_tuple else joining.concat(after, 1)
+
+
+class _Wrapper(RNNCell):
+    """A cell around another one, whose sizes it has."""
+
+    def __init__(self, cell: RNNCell) -> None:
+        super().__init__()
+        assert_like_cell(cell)
+        self._cell = cell
+
+    @property
+    def wrapped_cell(self) -> RNNCell:
+        """The cell inside."""
+        return self._cell
+
+    @property
+    def state_size(self) -> Any:
+        """That of the cell inside."""
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        """That of the cell inside."""
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """That of the cell inside."""
+        return zero_state_of(self._cell, batch_size, dtype)
+
+    def _step_inside(self, inputs: Any, state: Any, scope: Any) -> Any:
+        """One step of the cell inside; cells of Keras know no scope."""
+        return self._cell(inputs, state, *([] if scope is None else [scope]))
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Those of the cell inside."""
+        return self._cell.variables
+
+    weights = variables
+
+
+class DropoutWrapper(_Wrapper):
+    """Drops parts of the inputs, the outputs and the state at each step.
+
+    Args:
+        cell: the cell inside.
+        input_keep_prob, output_keep_prob, state_keep_prob: the parts that are kept; numbers or
+            scalar tensors.
+        variational_recurrent: drop the same parts at every step of a run (Gal & Ghahramani 2015).
+        input_size: with `variational_recurrent` and input dropout: the inputs' size.
+        dtype: with `variational_recurrent`: the dtype.
+        seed: of the random numbers.
+        dropout_state_filter_visitor: of each part of the state whether it is dropped; by default
+            everything but the memory of an LSTM.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        input_keep_prob: Any = 1.0,
+        output_keep_prob: Any = 1.0,
+        state_keep_prob: Any = 1.0,
+        variational_recurrent: bool = False,
+        input_size: Any = None,
+        dtype: Any = None,
+        seed: int | None = None,
+        dropout_state_filter_visitor: Any = None,
+    ) -> None:
+        super().__init__(cell)
+        for what, keep in (
+            ("input", input_keep_prob),
+            ("output", output_keep_prob),
+            ("state", state_keep_prob),
+        ):
+            if isinstance(keep, (int, float)) and not 0.0 < keep <= 1.0:
+                raise ValueError(
+                    f"Parameter {what}_keep_prob must be between 0 and 1. Received {keep}"
+                )
+        self._keep = {
+            "input": input_keep_prob,
+            "output": output_keep_prob,
+            "state": state_keep_prob,
+        }
+        self._seed = seed
+        self._filter = dropout_state_filter_visitor
+        self._noise: dict[str, Any] = {}
+        if variational_recurrent:
+            if dtype is None:
+                raise ValueError("When variational_recurrent=True, dtype must be provided")
+            if input_size is None and not (
+                isinstance(input_keep_prob, (int, float)) and input_keep_prob >= 1.0
+            ):
+                raise ValueError(
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
+                    "input_size must be provided"
+                )
+            sizes = {
+                "input": input_size,
+                "output": cell.output_size,
+                "state": cell.state_size,
+            }
+            self._noise = {
+                what: self._draw(what, size, dtype)
+                for what, size in sizes.items()
+                if size is not None
+            }
+
+    def _draw(self, what: str, size: Any, dtype: Any) -> Any:
+        """The parts that stay through all steps of a run, the same for a whole batch's units."""
+        from estimatorkit.ops.math.random import random_uniform
+
+        drawn = [
+            random_uniform([1, leaf], dtype=dtype, seed=self._seed_for(what, at))
+            for at, leaf in enumerate(nest.flatten(size))
+        ]
+        return nest.pack_sequence_as(size, drawn)
+
+    def _seed_for(self, what: str, position: int) -> int | None:
+        if self._seed is None:
+            return None
+        return self._seed * 31 + ("input", "output", "state").index(what) * 7 + position
+
+    def _drop(self, what: str, values: Any) -> Any:
+        keep = self._keep[what]
+        if constant_bool(isinstance(keep, (int, float)) and keep >= 1.0):
+            return values
+        leaves = nest.flatten(values)
+        noise = nest.flatten(self._noise[what]) if what in self._noise else [None] * len(leaves)
+        chosen = self._dropped_parts(what, values)
+        dropped = [
+            self._drop_one(leaf, keep, own, self._seed_for(what, at)) if wanted else leaf
+            for at, (leaf, own, wanted) in enumerate(zip(leaves, noise, chosen, strict=True))
+        ]
+        return nest.pack_sequence_as(values, dropped)
+
+    @staticmethod
+    def _drop_one(value: Tensor, keep: Any, noise: Any, seed: int | None) -> Tensor:
+        if noise is None:
+            return nn.dropout(value, keep_prob=keep, seed=seed)
+        kept = elementwise.floor(keep + noise)
+        return elementwise.div(value, keep) * kept
+
+    def _dropped_parts(self, what: str, values: Any) -> list[bool]:
+        if what != "state":
+            return [True] * len(nest.flatten(values))
+        if self._filter is not None:
+            return _visit(self._filter, values)
+        return _visit(_not_memory, values)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step of the cell inside, with dropout around it."""
+        inputs = self._drop("input", inputs)
+        output, new = self._cell(inputs, state)
+        return self._drop("output", output), self._drop("state", new)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step; the variables are those of the cell inside."""
+        inputs = self._drop("input", inputs)
+        output, new = self._step_inside(inputs, state, scope)
+        return self._drop("output", output), self._drop("state", new)
+
+
+def _not_memory(state: Any) -> Any:
+    """Of an LSTM's state all but the memory."""
+    return LSTMStateTuple(c=False, h=True) if isinstance(state, LSTMStateTuple) else True
+
+
+def _visit(visitor: Callable[[Any], Any], state: Any) -> list[bool]:
+    if isinstance(state, (list, tuple)) and not nest.is_namedtuple(state):
+        return [flag for part in state for flag in _visit(visitor, part)]
+    answer = visitor(state)
+    leaves = nest.flatten(state)
+    flags = nest.flatten(answer)
+    return (
+        [bool(flag) for flag in flags]
+        if len(flags) == len(leaves)
+        else [bool(answer)] * len(leaves)
+    )
+
+
+class ResidualWrapper(_Wrapper):
+    """Adds the inputs to the outputs.
+
+    Args:
+        cell: the cell inside.
+        residual_fn: of inputs and outputs, instead of the sum.
+
+    Raises:
+        ValueError: in a step: inputs and outputs have different shapes, where there is no
+            `residual_fn`.
+    """
+
+    def __init__(self, cell: RNNCell, residual_fn: Any = None) -> None:
+        super().__init__(cell)
+        self._function = residual_fn
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step; the variables are those of the cell inside."""
+        output, new = self._step_inside(inputs, state, scope)
+        if self._function is not None:
+            return self._function(inputs, output), new
+        return nest.map_structure(_sum_of_one_shape, inputs, output), new
+
+
+def _sum_of_one_shape(inputs: Any, output: Any) -> Any:
+    inputs.shape.assert_is_compatible_with(output.shape)
+    return inputs + output
+
+
+class DeviceWrapper(_Wrapper):
+    """Puts a cell on a device.
+
+    Args:
+        cell: the cell inside.
+        device: a device's name or function (`tf.device`).
+    """
+
+    def __init__(self, cell: RNNCell, device: Any) -> None:
+        super().__init__(cell)
+        self._device = device
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """One step on the device."""
+        with device_scope(self._device):
+            return self._step_inside(inputs, state, scope)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The state of zeros, on the device."""
+        with device_scope(self._device):
+            return zero_state_of(self._cell, batch_size, dtype)
+
+
+class _Projecting(_Wrapper):
+    """A cell with a dense layer before or behind it, whose variables are in this cell's scope."""
+
+    def __init__(self, cell: RNNCell, size: int, activation: Any, reuse: Any) -> None:
+        super().__init__(cell)
+        self._reuse = reuse
+        self._size = size
+        self._activation = activation
+        self._linear: Linear | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """See `RNNCell`."""
+        made = super().__deepcopy__(memo)
+        made._linear = None
+        return made
+
+    def _project(self, value: Any) -> Any:
+        if self._linear is None:
+            self._linear = Linear(value, self._size, True)
+        projected = self._linear(value)
+        return projected if self._activation is None else self._activation(projected)
+
+
+class InputProjectionWrapper(_Projecting):
+    """Projects a cell's input by a dense layer (`contrib.rnn.InputProjectionWrapper`).
+
+    Args:
+        cell: the inner cell.
+        num_proj: the size of the projected input.
+        activation: of the projected input; none by default.
+        input_size: deprecated and ignored.
+        reuse: see `RNNCell`.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        num_proj: int,
+        activation: Any = None,
+        input_size: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(cell, num_proj, activation, reuse)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step on the projected input."""
+        output, new = self._cell(self._project(inputs), state)
+        return output, new
+
+
+class OutputProjectionWrapper(_Projecting):
+    """Projects a cell's output by a dense layer (`contrib.rnn.OutputProjectionWrapper`).
+
+    Args:
+        cell: the inner cell.
+        output_size: the size of the output.
+        activation: of the projected output; none by default.
+        reuse: see `RNNCell`.
+
+    Raises:
+        ValueError: `output_size` is not positive.
+    """
+
+    def __init__(
+        self, cell: RNNCell, output_size: int, activation: Any = None, reuse: Any = None
+    ) -> None:
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        super().__init__(cell, output_size, activation, reuse)
+
+    @property
+    def output_size(self) -> int:
+        """The size of the projection."""
+        return self._size
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step, projected."""
+        output, new = self._cell(inputs, state)
+        return self._project(output), new
+
+
+class EmbeddingWrapper(_Wrapper):
+    """Looks up the cell's inputs, which are ids, in an embedding (`contrib.rnn.EmbeddingWrapper`).
+
+    The table is the variable `embedding`, `(embedding_classes, embedding_size)`, of the state's
+    dtype.
+
+    Args:
+        cell: the inner cell.
+        embedding_classes: the number of ids.
+        embedding_size: the size of an id's vector.
+        initializer: of the table; that of the variable scope by default, else uniform with
+            variance 1.
+        reuse: see `RNNCell`.
+
+    Raises:
+        ValueError: a size is not positive.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(cell)
+        self._reuse = reuse
+        if embedding_classes <= 0 or embedding_size <= 0:
+            raise ValueError(
+                "Both embedding_classes and embedding_size must be > 0: "
+                f"{embedding_classes}, {embedding_size}."
+            )
+        self._shape = [embedding_classes, embedding_size]
+        self._initializer = initializer
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; `inputs` are int ids `(batch,)` or `(batch, 1)`."""
+        first = state[0] if isinstance(state, tuple) else state
+        ids = array.reshape(convert_to_tensor(inputs), [-1])
+        output, new = self._cell(embedding_lookup(self.table(first.dtype), ids), state)
+        return output, new
+
+    def table(self, dtype: Any) -> Variable:
+        """The embedding: created, or shared, in the current variable scope."""
+        bound = math.sqrt(3)
+        initializer = (
+            self._initializer or get_variable_scope().initializer or RandomUniform(-bound, bound)
+        )
+        return get_variable("embedding", self._shape, dtype, initializer=initializer)

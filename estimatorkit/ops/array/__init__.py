@@ -1,0 +1,1 @@
+"""Ops on the form of arrays: shapes, joining, indexing, sorting, segments."""

@@ -1,0 +1,280 @@
+"""Array ops that keep the elements: placeholders, passing on, shapes as values, reshaping.
+
+Arguments that decide a shape (`reshape`'s shape, `fill`'s dims, ...) may be tensors, as in
+TensorFlow; XLA needs their values when it compiles, so they are `static` inputs, known from
+constants, from other tensors' shapes, or from feeds. Joining and splitting are in `joining`,
+indices and choices in `indexing`, new and repeated values in `filling`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.axes import axis_of, in_range, ints_of, known_axes, with_axes
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+# -- shapes as values
+
+for _type, _function, _jax_value in (
+    ("Shape", lambda x: x.shape, None),
+    ("Size", lambda x: int(np.prod(x.shape, dtype=np.int64)), None),
+    ("Rank", lambda x: len(x.shape), None),
+):
+
+    def _value(x: Any, dtype: DType = int32, function: Any = _function) -> Any:
+        return np.asarray(function(x), dtype.numpy_dtype)
+
+    def _spec(inputs: Any, attrs: Any, op_type: str = _type) -> list[Spec]:
+        return [
+            Spec(
+                attrs.get("dtype", int32),
+                TensorShape([inputs[0].shape.rank]) if op_type == "Shape" else SCALAR,
+            )
+        ]
+
+    register(
+        _type,
+        _value,
+        infer=_spec,
+        numpy_kernel=_value,
+        gradient=None,
+        known_from_shape=True,
+        cases=lambda: [Case((_SAMPLE,), {"dtype": int32})],
+    )
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+    """The shape of `input` as a vector of integers, known when the graph runs."""
+    if isinstance(input, SparseTensor):
+        return make("Cast", {"x": input.dense_shape}, {"dtype": as_dtype(out_type)}, name)
+    return make("Shape", {"input": input}, {"dtype": as_dtype(out_type)}, name)
+
+
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of a list of tensors, as vectors of integers."""
+    with get_default_graph().name_scope(name or "ShapeN"):
+        return [shape(each, out_type=out_type) for each in input]
+
+
+def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+    """The number of elements of `input`."""
+    if isinstance(input, SparseTensor):
+        from estimatorkit.ops.math.reduce import reduce_prod
+
+        return reduce_prod(shape(input, out_type=out_type), name=name)
+    return make("Size", {"input": input}, {"dtype": as_dtype(out_type)}, name)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions of `input`."""
+    if isinstance(input, SparseTensor):
+        return size(input.dense_shape, name)
+    return make("Rank", {"input": input}, {"dtype": int32}, name)
+
+
+# -- reshaping
+
+
+def _infer_reshape(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, target = inputs
+    wanted = constant_value(target)
+    known = constant_value_as_shape(target)
+    if wanted is None and known.dims is not None:
+        return [Spec(tensor.dtype, known)]
+    if wanted is None:
+        return [Spec(tensor.dtype, UNKNOWN)]
+    dims = [int(dim) for dim in np.atleast_1d(wanted)]
+    count = tensor.shape.num_elements()
+    if dims.count(-1) > 1:
+        raise ValueError(explain("reshape: only one dimension may be -1", received=dims))
+    rest = int(np.prod([dim for dim in dims if dim != -1], dtype=np.int64))
+    if count is not None:
+        fits = (rest > 0 and count % rest == 0) if -1 in dims else count == rest
+        if not fits:
+            raise ValueError(
+                explain(
+                    f"Cannot reshape a tensor with {count} elements to shape {dims}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    if -1 in dims and count is not None:
+        dims[dims.index(-1)] = count // rest
+    return [Spec(tensor.dtype, TensorShape(dims))]
+
+
+def _reshape(x: Any, shape: Any, module: Any = jnp) -> Any:
+    dims = tuple(int(dim) for dim in np.atleast_1d(shape))
+    known = math.prod(dim for dim in dims if dim != -1)
+    if x.size != known and (-1 not in dims or not known or x.size % known):
+        multiple = "a multiple of " if -1 in dims else ""
+        raise ValueError(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape "
+            f"{'requires ' if multiple else 'has '}{multiple}{known} ({list(dims)})"
+        )
+    return module.reshape(x, dims)
+
+
+register(
+    "Reshape",
+    _reshape,
+    infer=_infer_reshape,
+    numpy_kernel=lambda x, shape: _reshape(x, shape, np),
+    static=(1,),
+    cases=lambda: [Case((_SAMPLE, np.array([3, -1], np.int32)))],
+    accepts=("", "x"),
+)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The elements of `tensor` in another shape.
+
+    Args:
+        tensor: a tensor.
+        shape: the shape, ints or a tensor; one dimension may be -1: what is left.
+        name: the operation's name.
+
+    Raises:
+        ValueError: the number of elements differs.
+    """
+    with get_default_graph().name_scope(name or "Reshape") as scope:
+        target = as_index_tensor(shape, "shape")
+        return make("Reshape", {"tensor": convert_to_tensor(tensor), "shape": target}, name=scope)
+
+
+def _infer_expand_dims(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    if dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    at = in_range(attrs["axis"], len(dims) + 1, "expand_dims")
+    return [Spec(inputs[0].dtype, TensorShape((*dims[:at], 1, *dims[at:])))]
+
+
+register(
+    "ExpandDims",
+    lambda x, axis: jnp.expand_dims(x, axis),
+    infer=_infer_expand_dims,
+    numpy_kernel=lambda x, axis: np.expand_dims(x, axis),
+    cases=lambda: [Case((_SAMPLE,), {"axis": -1}), Case((_SAMPLE,), {"axis": 0})],
+)
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """`input` with a dimension of length 1 put in at `axis` (`dim` is its older name)."""
+    chosen = axis_of(dim if axis is None else axis, "expand_dims")
+    return make("ExpandDims", {"input": input}, {"axis": chosen}, name)
+
+
+def _infer_squeeze(inputs: Any, attrs: Any) -> list[Spec]:
+    dims, axis = inputs[0].shape.dims, attrs["axis"]
+    if dims is None or (axis is None and None in dims):
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    given = axis if axis is not None else [i for i, dim in enumerate(dims) if dim == 1]
+    axes = {in_range(position, len(dims), "squeeze") for position in given}
+    for position in axes:
+        if dims[position] not in (1, None):
+            raise ValueError(
+                explain(
+                    f"Can not squeeze dim[{position}], expected a dimension of 1, got "
+                    f"{dims[position]}",
+                    received=inputs[0],
+                    made_at=inputs[0].op.source,
+                )
+            )
+    kept = [dim for position, dim in enumerate(dims) if position not in axes]
+    return [Spec(inputs[0].dtype, TensorShape(kept))]
+
+
+register(
+    "Squeeze",
+    lambda x, axis: jnp.squeeze(x, axis),
+    infer=_infer_squeeze,
+    numpy_kernel=lambda x, axis: np.squeeze(x, axis),
+    cases=lambda: [
+        Case((_SAMPLE[:, None],), {"axis": (1,)}),
+        Case((_SAMPLE[None],), {"axis": None}),
+    ],
+)
+
+
+def squeeze(
+    input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
+) -> Tensor:
+    """`input` without its dimensions of length 1, or without those named by `axis`."""
+    chosen = squeeze_dims if axis is None else axis
+    axes = () if chosen is None else tuple(np.atleast_1d(ints_of(chosen, "squeeze")).tolist())
+    return make("Squeeze", {"input": input}, {"axis": axes or None}, name)
+
+
+def _infer_transpose(inputs: Any, attrs: Any) -> list[Spec]:
+    dims, perm = inputs[0].shape.dims, known_axes(inputs, attrs["perm"])
+    if perm == "input":
+        length = inputs[0].shape.rank if inputs[1].shape.rank != 1 else inputs[1].shape[0]
+        return [Spec(inputs[0].dtype, UNKNOWN if length is None else TensorShape([None] * length))]
+    if dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN if perm is None else TensorShape([None] * len(perm)))]
+    order = tuple(reversed(range(len(dims)))) if perm is None else perm
+    if sorted(order) != list(range(len(dims))):
+        raise ValueError(
+            explain(
+                "transpose: perm is no permutation of the dimensions",
+                expected=f"each of 0..{len(dims) - 1} once",
+                received=list(order),
+            )
+        )
+    return [Spec(inputs[0].dtype, TensorShape([dims[position] for position in order]))]
+
+
+register(
+    "Transpose",
+    with_axes(lambda x, perm: jnp.transpose(x, perm), "perm"),
+    infer=_infer_transpose,
+    numpy_kernel=with_axes(lambda x, perm: np.transpose(x, perm), "perm"),
+    static=lambda attrs: (1,) if attrs["perm"] == "input" else (),
+    accepts=("", "x"),
+    cases=lambda: [
+        Case((_SAMPLE,), {"perm": None}),
+        Case((_SAMPLE[None],), {"perm": (2, 0, 1)}),
+        Case((_SAMPLE, np.array([1, 0], np.int32)), {"perm": "input"}),
+    ],
+)
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """`a` with its dimensions in another order; reversed by default.
+
+    Args:
+        a: a tensor.
+        perm: the order, ints or a tensor; what is computed compiles once for each of its values.
+        name: the operation's name.
+        conjugate: whether complex numbers are conjugated, too.
+    """
+    if conjugate and (given := convert_to_tensor(a)).dtype.is_complex:
+        a = make("Conj", {"x": given})
+    inputs: dict[str, Any] = {"x": a}
+    order: Any = None
+    if isinstance(perm, Tensor) and constant_value(perm) is None:
+        inputs["perm"], order = perm, "input"
+    elif perm is not None:
+        order = tuple(np.atleast_1d(ints_of(perm, "transpose")).tolist())
+    return make("Transpose", inputs, {"perm": order}, name or "transpose")

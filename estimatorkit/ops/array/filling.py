@@ -1,0 +1,378 @@
+"""Ops that make values or repeat them: fill, zeros, ones, their `_like`, range, tile and pad.
+
+The shape of a result is a `static` input (`fill`'s dims, `tile`'s multiples, `range`'s bounds) or
+an attribute (constant paddings of `pad`): XLA needs it when it compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.axes import ints_of
+from estimatorkit.core.conversion import as_array, as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import DType, as_dtype, float32, float64, int32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.sparse_tensor import SparseTensor
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array.array import reshape
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+def _infer_fill(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor, rank in zip(inputs, (1, 0), strict=True):
+        if tensor.shape.rank not in (rank, None):
+            raise ValueError(
+                explain(
+                    f"fill: Shape must be rank {rank} but is rank {tensor.shape.rank}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    dims = constant_value(inputs[0])
+    if dims is not None and (dims < 0).any():
+        raise ValueError(f"Fill dimensions must be >= 0, got {dims.tolist()}.")
+    return [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))]
+
+
+register(
+    "Fill",
+    lambda dims, value: jnp.full([int(dim) for dim in dims], value),
+    infer=_infer_fill,
+    numpy_kernel=lambda dims, value: np.full(dims, value),
+    static=(0,),
+    cases=lambda: [Case((np.array([2, 3], np.int32), np.float32(7)))],
+    accepts=("x",),
+)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor of shape `dims` that holds `value` everywhere."""
+    inputs = {"dims": as_index_tensor(dims, "dims"), "value": value}
+    return make("Fill", inputs, name=name)
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (of empty strings, of False)."""
+    return _constant_fill(shape, as_dtype(dtype), 0, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (of True)."""
+    return _constant_fill(shape, as_dtype(dtype), 1, name or "ones")
+
+
+def _constant_fill(shape: Any, dtype: DType, value: int, name: str) -> Tensor:
+    with get_default_graph().name_scope(name) as scope:
+        if value and dtype.on_host:
+            raise TypeError("Expected string, but got 1 of type 'int'. Use fill(shape, '1').")
+        one = b"" if dtype.on_host else dtype.numpy_dtype.type(value)
+        dims = as_index_tensor(shape, "shape_as_tensor")
+        return make(
+            "Fill",
+            {
+                "dims": reshape(dims, [-1]) if dims.shape.rank == 0 else dims,  # zeros(3)
+                "value": convert_to_tensor(one, dtype, name="Const"),
+            },
+            name=scope,
+        )
+
+
+for _like, _jnp_like, _np_like in (
+    ("ZerosLike", jnp.zeros_like, np.zeros_like),
+    ("OnesLike", jnp.ones_like, np.ones_like),
+):
+    register(
+        _like,
+        lambda x, dtype, function=_jnp_like: function(x, dtype=dtype.numpy_dtype),
+        infer=lambda inputs, attrs: [Spec(attrs["dtype"], inputs[0].shape)],
+        gradient=None,
+        numpy_kernel=lambda x, dtype, function=_np_like: (
+            np.full(x.shape, b"", object) if dtype.on_host else function(x, dtype=dtype.numpy_dtype)
+        ),
+        cases=lambda: [Case((_SAMPLE,), {"dtype": int32})],
+    )
+
+
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Zeros in the shape of `tensor`, which may be sparse, of its dtype or `dtype`."""
+    if isinstance(tensor, SparseTensor):
+        return zeros(tensor.dense_shape, tensor.dtype if dtype is None else dtype, name)
+    return _like_op("ZerosLike", tensor, dtype, name or "zeros_like")
+
+
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Ones in the shape of `tensor`, of its dtype or `dtype`.
+
+    Raises:
+        TypeError: this is string.
+    """
+    return _like_op("OnesLike", tensor, dtype, name or "ones_like")
+
+
+def _like_op(op_type: str, value: Any, dtype: Any, name: str) -> Tensor:
+    tensor = convert_to_tensor(value, name="tensor")
+    chosen = tensor.dtype if dtype is None else as_dtype(dtype)
+    if op_type == "OnesLike" and chosen.on_host:
+        raise TypeError(
+            explain("Expected string, but got 1 of type 'int'", hint="use fill(shape(x), '1')")
+        )
+    return make(op_type, {"x": tensor}, {"dtype": chosen}, name)
+
+
+def _infer_range(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor, what in zip(inputs, ("start", "limit", "delta"), strict=True):
+        if tensor.shape.rank not in (None, 0):
+            raise ValueError(
+                explain(
+                    f"Shape must be rank 0 but is rank {tensor.shape.rank} for '{what}' of range",
+                    received=tensor,
+                )
+            )
+    values = [constant_value(each) for each in inputs]
+    if any(value is None for value in values):
+        return [Spec(inputs[0].dtype, TensorShape([None]))]
+    return [Spec(inputs[0].dtype, TensorShape([len(_range(*values))]))]
+
+
+def _range(start: Any, limit: Any, delta: Any) -> Any:
+    if (limit - start) * np.sign(delta) < 0:
+        order = "<=" if delta > 0 else ">="
+        raise ValueError(
+            f"Requires start {order} limit when delta {'>' if delta > 0 else '<'} 0: "
+            f"{start}/{limit}"
+        )
+    return np.arange(start, limit, delta, dtype=start.dtype)
+
+
+register(
+    "Range",
+    _range,
+    infer=_infer_range,
+    numpy_kernel=_range,
+    gradient=None,
+    static=(0, 1, 2),
+    cases=lambda: [Case((np.int32(1), np.int32(9), np.int32(3)))],
+    accepts="fn uint16 uint32",
+)
+
+
+_WIDTH = [int32, int64, float32, float64]
+
+
+def _widest(values: Sequence[Any]) -> DType | None:
+    """The dtype that holds all values; None where they are none of `_WIDTH`."""
+    dtypes = [
+        as_dtype(each.dtype if hasattr(each, "dtype") else as_array(each).dtype) for each in values
+    ]
+    return max(dtypes, key=_WIDTH.index) if set(dtypes) <= set(_WIDTH) else None
+
+
+def _of_dtype(value: Any, dtype: DType | None) -> Any:
+    """A tensor cast to the dtype; other values as they are."""
+    if dtype is None or not (isinstance(value, Tensor) or hasattr(value, "_as_tensor")):
+        return value
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype is dtype else make("Cast", {"x": tensor}, {"dtype": dtype})
+
+
+def range_(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """The numbers from `start` (0 where one number is given) to before `limit` by `delta`.
+
+    Args:
+        start, limit, delta: numbers or scalar tensors; all get the widest of their dtypes.
+        dtype: the dtype; by default that one.
+        name: the operation's name.
+    """
+    if limit is None:
+        start, limit = 0, start
+    wanted = _widest((start, limit, delta)) if dtype is None else as_dtype(dtype)
+    values = {"start": start, "limit": limit, "delta": delta}
+    return make(
+        "Range",
+        {key: _of_dtype(value, wanted) for key, value in values.items()},
+        name=name,
+        same_dtype=True,
+        dtypes=dict.fromkeys(values, wanted) if wanted else None,
+    )
+
+
+def _infer_tile(inputs: Any, attrs: Any) -> list[Spec]:
+    multiples = constant_value(inputs[1])
+    dims = inputs[0].shape.dims
+    if multiples is not None and dims is not None and multiples.shape != (len(dims),):
+        raise ValueError(
+            explain(
+                f"tile: the input has {len(dims)} dimensions",
+                expected=f"multiples of shape ({len(dims)},)",
+                received=multiples.shape,
+                made_at=inputs[0].op.source,
+            )
+        )
+    if multiples is None or dims is None:
+        known = inputs[0].shape.rank
+        return [Spec(inputs[0].dtype, UNKNOWN if known is None else TensorShape([None] * known))]
+    return [
+        Spec(
+            inputs[0].dtype,
+            TensorShape(
+                [
+                    None if dim is None else dim * int(times)
+                    for dim, times in zip(dims, multiples, strict=True)
+                ]
+            ),
+        )
+    ]
+
+
+register(
+    "Tile",
+    lambda x, multiples: jnp.tile(x, tuple(int(each) for each in multiples)),
+    infer=_infer_tile,
+    numpy_kernel=lambda x, multiples: np.tile(x, tuple(multiples)),
+    static=(1,),
+    cases=lambda: [Case((_SAMPLE, np.array([2, 1], np.int32)))],
+    accepts=("", "x"),
+)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """`input` repeated `multiples[i]` times along each dimension i."""
+    inputs = {"input": input, "multiples": as_index_tensor(multiples, "multiples")}
+    return make("Tile", inputs, name=name)
+
+
+register(
+    "Pad",
+    lambda x, *value, **attrs: _pad(x, *value, **attrs, module=jnp),
+    infer=lambda inputs, attrs: _infer_pad(inputs, attrs),
+    numpy_kernel=lambda x, *value, **attrs: _pad(x, *value, **attrs, module=np),
+    cases=lambda: [
+        Case((_SAMPLE,), {"paddings": ((1, 0), (0, 2)), "mode": "constant", "constant_values": 3}),
+        Case((_SAMPLE,), {"paddings": ((1, 1), (2, 0)), "mode": "reflect", "constant_values": 0}),
+    ],
+)
+
+
+def _pad(x: Any, *value: Any, paddings: Any, mode: str, constant_values: Any, module: Any) -> Any:
+    if not len(paddings):  # of a scalar
+        return x
+    longest = [size - (mode == "reflect") for size in x.shape]
+    for size, widths in zip(longest, paddings, strict=True):
+        if mode != "constant" and max(widths) > size:
+            words = f"{tuple(widths)} greater than {size}"
+            raise InvalidArgumentError(
+                None, None, f"paddings must be no greater than the dimension size: {words}"
+            )
+    keywords = {"constant_values": value[0] if value else constant_values}
+    return module.pad(x, paddings, mode=mode, **(keywords if mode == "constant" else {}))
+
+
+def _pad_computed(x: Any, paddings: Any, *value: Any, module: Any = jnp, **attrs: Any) -> Any:
+    widths = tuple((int(before), int(after)) for before, after in paddings)
+    return _pad(x, *value, paddings=widths, module=module, **attrs)
+
+
+def _infer_pad(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    given = attrs.get("paddings")
+    widths = constant_value(inputs[1]) if given is None else np.reshape(given, [-1, 2])
+    if dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    added = [None] * len(dims) if widths is None else [int(each) for each in widths.sum(1)]
+    both = zip(dims, added, strict=True)
+    shape = [None if dim is None or more is None else dim + more for dim, more in both]
+    return [Spec(inputs[0].dtype, TensorShape(shape))]
+
+
+register(
+    "PadComputed",
+    _pad_computed,
+    infer=_infer_pad,
+    numpy_kernel=lambda *inputs, **attrs: _pad_computed(*inputs, **attrs, module=np),
+    static=(1,),
+    cases=lambda: [
+        Case(
+            (_SAMPLE, np.array([[1, 0], [0, 2]], np.int32)),
+            {"mode": "constant", "constant_values": 3},
+        )
+    ],
+    accepts=("", "x"),
+)
+
+
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: Any = 0,
+) -> Tensor:
+    """`tensor` with values put before and after it along each dimension.
+
+    Args:
+        tensor: a tensor.
+        paddings: a (before, after) pair of ints for each dimension, or an int tensor of them;
+            what is computed compiles once for each of its values.
+        mode: "CONSTANT", "REFLECT" or "SYMMETRIC".
+        name: the operation's name.
+        constant_values: what to put there with "CONSTANT": a scalar, by default 0 (of strings, the
+            empty one).
+
+    Raises:
+        ValueError: the paddings are not a pair for each dimension, or the mode is none of these.
+        TypeError: the paddings are not integers.
+    """
+    given = convert_to_tensor(tensor, name="tensor")
+    if mode.upper() not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            f"Value of argument `mode` expected to be one of CONSTANT, REFLECT, or "
+            f"SYMMETRIC. Unknown padding mode: {mode}"
+        )
+    computed = any(isinstance(each, Tensor) for each in nest.flatten(paddings))
+    widths = as_index_tensor(paddings, "paddings") if computed else np.asarray(paddings)
+    value = constant_value(widths) if isinstance(widths, Tensor) else ints_of(widths, "pad")
+    rank, shape = given.shape.rank, TensorShape(widths.shape)
+    if not shape.is_compatible_with([rank, 2]):
+        raise ValueError(
+            explain(
+                f"pad: the input has {rank} dimensions",
+                expected=f"paddings of shape ({rank}, 2)",
+                received=shape,
+                made_at=given.op.source,
+            )
+        )
+    if value is not None and (value < 0).any():
+        raise ValueError(explain("pad: Paddings must be non-negative", received=value.tolist()))
+    if isinstance(constant_values, int) and constant_values == 0:
+        constant_values = b"" if given.dtype.on_host else given.dtype.numpy_dtype.type(0)
+    filler = constant_value(convert_to_tensor(constant_values, given.dtype, name="constant_values"))
+    inputs: dict[str, Any] = {"tensor": given}
+    attrs = {"mode": mode.lower(), "constant_values": None if filler is None else filler.item()}
+    if value is None:
+        inputs["paddings"] = widths
+    else:
+        attrs["paddings"] = tuple((int(before), int(after)) for before, after in value)
+    if filler is None:
+        inputs["constant_values"] = constant_values
+    return make("PadComputed" if value is None else "Pad", inputs, attrs, name or "Pad")

@@ -1,0 +1,629 @@
+"""Ops that pick elements by index or by condition: `x[...]`, slice, gather, one_hot and where.
+
+`getitem` makes one `StridedSlice`, whose `index` attribute says what is known when the graph is
+built and where a computed scalar goes in (`windows` makes it `tensor[key]`). What would have a
+shape that depends on values (`where` without x and y) runs on the host.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.axes import axis_of
+from estimatorkit.core.conversion import as_index_tensor, constant, convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, bool_, float32, int64, members
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    constant_value,
+    constant_value_as_shape,
+    register,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import filling
+from estimatorkit.ops.array.array import expand_dims, reshape, shape
+from estimatorkit.ops.math import elementwise
+from estimatorkit.runtime import far_rows
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+def index_of(parts: Sequence[Any], dynamic: Sequence[Any]) -> tuple[Any, ...]:
+    """The Python index that an `index` attribute stands for (see `getitem`)."""
+    rest = iter(dynamic)
+    index: list[Any] = []
+    for part in parts:
+        if isinstance(part, tuple):
+            bounds = (int(next(rest)) if bound == "input" else bound for bound in part[1:])
+            index.append(slice(*bounds))
+        elif part == "input":
+            index.append(next(rest))
+        elif part == "newaxis":
+            index.append(None)
+        else:
+            index.append(Ellipsis if part == "ellipsis" else part)
+    return tuple(index)
+
+
+def bounds_of_slices(attrs: Any, first: int = 1) -> tuple[int, ...]:
+    """The inputs, from the `first` on, that are bounds of slices: they decide the shape."""
+    found, position = [], first
+    for part in attrs["index"]:
+        if isinstance(part, tuple):
+            for bound in part[1:]:
+                if bound == "input":
+                    found.append(position)
+                    position += 1
+        elif part == "input":
+            position += 1
+    return tuple(found)
+
+
+def _strided_slice(x: Any, *dynamic: Any, index: Sequence[Any]) -> Any:
+    # A constant is a NumPy array, which cannot be indexed by a traced one.
+    return (jnp.asarray(x) if dynamic else x)[index_of(index, dynamic)]
+
+
+def _known_bound(bound: Any, dynamic: Iterator[Tensor]) -> Any:
+    if bound != "input":
+        return bound
+    value = constant_value(next(dynamic))
+    return "input" if value is None else int(value)
+
+
+def infer_strided_slice(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, index = inputs[0], list(attrs["index"])
+    dims = tensor.shape.dims
+    if dims is None:
+        return [Spec(tensor.dtype, UNKNOWN)]
+    rest = len(dims) - sum(part not in ("newaxis", "ellipsis") for part in index)
+    if rest < 0 or index.count("ellipsis") > 1:
+        raise ValueError(
+            explain(
+                "StridedSlice: the index has more parts than the tensor has dimensions",
+                expected=f"at most {len(dims)}, and one ellipsis",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    at = index.index("ellipsis") if "ellipsis" in index else len(index)
+    index[at : at + 1] = [("slice", None, None, None)] * rest
+    remaining, dynamic = iter(enumerate(dims)), iter(inputs[1:])
+    result: list[int | None] = []
+    for part in index:
+        if part == "newaxis":
+            result.append(1)
+            continue
+        axis, dim = next(remaining)
+        if isinstance(part, tuple):
+            bounds = [_known_bound(bound, dynamic) for bound in part[1:]]
+            unknown = dim is None or "input" in bounds
+            result.append(None if unknown else len(range(*slice(*bounds).indices(dim))))
+        elif part == "input":
+            next(dynamic)
+        elif dim is not None and not -dim <= part < dim:
+            raise ValueError(
+                explain(
+                    f"StridedSlice: slice index {part} of dimension {axis} out of bounds",
+                    expected=f"in [{-dim}, {dim})",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+    return [Spec(tensor.dtype, TensorShape(result))]
+
+
+register(
+    "StridedSlice",
+    _strided_slice,
+    infer=infer_strided_slice,
+    numpy_kernel=lambda x, *dynamic, index: x[index_of(index, dynamic)],
+    cases=lambda: [
+        Case((_SAMPLE,), {"index": (1,)}),
+        Case((_SAMPLE,), {"index": (("slice", None, None, -1), ("slice", 0, 2, None))}),
+        Case((_SAMPLE,), {"index": ("ellipsis", "newaxis", 0)}),
+        Case((_SAMPLE, np.int32(1)), {"index": (("slice", None, None, None), "input")}),
+        Case(
+            (_SAMPLE, np.int32(0), np.int32(1), np.int32(2)),
+            {"index": ("input", ("slice", "input", "input", None))},
+        ),
+    ],
+    static=bounds_of_slices,
+)
+
+
+def getitem(tensor: Tensor, key: Any, name: str = "strided_slice") -> Tensor:
+    """`tensor[key]`: ints, slices, ..., newaxis, scalar integer tensors in place of ints.
+
+    Raises:
+        TypeError: the key is none of these.
+        ValueError: it is out of range.
+    """
+    parts, inputs = parts_of(tensor, key)
+    return make("StridedSlice", {"input": tensor, **inputs}, {"index": parts}, name)
+
+
+def parts_of(tensor: Tensor, key: Any) -> tuple[tuple[Any, ...], dict[str, Tensor]]:
+    """A key as an `index` attribute, and the inputs that its computed parts are.
+
+    Raises:
+        TypeError: something in `key` is no index.
+    """
+    parts: list[Any] = []
+    dynamic: list[Tensor] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, slice):
+            bounds = [
+                _bound(tensor, bound, dynamic) for bound in (part.start, part.stop, part.step)
+            ]
+            parts.append(("slice", *bounds))
+        elif part is None:
+            parts.append("newaxis")
+        elif part is Ellipsis:
+            parts.append("ellipsis")
+        elif hasattr(part, "_as_tensor") or isinstance(part, Tensor):
+            index = convert_to_tensor(part)
+            value = constant_value(index)
+            if index.shape.rank not in (0, None) or index.dtype not in members("x int16"):
+                raise _no_index(tensor, part)
+            if value is not None:
+                parts.append(int(value))
+            else:
+                parts.append("input")
+                dynamic.append(index)
+        elif np.ndim(part) == 0 and np.asarray(part).dtype.kind in "iu":
+            parts.append(int(part))
+        else:
+            raise _no_index(tensor, part)
+    return tuple(parts), {f"index_{i}": each for i, each in enumerate(dynamic)}
+
+
+def _no_index(tensor: Tensor, part: Any) -> TypeError:
+    return TypeError(
+        explain(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+            "tf.int32/tf.int64 tensors are valid indices",
+            received=repr(part),
+            made_at=tensor.op.source,
+            hint="use gather() or boolean_mask() for lists and masks",
+        )
+    )
+
+
+def _bound(tensor: Tensor, bound: Any, dynamic: list[Tensor]) -> Any:
+    """A slice's bound: an int, None, or 'input' where it is computed (and put into `dynamic`)."""
+    if bound is None:
+        return None
+    if not isinstance(bound, Tensor) and not hasattr(bound, "_as_tensor"):
+        return int(bound)
+    value = convert_to_tensor(bound)
+    if value.shape.rank not in (0, None) or value.dtype not in members("x int16"):
+        raise _no_index(tensor, bound)
+    known = constant_value(value)
+    if known is not None:
+        return int(known)
+    dynamic.append(value)
+    return "input"
+
+
+newaxis = None
+"""In `x[...]`: a new axis of length 1."""
+
+
+def _infer_slice(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, begin, size = inputs
+    rank = tensor.shape.rank
+    count = size.shape[0] if size.shape.rank == 1 else rank
+    differ = rank is not None and count is not None and count != rank
+    if differ or not begin.shape.is_compatible_with(size.shape):
+        raise ValueError(
+            explain(
+                f"Shape must be rank {count} but is rank {rank}: slice",
+                expected="a begin and a length for each dimension",
+                received=f"{tensor.name} {tensor.shape}, begin {begin.shape}, size {size.shape}",
+                made_at=tensor.op.source,
+            )
+        )
+    lengths = constant_value(size)
+    starts = constant_value(begin)
+    if lengths is None:
+        return [Spec(tensor.dtype, constant_value_as_shape(size))]
+    dims: list[int | None] = []
+    for position, length in enumerate(lengths.tolist()):
+        if length != -1:
+            _check_end(tensor, starts, position, length)
+            dims.append(length)
+        elif tensor.shape.rank is None or starts is None or tensor.shape[position] is None:
+            dims.append(None)
+        else:
+            rest = tensor.shape[position] - int(starts[position])
+            if rest < 0:
+                raise ValueError(
+                    explain(
+                        f"slice begins at {starts[position]}, behind dimension {position} of size "
+                        f"{tensor.shape[position]}",
+                        received=tensor,
+                        made_at=tensor.op.source,
+                    )
+                )
+            dims.append(rest)
+    return [Spec(tensor.dtype, TensorShape(dims))]
+
+
+def _check_end(tensor: Tensor, starts: Any, position: int, length: int) -> None:
+    """Raises InvalidArgumentError if a slice is known to end behind a dimension."""
+    size = None if tensor.shape.rank is None else tensor.shape.as_list()[position]
+    if size is None or starts is None:
+        return
+    rest = size - int(starts[position])
+    if not 0 <= length <= rest:
+        words = f"Expected size[{position}] in [0, {rest}], but got {length}"
+        raise InvalidArgumentError(None, tensor.op, explain(words, received=tensor))
+
+
+def _slice(x: Any, begin: Any, size: Any, to_end: bool) -> Any:
+    if isinstance(begin, np.ndarray):
+        return x[
+            tuple(
+                slice(int(at), x.shape[i] if n == -1 else int(at) + int(n))
+                for i, (at, n) in enumerate(zip(begin, size, strict=True))
+            )
+        ]
+    return jax.lax.dynamic_slice(x, list(begin), [int(n) for n in size])
+
+
+register(
+    "Slice",
+    _slice,
+    infer=_infer_slice,
+    numpy_kernel=_slice,
+    # A length that is counted to the end follows from where the slice begins.
+    static=lambda attrs: (1, 2) if attrs["to_end"] else (2,),
+    cases=lambda: [
+        Case(
+            (_SAMPLE, np.array([0, 1], np.int32), np.array([-1, 2], np.int32)),
+            {"to_end": True},
+            _SAMPLE[:, 1:3],
+        ),
+        Case(
+            (_SAMPLE, np.array([1, 0], np.int32), np.array([1, 2], np.int32)),
+            {"to_end": False},
+            _SAMPLE[1:2, 0:2],
+        ),
+    ],
+    accepts=("", "x", "x"),
+)
+
+
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """The part of `input_` that begins at `begin` and has shape `size` (-1: to the end).
+
+    Args:
+        input_: a tensor.
+        begin: the first index in each dimension, ints or a tensor.
+        size: the length in each dimension, ints or a tensor whose value follows from shapes or
+            feeds.
+        name: the operation's name.
+    """
+    inputs = {
+        "input": convert_to_tensor(input_, name="input"),
+        "begin": as_index_tensor(begin, "begin"),
+        "size": as_index_tensor(size, "size"),
+    }
+    return make("Slice", inputs, {"to_end": _may_count_to_end(inputs["size"])}, name)
+
+
+def _may_count_to_end(size: Tensor) -> bool:
+    """Whether a length may be -1."""
+    known = constant_value(size)
+    if known is not None:
+        return bool((known == -1).any())
+    if size.op.type == "Pack":
+        return any(map(_may_count_to_end, size.op.inputs))
+    return not follows_from_shapes(size)
+
+
+def follows_from_shapes(tensor: Tensor) -> bool:
+    """Whether a value is the same in all runs with inputs of the same shapes."""
+    op = tensor.op
+    row = registry.lookup(op.type)
+    if op.type == "Const" or row.known_from_shape:
+        return True
+    return row.foldable and bool(op.inputs) and all(map(follows_from_shapes, op.inputs))
+
+
+def _infer_gather(inputs: Any, attrs: Any) -> list[Spec]:
+    params, indices = inputs
+    axis, batch = attrs["axis"], attrs["batch_dims"]
+    if params.shape.dims is None or indices.shape.dims is None:
+        return [Spec(params.dtype, UNKNOWN)]
+    if not -len(params.shape) <= axis < len(params.shape):
+        raise ValueError(explain("gather: axis out of range", received=axis))
+    axis %= len(params.shape)
+    if not batch <= min(axis, len(indices.shape)):
+        raise ValueError(
+            explain("gather: batch_dims must not be above axis", expected=axis, received=batch)
+        )
+    dims, taken = params.shape.dims, indices.shape.dims
+    return [Spec(params.dtype, TensorShape((*dims[:axis], *taken[batch:], *dims[axis + 1 :])))]
+
+
+def _take(params: Any, indices: Any, axis: int, batch_dims: int, module: Any = jnp) -> Any:
+    if batch_dims == 0:
+        if module is jnp and axis == 0:
+            indices = far_rows.fetched(indices, params)
+        return module.take(params, indices, axis=axis, mode="clip")
+    if module is np:
+        pairs = zip(params, indices, strict=True)
+        inner = axis % params.ndim - 1
+        return np.stack([_take(p, i, inner, batch_dims - 1, np) for p, i in pairs])
+    inner = axis % np.ndim(params) - 1
+    return jax.vmap(lambda p, i: _take(p, i, inner, batch_dims - 1))(
+        jnp.asarray(params), jnp.asarray(indices)
+    )
+
+
+def _gather_gradient(op: Any, dy: Tensor) -> Sequence[Any]:
+    from estimatorkit.core.indexed_slices import IndexedSlices
+
+    params, indices = op.inputs
+    if op.attrs["axis"] != 0 or op.attrs["batch_dims"]:
+        from estimatorkit.core.gradients import vjp
+
+        return [*vjp(op, [dy], (0,)), None]
+    row_shape = params.shape[1:]
+    if row_shape.is_fully_defined():
+        values = reshape(dy, [-1, *row_shape.as_list()])
+    else:
+        values = reshape(
+            dy, registry.output("ConcatV2", [constant([-1]), shape(params)[1:]], {"axis": 0})
+        )
+    return [IndexedSlices(values, reshape(indices, [-1]), shape(params)), None]
+
+
+register(
+    "GatherV2",
+    # Indices outside the table give NaN-free clamped rows on devices (XLA cannot raise); checked
+    # where they are made.
+    _take,
+    infer=_infer_gather,
+    gradient=_gather_gradient,
+    numpy_kernel=functools.partial(_take, module=np),
+    beside=True,
+    cases=lambda: [
+        Case((_SAMPLE, np.array([1, 0, 1], np.int32)), {"axis": 0, "batch_dims": 0}),
+        Case((_SAMPLE, np.array([[2], [0]], np.int64)), {"axis": 1, "batch_dims": 0}),
+        Case((_SAMPLE, np.array([[2, 0], [0, 1]], np.int64)), {"axis": 1, "batch_dims": 1}),
+    ],
+    accepts=("", "x int16"),
+)
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: bool | None = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """The slices of `params` at `indices` along an axis.
+
+    Args:
+        params: a tensor.
+        indices: int32 or int64 of any shape, in [0, params.shape[axis]). Others are clamped to it
+            (on GPUs TensorFlow gives zeros; on CPUs it raises).
+        validate_indices: accepted for TensorFlow's signature.
+        name: the operation's name.
+        axis: the axis; `batch_dims` by default.
+        batch_dims: how many first dimensions `params` and `indices` share, row by row.
+
+    Returns:
+        A tensor of shape
+        `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
+    """
+    chosen = batch_dims if axis is None else axis_of(axis, "gather")
+    attrs = {"axis": chosen, "batch_dims": int(batch_dims)}
+    return make("GatherV2", {"params": params, "indices": indices}, attrs, name)
+
+
+def _one_hot(
+    indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, module: Any = jnp
+) -> Any:
+    # Not in 8 bits: there may be more classes than these can count.
+    indices = module.asarray(indices).astype(np.promote_types(indices.dtype, np.int32))
+    hot = module.expand_dims(indices, axis) == module.arange(depth, dtype=indices.dtype).reshape(
+        [-1 if position == axis % (indices.ndim + 1) else 1 for position in range(indices.ndim + 1)]
+    )
+    return module.where(hot, on_value, off_value)
+
+
+def _infer_one_hot(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    if dims is None:
+        return [Spec(inputs[1].dtype, UNKNOWN)]
+    at = len(dims) if attrs["axis"] == -1 else attrs["axis"]
+    if not 0 <= at <= len(dims) or attrs["depth"] < 0:
+        raise ValueError(
+            explain(
+                f"one_hot: Expected axis to be -1 or between [0, {len(dims) + 1}), and a "
+                "non-negative depth",
+                received=f"axis {attrs['axis']}, depth {attrs['depth']}",
+                made_at=inputs[0].op.source,
+            )
+        )
+    return [Spec(inputs[1].dtype, TensorShape((*dims[:at], attrs["depth"], *dims[at:])))]
+
+
+register(
+    "OneHot",
+    _one_hot,
+    infer=_infer_one_hot,
+    numpy_kernel=functools.partial(_one_hot, module=np),
+    gradient=None,
+    cases=lambda: [
+        Case(
+            (np.array([1, -1, 2], np.int32), np.float32(1), np.float32(0)),
+            {"depth": 3, "axis": -1},
+            np.array([[0, 1, 0], [0, 0, 0], [0, 0, 1]], np.float32),
+        )
+    ],
+    accepts=("x int8 uint8",),
+)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`on_value` at each index along a new axis of length `depth`, `off_value` elsewhere.
+
+    Args:
+        indices: integers; those outside [0, depth) give `off_value` throughout.
+        depth: the length of the new axis, an int or an int scalar tensor.
+        on_value, off_value: 1 and 0 by default.
+        axis: where the new axis goes; last by default.
+        dtype: of the result; that of on_value or off_value by default, float32 without these.
+        name: the operation's name.
+    """
+    given = {
+        name: convert_to_tensor(each, None if isinstance(each, Tensor) else dtype).dtype
+        for name, each in (("on_value", on_value), ("off_value", off_value))
+        if each is not None
+    }
+    if len(set(given.values())) == 2:
+        raise TypeError(
+            f"dtype {given['on_value']} of on_value does not match dtype {given['off_value']} of "
+            "off_value"
+        )
+    if dtype is None and given:
+        dtype = next(iter(given.values()))
+    result = float32 if dtype is None else as_dtype(dtype)
+    inputs = {
+        "indices": indices,
+        "on_value": convert_to_tensor(1 if on_value is None else on_value, result),
+        "off_value": convert_to_tensor(0 if off_value is None else off_value, result),
+    }
+    at = -1 if axis is None else axis
+    if isinstance(depth, Tensor) and registry.constant_value(depth) is None:
+        return _one_hot_of_computed_depth(inputs, depth, at, name)
+    attrs = {"depth": axis_of(depth, "one_hot (depth)"), "axis": at}
+    return make("OneHot", inputs, attrs, name or "one_hot")
+
+
+def _one_hot_of_computed_depth(
+    inputs: dict[str, Any], depth: Tensor, axis: int, name: str | None
+) -> Tensor:
+    with get_default_graph().name_scope(name or "one_hot") as scope:
+        indices = convert_to_tensor(inputs["indices"], name="indices")
+        if axis != -1 and indices.shape.rank is None:
+            raise ValueError(
+                explain(
+                    "one_hot: of indices of unknown rank, a computed depth is the last axis",
+                    expected="axis=-1",
+                    received=axis,
+                    made_at=indices.op.source,
+                )
+            )
+        registry.check_allowed(depth, "x", "one_hot", "depth")
+        classes = filling.range_(elementwise.cast(depth, indices.dtype))
+        if axis != -1:
+            after = len(indices.shape) - axis  # dimensions behind the new one
+            classes = reshape(classes, [-1, *[1] * after])
+        hit = elementwise.equal(expand_dims(indices, axis), classes)
+        return where(hit, inputs["on_value"], inputs["off_value"], name=scope)
+
+
+def _infer_where(inputs: Any, attrs: Any) -> list[Spec]:
+    condition, x, y = inputs
+    both = registry.broadcast()([x, y], attrs)[0]
+    if condition.shape.rank is None or both.shape.rank is None:
+        return [both]
+    rows = condition.shape.rank == 1 and (x.shape.rank or 0) > 1
+    if rows and condition.shape.is_compatible_with(x.shape[:1]):
+        return [both]
+    return registry.broadcast(x.dtype)(inputs, attrs)  # type: ignore[return-value]
+
+
+def _select(condition: Any, x: Any, y: Any, module: Any = jnp) -> Any:
+    if condition.ndim == 1 and x.ndim > 1 and x.shape == y.shape:
+        condition = condition.reshape(condition.shape + (1,) * (x.ndim - 1))
+    return module.where(condition, x, y)
+
+
+register(
+    "Select",
+    _select,
+    infer=_infer_where,
+    numpy_kernel=lambda condition, x, y: _select(condition, x, y, np),
+    cases=lambda: [
+        Case((_SAMPLE > 0, _SAMPLE, _SAMPLE * 2)),
+        Case((np.array([True, False]), _SAMPLE, _SAMPLE * 2)),
+    ],
+)
+
+
+register(
+    "Where",
+    lambda condition: np.argwhere(condition).astype(np.int64),
+    where="host",  # the number of rows depends on the values
+    infer=lambda inputs, attrs: [Spec(int64, TensorShape([None, inputs[0].shape.rank]))],
+    gradient=None,
+    cases=lambda: [Case((_SAMPLE > 0,), {}, np.argwhere(_SAMPLE > 0))],
+    accepts="ficb",
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """x where `condition` is true, y elsewhere; without x and y, the indices where it is true.
+
+    Args:
+        condition: bool; of the shape of x and y (or one that broadcasts with them), or a vector
+            that chooses rows.
+        x, y: tensors of one dtype, or both None.
+        name: the operation's name.
+
+    Returns:
+        A tensor like x; or int64 `(true elements, rank of condition)`.
+
+    Raises:
+        ValueError: only one of x and y is given, or the shapes do not fit.
+        TypeError: x and y have different dtypes, or the condition is not bool.
+    """
+    picked = convert_to_tensor(condition, name="condition")
+    if x is None and y is None:
+        return make("Where", {"condition": picked}, name=name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    with get_default_graph().name_scope(name or "Select") as scope:
+        first = convert_to_tensor(
+            x, dtype_hint=y.dtype if isinstance(y, Tensor) else None, name="x"
+        )
+        second = convert_to_tensor(y, dtype_hint=first.dtype, name="y")
+        registry.check_same_dtype("Select", [first, second], name)
+        if picked.dtype is not bool_:
+            raise TypeError(
+                explain(
+                    f"Input 'condition' of 'Select' Op has type {picked.dtype.name} that does not "
+                    "match expected type of bool",
+                    received=picked,
+                    made_at=picked.op.source,
+                    hint="compare, for example x > 0",
+                )
+            )
+        return registry.output("Select", [picked, first, second], name=scope)

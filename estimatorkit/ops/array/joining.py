@@ -1,0 +1,349 @@
+"""Ops that make one tensor of several, or several of one: concat, stack, unstack and split.
+
+How many parts there are, and along which axis, is known when the graph is built: they are
+attributes. Lengths that are not known then are left open in the static shapes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.axes import axis_of, in_range
+from estimatorkit.core.builtin_ops import identity
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor, holds_tensors
+from estimatorkit.ops.array.indexing import slice_
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(2, 3) - np.float32(2.5)
+
+
+def _infer_concat(inputs: Any, attrs: Any) -> list[Spec]:
+    merged = UNKNOWN
+    axis = attrs["axis"]
+    total: int | None = 0
+    for tensor in inputs:
+        if tensor.shape.rank is None:
+            total = None
+            continue
+        if tensor.shape.rank == 0:
+            raise ValueError(
+                explain(
+                    f"Can't concatenate scalars (use tf.stack instead): {tensor.name}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+        at = in_range(axis, tensor.shape.rank, "concat")
+        dims = list(tensor.shape.as_list())
+        total = None if total is None or dims[at] is None else total + dims[at]
+        dims[at] = None
+        try:
+            merged = merged.merge_with(dims)
+        except ValueError as error:
+            raise ValueError(
+                explain(
+                    f"concat: dimensions other than axis {axis} must be equal",
+                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                    made_at=tensor.op.source,
+                )
+            ) from error
+    if merged.rank is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    dims = merged.as_list()
+    dims[axis % len(dims)] = total
+    return [Spec(inputs[0].dtype, TensorShape(dims))]
+
+
+def _check_dimensions(values: Any, axis: int) -> None:
+    first = list(values[0].shape)
+    at = axis % len(first) if first else 0
+    for index, each in enumerate(values):
+        shape = list(each.shape)
+        if len(shape) != len(first) or shape[:at] + shape[at + 1 :] != first[:at] + first[at + 1 :]:
+            raise ValueError(
+                f"Dimensions of inputs should match: shape[0] = {first} vs. shape[{index}] = "
+                f"{shape}"
+            )
+
+
+def _concatenated(numbers: Any, *values: Any, axis: int) -> Any:
+    _check_dimensions(values, axis)
+    return numbers.concatenate(values, axis)
+
+
+register(
+    "ConcatV2",
+    partial(_concatenated, jnp),
+    infer=_infer_concat,
+    numpy_kernel=partial(_concatenated, np),
+    cases=lambda: [
+        Case((_SAMPLE, _SAMPLE * 2), {"axis": 0}),
+        Case((_SAMPLE, _SAMPLE[:, :1]), {"axis": -1}),
+    ],
+)
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensors one after the other along an axis.
+
+    Args:
+        values: tensors of one dtype, equal in all dimensions but `axis`.
+        axis: the axis.
+        name: the operation's name.
+
+    Raises:
+        TypeError: the axis comes first, as it did before TensorFlow 1.0.
+        ValueError: the shapes do not fit.
+    """
+    if isinstance(axis, (list, tuple)):
+        raise TypeError(
+            explain(
+                "concat: the axis must be an int, but is a list",
+                expected="concat(values, axis)",
+                received=f"concat({values!r:.60}, [...])",
+                hint="the tensors come first; before TensorFlow 1.0 the axis did",
+            )
+        )
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    if not values:
+        raise ValueError(explain("List argument 'values' to 'ConcatV2' Op must not be empty"))
+    if isinstance(axis, Tensor) and axis.shape.rank not in (0, None):
+        raise ValueError(
+            explain(f"concat: Shape must be rank 0 but is rank {axis.shape.rank}", received=axis)
+        )
+    if len(values) == 1:
+        with get_default_graph().name_scope(name or "concat"):
+            return identity(values[0], "concat")
+    inputs = {f"values_{index}": value for index, value in enumerate(values)}
+    return make(
+        "ConcatV2", inputs, {"axis": axis_of(axis, "concat")}, name or "concat", same_dtype=True
+    )
+
+
+def _infer_stack(inputs: Any, attrs: Any) -> list[Spec]:
+    merged = UNKNOWN
+    for tensor in inputs:
+        try:
+            merged = merged.merge_with(tensor.shape)
+        except ValueError as error:
+            raise ValueError(
+                explain(
+                    "stack: the shapes must be equal",
+                    received=", ".join(f"{t.name} {t.shape}" for t in inputs),
+                    made_at=tensor.op.source,
+                )
+            ) from error
+    if merged.dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    at = _new_axis(attrs["axis"], len(merged.dims) + 1)
+    return [Spec(inputs[0].dtype, TensorShape((*merged.dims[:at], len(inputs), *merged.dims[at:])))]
+
+
+def _new_axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(explain(f"Argument `axis` = {axis} not in range [{-rank}, {rank})"))
+    return axis % rank
+
+
+register(
+    "Pack",
+    lambda *values, axis: jnp.stack(values, axis),
+    infer=_infer_stack,
+    numpy_kernel=lambda *values, axis: np.stack(values, axis),
+    cases=lambda: [Case((_SAMPLE, _SAMPLE + 1), {"axis": 1})],
+)
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """The tensors, all of one shape, along a new axis.
+
+    Raises:
+        ValueError: the shapes differ, or the axis is out of range.
+        TypeError: the dtypes differ.
+    """
+    if isinstance(values, (list, tuple)) and values and not holds_tensors(values) and axis == 0:
+        return convert_to_tensor(list(values), name=name or "stack")
+    inputs = {f"values_{index}": value for index, value in enumerate(values)}
+    if not inputs:
+        raise ValueError(explain("List argument 'values' to 'Pack' Op must not be empty"))
+    attrs = {"axis": axis_of(axis, "stack")}
+    return make("Pack", inputs, attrs, name or "stack", same_dtype=True)
+
+
+def _infer_unstack(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    if dims is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)] * attrs["num"]
+    at = _new_axis(attrs["axis"], len(dims))
+    if dims[at] not in (None, attrs["num"]):
+        raise ValueError(
+            explain(
+                f"Dimension must be {attrs['num']} but is {dims[at]}: unstack",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
+            )
+        )
+    return [Spec(inputs[0].dtype, TensorShape((*dims[:at], *dims[at + 1 :])))] * attrs["num"]
+
+
+def _unstack(x: Any, num: int, axis: int, module: Any = jnp) -> Any:
+    return tuple(module.squeeze(part, axis) for part in module.split(x, num, axis))
+
+
+register(
+    "Unpack",
+    _unstack,
+    infer=_infer_unstack,
+    numpy_kernel=lambda x, num, axis: _unstack(x, num, axis, np),
+    cases=lambda: [Case((_SAMPLE,), {"num": 3, "axis": 1})],
+)
+
+
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+) -> list[Tensor]:
+    """The slices of `value` along an axis, as a list.
+
+    Raises:
+        ValueError: `num` is not given and the axis's length is unknown, it is another number than
+            this, or the axis is out of range.
+    """
+    tensor = convert_to_tensor(value)
+    axis = axis_of(axis, "unstack")
+    if num is None:
+        known = tensor.shape.dims
+        num = None if known is None else known[_new_axis(axis, len(known))]
+    if num is None:
+        raise ValueError(
+            explain(
+                f"Cannot infer argument `num` from shape {tensor.shape}", made_at=tensor.op.source
+            )
+        )
+    return list(registry.apply("Unpack", [tensor], {"num": num, "axis": axis}, name).outputs)
+
+
+def _split_by_computed(
+    tensor: Tensor, sizes: Tensor, axis: int, num: int | None, name: str
+) -> list[Tensor]:
+    count = sizes.shape[0] if num is None and sizes.shape.rank == 1 else num
+    if count is None:
+        raise ValueError(
+            explain(f"Cannot infer argument `num` from shape {sizes.shape}: give split's `num`")
+        )
+    rank = tensor.shape.rank
+    if rank is None:
+        raise ValueError(explain("split by computed lengths: the rank must be known"))
+    with get_default_graph().name_scope(name):
+        parts, start = [], convert_to_tensor(0, sizes.dtype)
+        for length in unstack(sizes, count):
+            begin = [start if position == axis else 0 for position in range(rank)]
+            size = [length if position == axis else -1 for position in range(rank)]
+            part = slice_(tensor, stack(begin), stack(size))
+            dims = tensor.shape.as_list()
+            dims[axis] = None
+            part.set_shape(dims)
+            parts.append(part)
+            start = start + length
+        return parts
+
+
+def _infer_split(inputs: Any, attrs: Any) -> list[Spec]:
+    tensor, sizes, axis = inputs[0], attrs["sizes"], attrs["axis"]
+    specs = []
+    for length in sizes:
+        dims = None if tensor.shape.dims is None else list(tensor.shape.dims)
+        if dims is not None and dims[axis] is not None and length is None:
+            length = dims[axis] // len(sizes)
+        if dims is not None:
+            dims[axis] = length
+        specs.append(Spec(tensor.dtype, TensorShape(dims)))
+    return specs
+
+
+def _split(x: Any, sizes: Any, axis: int, module: Any = jnp) -> Any:
+    if sizes[0] is None:
+        return tuple(module.split(x, len(sizes), axis))
+    return tuple(module.split(x, np.cumsum(sizes)[:-1], axis))
+
+
+register(
+    "Split",
+    _split,
+    infer=_infer_split,
+    numpy_kernel=lambda x, sizes, axis: _split(x, sizes, axis, np),
+    cases=lambda: [
+        Case((_SAMPLE,), {"sizes": (1, 2), "axis": 1}),
+        Case((_SAMPLE,), {"sizes": (None, None), "axis": 0}),
+    ],
+)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """`value` cut along an axis.
+
+    Args:
+        value: a tensor.
+        num_or_size_splits: the number of equal parts, or a list or a vector of their lengths (one
+            may be -1 where they are known).
+        axis: the axis.
+        num: how many parts there are, where lengths are computed and their number is unknown.
+        name: the operation's name.
+
+    Raises:
+        ValueError: the parts do not add up to the axis's length, or their number is unknown.
+    """
+    tensor = convert_to_tensor(value)
+    at = axis_of(axis, "split")
+    if tensor.shape.rank is not None:
+        at = in_range(at, tensor.shape.rank, "split")
+    length = None if tensor.shape.rank is None else tensor.shape[at]
+    wanted = as_index_tensor(num_or_size_splits, "size_splits")
+    found = constant_value(wanted)
+    if wanted.shape.rank == 0 and found is not None:
+        count = int(found)
+        if count < 1 or (length is not None and length % count):
+            raise ValueError(
+                explain(
+                    f"Dimension size must be evenly divisible by {count} but is {length}: axis {at}"
+                    " of split",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+        sizes: tuple[int | None, ...] = (None if length is None else length // count,) * count
+    elif wanted.shape.rank == 0:
+        raise ValueError(
+            explain("Rank-0 tensors are not supported as the num_or_size_splits argument to split")
+        )
+    elif found is None:
+        return _split_by_computed(tensor, wanted, at, num, name)
+    else:
+        given = found.reshape(-1).tolist()
+        if given.count(-1) > 1:
+            raise ValueError(explain("split can only have one -1 in the lengths", received=given))
+        if -1 in given and length is not None:
+            given[given.index(-1)] = length - (sum(given) + 1)
+        if -1 not in given and length is not None and sum(given) != length:
+            raise ValueError(
+                explain(
+                    f"split: the lengths {given} must sum to the length {length} of axis {at}",
+                    received=tensor,
+                    made_at=tensor.op.source,
+                )
+            )
+        if min(given, default=0) < -1:
+            raise ValueError(explain("split: a length is negative", received=given))
+        sizes = tuple(given)
+    return list(registry.apply("Split", [tensor], {"sizes": sizes, "axis": at}, name).outputs)

@@ -1,0 +1,510 @@
+"""Moving elements: reversing, rolling, repeating, grids, sequences; casts of bits and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.axes import axis_of, in_range, ints_of, with_axes
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, float32, float64, int32, members
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    broadcast,
+    check_allowed,
+    constant_value,
+    constant_value_as_shape,
+    register,
+    same_as_input,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.array.gather_nd import scatter_nd
+from estimatorkit.ops.math import elementwise, reduce
+
+_SAMPLE = np.arange(12, dtype=np.float32).reshape(3, 4) - np.float32(4.5)
+
+
+def _axes_of(axis: Any, rank: int | None, what: str) -> tuple[int, ...]:
+    axes = np.atleast_1d(ints_of(axis, what)).tolist()
+    return tuple(axes if rank is None else (in_range(each, rank, what) for each in axes))
+
+
+# -- reversing and rolling
+
+register(
+    "ReverseV2",
+    with_axes(lambda x, axes: jnp.flip(jnp.asarray(x), _once(axes, x.ndim)), "axes"),
+    infer=same_as_input(),
+    numpy_kernel=with_axes(lambda x, axes: np.flip(x, _once(axes, x.ndim)), "axes"),
+    static=lambda attrs: (1,) if attrs["axes"] == "input" else (),
+    cases=lambda: [Case((_SAMPLE,), {"axes": (1,)}), Case((_SAMPLE,), {"axes": (0, 1)})],
+    accepts=("ficbs", "x"),
+)
+
+
+def _once(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ValueError(f"'axis'[{axis}] is out of valid range [{-rank}, {rank - 1}]")
+    found = [axis % rank for axis in axes]
+    for axis in found:
+        if found.count(axis) > 1:
+            raise ValueError(f"axis {axis} specified more than once.")
+    return tuple(found)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with the order along some axes reversed.
+
+    Args:
+        tensor: a tensor.
+        axis: ints; or bools, one for each dimension, as before TensorFlow 1.0. What is computed
+            compiles once for each of its values.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(tensor, name="tensor")
+    value = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if value is not None and np.asarray(value).dtype == bool:
+        axis = np.flatnonzero(np.asarray(value)).tolist()
+    if isinstance(axis, Tensor) and value is None:
+        return make("ReverseV2", {"tensor": x, "axis": axis}, {"axes": "input"}, name)
+    axes = tuple(np.atleast_1d(ints_of(axis, "reverse")).tolist())
+    axes = axes if x.shape.rank is None else _once(axes, x.shape.rank)
+    return make("ReverseV2", {"tensor": x}, {"axes": axes}, name)
+
+
+def _reverse_sequence(x: Any, lengths: Any, seq: int, batch: int, module: Any = jnp) -> Any:
+    x, lengths = module.asarray(x), module.asarray(lengths)
+    numbers = module.arange(x.shape[seq])
+    shape = [1] * x.ndim
+    shape[seq] = -1
+    places = numbers.reshape(shape)
+    shape = [1] * x.ndim
+    shape[batch] = -1
+    own = lengths.reshape(shape).astype(numbers.dtype)
+    source = module.where(places < own, own - 1 - places, places)
+    return module.take_along_axis(x, module.broadcast_to(source, x.shape), axis=seq)
+
+
+def _infer_reverse_sequence(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, lengths = inputs
+    lengths.shape.assert_has_rank(1)
+    if x.shape.rank is not None and lengths.shape.rank is not None:
+        examples, given = x.shape.as_list()[attrs["batch"]], lengths.shape.as_list()[0]
+        if None not in (examples, given) and examples != given:
+            raise ValueError(
+                explain(
+                    f"Dimensions must be equal, but are {examples} and {given}",
+                    expected="a length for each example",
+                    received=f"{x.name} {x.shape}, {lengths.name} {lengths.shape}",
+                )
+            )
+    return [Spec(x.dtype, x.shape)]
+
+
+register(
+    "ReverseSequence",
+    _reverse_sequence,
+    infer=_infer_reverse_sequence,
+    numpy_kernel=lambda x, lengths, seq, batch: _reverse_sequence(x, lengths, seq, batch, np),
+    cases=lambda: [Case((_SAMPLE, np.array([2, 4, 0], np.int32)), {"seq": 1, "batch": 0})],
+    accepts=("", "x"),
+)
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """The first `seq_lengths[i]` elements of each example i reversed.
+
+    Args:
+        input: a tensor.
+        seq_lengths: int `(batch,)`.
+        seq_axis: the axis that is reversed; `seq_dim` is an older name.
+        batch_axis: the axis of examples, 0 by default; `batch_dim` is an older name.
+        name: the operation's name.
+    """
+    x = convert_to_tensor(input, name="input")
+    seq = seq_dim if seq_axis is None else seq_axis
+    batch = (batch_dim or 0) if batch_axis is None else batch_axis
+    if seq is None:
+        raise ValueError("reverse_sequence: seq_axis must be given.")
+    (chosen,) = _axes_of(seq, x.shape.rank, "reverse_sequence")
+    (examples,) = _axes_of(batch, x.shape.rank, "reverse_sequence")
+    inputs = {"input": x, "seq_lengths": seq_lengths}
+    return make("ReverseSequence", inputs, {"seq": chosen, "batch": examples}, name)
+
+
+def _roll(x: Any, shift: Any, axes: tuple[int, ...], module: Any = jnp) -> Any:
+    if np.size(shift) != len(axes):
+        raise ValueError(
+            f"shift and axis must have the same size, got {np.size(shift)} and {len(axes)}"
+        )
+    return module.roll(module.asarray(x), tuple(module.atleast_1d(shift)), axes)
+
+
+register(
+    "Roll",
+    _roll,
+    infer=same_as_input(),
+    numpy_kernel=lambda x, shift, axes: _roll(x, shift, axes, np),
+    cases=lambda: [Case((_SAMPLE, np.array([1, -2], np.int32)), {"axes": (0, 1)})],
+    accepts=("", "x"),
+)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensor with elements moved along axes; what leaves at the end comes in at the start.
+
+    Args:
+        input: a tensor.
+        shift: ints, how far, one for each axis.
+        axis: ints; an axis that is named twice is moved by the sum of its shifts.
+        name: the operation's name.
+
+    Raises:
+        ValueError: the input is a scalar; shifts and axes are not equally many.
+        InvalidArgumentError: an axis is out of range.
+    """
+    x, moved = convert_to_tensor(input, name="input"), convert_to_tensor(shift, name="shift")
+    rank, axes = x.shape.rank, tuple(np.atleast_1d(ints_of(axis, "roll")).tolist())
+    if rank == 0:
+        raise ValueError("roll: Shape must be at least rank 1 but is rank 0.")
+    known = moved.shape.num_elements()
+    if known is not None and known != len(axes):
+        raise ValueError(
+            explain(
+                "Dimension 0 in both shapes must be equal: roll takes one shift for each axis",
+                expected=f"{len(axes)} shifts, for axes {axes}",
+                received=moved,
+                made_at=moved.op.source,
+            )
+        )
+    for each in axes:
+        if rank is not None and not -rank <= each < rank:
+            words = f"axis {each} is out of range [{-rank}, {rank})"
+            raise InvalidArgumentError(None, x.op, f"roll: {words} of {x.name} {x.shape}")
+    axes = axes if rank is None else tuple(each % rank for each in axes)
+    return make("Roll", {"input": x, "shift": moved}, {"axes": axes}, name)
+
+
+# -- repeating
+
+register(
+    "BroadcastTo",
+    lambda x, shape: jnp.broadcast_to(x, tuple(int(dim) for dim in shape)),
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, constant_value_as_shape(inputs[1]))],
+    numpy_kernel=lambda x, shape: np.broadcast_to(x, tuple(shape)),
+    static=(1,),
+    cases=lambda: [Case((_SAMPLE[:1], np.array([2, 3, 4], np.int32)))],
+    accepts=("", "x"),
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated to a shape, by the rules of broadcasting."""
+    inputs = {"input": input, "shape": as_index_tensor(shape, "shape")}
+    return make("BroadcastTo", inputs, name=name)
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each element (or slice along an axis) several times, one after the other.
+
+    Args:
+        input: a tensor.
+        repeats: how often: an int, or one for each slice (then known when the graph is compiled).
+        axis: the axis; the flattened tensor by default.
+        name: the operation's name.
+    """
+    with get_default_graph().name_scope(name or "Repeat") as scope:
+        x = convert_to_tensor(input, name="input")
+        if axis is None:
+            x, axis = array.reshape(x, [-1]), 0
+        (chosen,) = _axes_of(axis, x.shape.rank, "repeat")
+        return make("Repeat", {"input": x, "repeats": repeats}, {"axis": chosen}, scope)
+
+
+def _infer_repeat(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, repeats = inputs
+    if x.shape.dims is None:
+        return [Spec(x.dtype, UNKNOWN)]
+    dims = list(x.shape.dims)
+    known = constant_value(repeats)
+    length = dims[attrs["axis"]]
+    if known is None or length is None:
+        total = None if known is None or np.size(known) == 1 else int(np.sum(known))
+    else:
+        total = int(np.sum(np.broadcast_to(known, [length])))
+    dims[attrs["axis"]] = total
+    return [Spec(x.dtype, TensorShape(dims))]
+
+
+def _repeat(x: Any, repeats: Any, axis: int, module: Any = jnp) -> Any:
+    counts = np.broadcast_to(np.asarray(repeats, np.int64), [x.shape[axis]])
+    return module.take(x, np.repeat(np.arange(x.shape[axis]), counts), axis=axis)
+
+
+register(
+    "Repeat",
+    _repeat,
+    infer=_infer_repeat,
+    numpy_kernel=lambda x, repeats, axis: _repeat(x, repeats, axis, np),
+    static=(1,),
+    accepts=("", "i"),
+    cases=lambda: [
+        Case((_SAMPLE, np.int32(2)), {"axis": 1}),
+        Case((_SAMPLE, np.array([1, 0, 2], np.int32)), {"axis": 0}),
+    ],
+)
+
+
+# -- the rest
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` numbers from start to stop, both included, at equal distances.
+
+    Args:
+        start, stop: tensors of one dtype whose shapes broadcast; integers give floats.
+        num: how many; known when the graph is compiled.
+        name: the name scope.
+        axis: where in the result the dimension of length `num` is.
+    """
+    with get_default_graph().name_scope(name or "linspace"):
+        first = convert_to_tensor(start, name="start")
+        last = convert_to_tensor(stop, first.dtype, "stop")
+        if first.dtype.is_integer:
+            wide = float32 if first.dtype.size <= 2 else float64
+            first, last = elementwise.cast(first, wide), elementwise.cast(last, wide)
+        inputs = {"start": first, "stop": last, "num": as_index_tensor(num, "num")}
+        return make("LinSpace", inputs, {"axis": axis_of(axis, "linspace")}, "Slice")
+
+
+def _infer_linspace(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    (ends,) = broadcast()(inputs[:2], {})
+    num = constant_value(inputs[2])
+    if num is not None and num < 0:
+        raise ValueError(explain("linspace: Requires num >= 0", received=int(num)))
+    if ends.shape.dims is None:
+        return [ends]
+    at = in_range(attrs["axis"], len(ends.shape) + 1, "linspace")
+    dims = list(ends.shape.dims)
+    dims.insert(at, None if num is None else int(num))
+    return [Spec(ends.dtype, TensorShape(dims))]
+
+
+register(
+    "LinSpace",
+    lambda start, stop, num, axis: jnp.linspace(
+        start, stop, int(num), dtype=start.dtype, axis=axis
+    ),
+    numpy_kernel=lambda start, stop, num, axis: np.linspace(
+        start, stop, int(num), dtype=start.dtype, axis=axis
+    ),
+    infer=_infer_linspace,
+    static=(2,),
+    accepts=("fc", "fc", "x"),
+    cases=lambda: [
+        Case((np.float32(1.0), np.float32(2.0), np.int32(5)), {"axis": 0}),
+        Case((_SAMPLE, np.float32(2.0), np.int32(3)), {"axis": 1}),
+    ],
+)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """Coordinates of a grid, as NumPy's `meshgrid`.
+
+    Args:
+        *args: vectors.
+        indexing: 'xy' (the first two axes exchanged) or 'ij'.
+        name: the name scope.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with get_default_graph().name_scope(name or "meshgrid"):
+        vectors = [array.reshape(convert_to_tensor(each), [-1]) for each in args]
+        count = len(vectors)
+        order = list(range(count))
+        if indexing == "xy" and count > 1:
+            order[:2] = [1, 0]
+        sizes = [array.shape(vectors[at])[0] for at in order]
+        shape = joining.stack(sizes) if sizes else convert_to_tensor([], int32)
+        results = []
+        for at, vector in enumerate(vectors):
+            place = order.index(at)
+            dims = [-1 if each == place else 1 for each in range(count)]
+            results.append(broadcast_to(array.reshape(vector, dims), shape))
+        return results
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """y with y[x[i]] = i, of an int32 or int64 vector x."""
+    with get_default_graph().name_scope(name or "InvertPermutation"):
+        order = convert_to_tensor(x, name="x")
+        check_allowed(order, "x", "invert_permutation", "x")
+        if order.shape.rank not in (1, None):
+            raise ValueError(
+                explain(
+                    f"invert_permutation: Shape must be rank 1 but is rank {order.shape.rank}",
+                    received=order,
+                    made_at=order.op.source,
+                )
+            )
+        numbers = elementwise.cast(filling.range_(array.shape(order)[0]), order.dtype)
+        return scatter_nd(array.expand_dims(order, 1), numbers, array.shape(order))
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """x, known to have a shape.
+
+    Raises:
+        ValueError: it is known to have another one. What is only known when the graph runs is
+            checked when it is compiled.
+    """
+    with get_default_graph().name_scope(name or "EnsureShape") as scope:
+        tensor = convert_to_tensor(x, name="input")
+        wanted = TensorShape(shape)
+        wanted.assert_is_compatible_with(tensor.shape)
+        return make("EnsureShape", {"input": tensor}, {"shape": wanted}, scope)
+
+
+def _ensure_shape(x: Any, shape: TensorShape) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise ValueError(
+            f"Shape of tensor [{','.join(map(str, x.shape))}] is not compatible with expected "
+            f"shape {shape}."
+        )
+    return x
+
+
+register(
+    "EnsureShape",
+    _ensure_shape,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape.merge_with(attrs["shape"]))],
+    numpy_kernel=_ensure_shape,
+    gradient="same",
+    cases=lambda: [Case((_SAMPLE,), {"shape": TensorShape([None, 4])})],
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes as another dtype; a last dimension is added or used up as sizes differ."""
+    return make("Bitcast", {"input": input}, {"dtype": as_dtype(type)}, name)
+
+
+def _infer_bitcast(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, dtype = inputs[0], attrs["dtype"]
+    wider = dtype.size // max(x.dtype.size, 1)
+    if wider > 1 and x.shape.dims is not None and (x.shape.dims or (0,))[-1] not in (wider, None):
+        raise ValueError(
+            explain(
+                f"Cannot bitcast from {x.dtype.name} to {dtype.name}: the last dimension must be "
+                f"{wider}",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    if x.shape.dims is None or x.dtype.size == dtype.size:
+        return [Spec(dtype, x.shape)]
+    if x.dtype.size > dtype.size:
+        return [Spec(dtype, TensorShape([*x.shape.dims, x.dtype.size // dtype.size]))]
+    return [Spec(dtype, TensorShape(x.shape.dims[:-1]))]
+
+
+register(
+    "Bitcast",
+    lambda x, dtype: jax.lax.bitcast_convert_type(x, dtype.numpy_dtype),
+    infer=_infer_bitcast,
+    gradient=None,
+    accepts="fic",
+    cases=lambda: [
+        Case((_SAMPLE.view(np.int32),), {"dtype": float32}, _SAMPLE),
+        Case((np.array([1, 2, 3, 4], np.uint8),), {"dtype": int32}, np.int32(67305985)),
+    ],
+)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`cast` with values beyond the dtype's range set to its ends."""
+    wanted = as_dtype(dtype)
+    with get_default_graph().name_scope(name or "saturate_cast") as scope:
+        x = convert_to_tensor(value, name="value")
+        low, high = _limits(x, wanted)
+        return elementwise.cast(elementwise.clip_by_value(x, low, high), wanted, name=scope)
+
+
+def _limits(x: Tensor, wanted: Any) -> tuple[Any, Any]:
+    def of(dtype: Any) -> tuple[Any, Any]:
+        numpy = dtype.numpy_dtype
+        limits: Any = np.iinfo if dtype.is_integer else jnp.finfo
+        info = limits(numpy)
+        return info.min, info.max
+
+    (low, high), (least, most) = of(wanted), of(x.dtype)
+    low, high = max(low, least), min(high, most)
+    kind = x.dtype.numpy_dtype.type
+    if x.dtype.is_floating and wanted.is_integer:  # the greatest float that does not exceed it
+        top = kind(high)
+        while int(top) > int(high):
+            top = np.nextafter(top, kind(0))
+        return kind(low), top
+    return kind(low), kind(high)
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """`stack` along the first axis."""
+    return joining.stack(values, name=name)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The tensor itself."""
+    return builtin_ops.identity(input, name or "GuaranteeConst")
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool, name: str | None = None
+) -> Tensor:
+    """Rows that are true in their first `lengths[i]` places.
+
+    Args:
+        lengths: int, of any shape.
+        maxlen: the length of the rows; the greatest of the lengths by default (then it must be
+            known when the graph is compiled, or is computed on the host).
+        dtype: bool by default.
+        name: the name scope.
+
+    Returns:
+        `(lengths' shape, maxlen)`.
+    """
+    with get_default_graph().name_scope(name or "SequenceMask"):
+        counts = convert_to_tensor(lengths, name="lengths")
+        if counts.dtype not in members("x"):  # as in TensorFlow, which compares whole numbers
+            counts = elementwise.cast(counts, int32)
+        if maxlen is None:
+            longest: Any = elementwise.maximum(
+                reduce.reduce_max(counts), elementwise.cast(convert_to_tensor(0), counts.dtype)
+            )
+        else:
+            longest = convert_to_tensor(maxlen, name="maxlen")
+            if longest.shape.rank not in (0, None):
+                raise ValueError(f"maxlen must be scalar for sequence_mask, got {longest}.")
+        places = filling.range_(0, elementwise.cast(longest, counts.dtype))
+        mask = elementwise.less(places, array.expand_dims(counts, -1))
+        wanted = as_dtype(dtype)
+        return mask if wanted is mask.dtype else elementwise.cast(mask, wanted)

@@ -1,0 +1,1 @@
+"""Control flow, functions, custom gradients, and collectives."""

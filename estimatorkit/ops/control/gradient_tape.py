@@ -1,0 +1,409 @@
+"""`GradientTape` in graphs: `gradients` of what was made while the tape was recording.
+
+The tape notes nothing: operations have an order, so it keeps between which of them it recorded, and
+since when each tensor is watched. A gradient flows through operations that were recorded after
+something they depend on was watched, as TensorFlow's tape sees them, and stops at all others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.gradients import gradients
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array.array import reshape, shape
+
+_logger = logging.getLogger("estimatorkit")
+
+
+class UnconnectedGradients(Enum):
+    """What stands for the gradient of a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Differentiates what was made inside a `with` block, as `tf.GradientTape`.
+
+    Args:
+        persistent: whether `gradient` and `jacobian` may be called more than once.
+        watch_accessed_variables: whether trainable variables are watched by being used.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._graph: Graph | None = None
+        self._recording = False
+        self._used = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets what was recorded and watched."""
+        self._spans: list[tuple[int, int]] = []  # of operations; a recording one has no end yet
+        self._watched: dict[Tensor, int] = {}  # since which operation
+        if self._recording:
+            self._start = self._current().version
+
+    # -- recording
+
+    def __enter__(self) -> GradientTape:
+        self._begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._recording:
+            self._end()
+
+    def _current(self) -> Graph:
+        if self._graph is None:
+            self._graph = get_default_graph()
+        return self._graph
+
+    def _begin(self) -> None:
+        if self._recording:
+            raise ValueError(
+                "Tape is already recording, This can happen if you have already entered the tape."
+            )
+        self._start = self._current().version
+        self._recording = True
+
+    def _end(self) -> None:
+        self._spans.append((self._start, self._current().version))
+        self._recording = False
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """What is made inside is not recorded.
+
+        Raises:
+            ValueError: the tape is not recording.
+        """
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin()
+
+    def watch(self, tensor: Any) -> None:
+        """Watches tensors and variables (one, or a structure of them) from here on.
+
+        Those without a derivative are left out, with a warning in the log.
+
+        Raises:
+            ValueError: nothing is being recorded.
+        """
+        if not self._recording:
+            raise ValueError(
+                explain(
+                    "GradientTape.watch outside of the recording",
+                    hint="call it inside `with GradientTape() as tape:`",
+                )
+            )
+        for each in nest.flatten(tensor):
+            source = _handle(each)
+            if not each.dtype.is_differentiable:
+                _logger.warning(
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    each.dtype,
+                )
+            else:
+                watched = each if source is None else source
+                self._watched.setdefault(watched, self._current().version)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables that are watched, those used while recording included, in their order."""
+        tracked = self._tracked()[0]
+        found = self._current().outermost.get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
+        listed = self._current().outermost.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        return tuple(each for each in dict.fromkeys([*listed, *found]) if each.handle in tracked)
+
+    # -- what depends on what
+
+    def _tracked(self) -> tuple[set[Tensor], set[Tensor]]:
+        """The tensors that depend on something watched, and those at which nothing flows on."""
+        graph = self._current()
+        since = {_inside(graph, each): at for each, at in self._watched.items()}
+        trainable: set[Tensor] = set()
+        if self._watch_accessed:
+            variables = graph.outermost.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+            trainable = {_inside(graph, each.handle) for each in variables}
+        stopped = {tensor for tensor in since if tensor.op.inputs}
+        spans = [*self._spans, *([(self._start, graph.version)] if self._recording else [])]
+        operations = graph.get_operations()
+        for op in (operations[at] for start, end in spans for at in range(start, end)):
+            inputs = [each if each in since else _read_from(each) for each in op.inputs]
+            for source in inputs:
+                if source in trainable:
+                    since.setdefault(source, 0)
+            if any(since.get(source, op.index + 1) <= op.index for source in inputs):
+                since.update(dict.fromkeys(op.outputs, 0))
+                stopped.difference_update(op.outputs)
+                stopped.update(
+                    tensor
+                    for tensor, source in zip(op.inputs, inputs, strict=True)
+                    if since.get(source, op.index + 1) > op.index
+                )
+        return set(since), stopped
+
+    def _use(self) -> None:
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                explain(
+                    "A non-persistent GradientTape can only be used to compute one set of "
+                    "gradients (or jacobians)",
+                    hint="GradientTape(persistent=True)",
+                )
+            )
+        if self._recording and not self._persistent:
+            self._end()
+        self._used = True
+
+    # -- derivatives
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The derivatives of the sum of `target` with respect to `sources`.
+
+        Args:
+            target: a tensor or a structure of them.
+            sources: a tensor, a variable, or a structure of these.
+            output_gradients: what flows into each target; ones by default.
+            unconnected_gradients: what stands for sources that no target depends on.
+
+        Returns:
+            In the structure of `sources` tensors, `IndexedSlices` and None.
+
+        Raises:
+            RuntimeError: the tape is used a second time and is not persistent.
+            ValueError: `unconnected_gradients` is none of its values.
+        """
+        self._use()
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        targets = [convert_to_tensor(each) for each in nest.flatten(target)]
+        given = None if output_gradients is None else nest.flatten(output_gradients)
+        flat = nest.flatten(sources)
+        found = self._flow(targets, flat, given, unconnected)
+        return nest.pack_sequence_as(sources, found)
+
+    def _flow(
+        self,
+        targets: Sequence[Tensor],
+        sources: Sequence[Any],
+        given: Sequence[Any] | None,
+        unconnected: UnconnectedGradients = UnconnectedGradients.NONE,
+        inner: Sequence[Tensor] | None = None,
+    ) -> list[Any]:
+        """`gradients` of `inner` (of the targets, by default), from tracked targets only."""
+        tracked, stopped = self._tracked()
+        graph = self._current()
+        known = [_read_from(each) in tracked for each in targets]
+        ys = [
+            each
+            for each, is_known in zip(inner or targets, known, strict=True)
+            if is_known and each.dtype.is_differentiable
+        ]
+        grad_ys = given and [each for each, is_known in zip(given, known, strict=True) if is_known]
+        xs = [
+            (_source(each) if _inside(graph, _source(each)) in tracked else None)
+            for each in sources
+        ]
+        connected = [x for x in xs if x is not None]
+        found: list[Any] = [None] * len(connected)
+        if ys and connected:
+            found = gradients(ys, connected, grad_ys or None, stop_gradients=list(stopped))
+        results = iter(found)
+        flowed = [None if x is None else next(results) for x in xs]
+        if unconnected is UnconnectedGradients.ZERO:
+            from estimatorkit.ops.array.filling import zeros_like
+
+            return [
+                zeros_like(source) if each is None else each
+                for source, each in zip(sources, flowed, strict=True)
+            ]
+        return flowed
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of each element of `target` with respect to `sources`.
+
+        Args:
+            target: a tensor.
+            sources: a tensor, a variable, or a structure of these.
+            unconnected_gradients: see `gradient`.
+            parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
+
+        Returns:
+            In the structure of `sources` tensors of the target's shape and then the source's.
+
+        Raises:
+            RuntimeError: see `gradient`.
+            ValueError: the target's static shape is not known.
+        """
+        self._use()
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        tensor = convert_to_tensor(target)
+        count = _known(tensor.shape.num_elements(), "jacobian", "the shape", tensor)
+        flat = nest.flatten(sources)
+        rows = np.eye(count, dtype=tensor.dtype.numpy_dtype)
+        found = []
+        for source in flat:
+            slopes = self._rows(tensor, source, rows, unconnected)
+            if slopes is not None:
+                slopes = reshape(slopes, _joined(shape(tensor), shape(source)))
+            found.append(slopes)
+        return nest.pack_sequence_as(sources, found)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The jacobian of each example of a batch.
+
+        Args:
+            target: `(batch, ...)`, whose examples depend on those of `source` one by one.
+            source: `(batch, ...)`.
+            unconnected_gradients: see `gradient`; where nothing is connected, zeros are given.
+            parallel_iterations, experimental_use_pfor: accepted for TensorFlow's signature.
+
+        Returns:
+            `(batch, *target's, *source's)`.
+
+        Raises:
+            RuntimeError: see `gradient`.
+            ValueError: the target's static shape after the batch is not known.
+        """
+        from estimatorkit.ops.array.array import transpose
+
+        self._use()
+        tensor, given = convert_to_tensor(target), convert_to_tensor(source)
+        if tensor.shape.rank is None or given.shape.rank is None:
+            raise ValueError("batch_jacobian: the ranks of target and source must be known.")
+        if not tensor.shape[:1].is_compatible_with(given.shape[:1]):
+            raise ValueError(
+                explain(
+                    "batch_jacobian: the batches of target and source differ",
+                    expected=tensor.shape,
+                    received=given.shape,
+                )
+            )
+        count = _known(tensor.shape[1:].num_elements(), "batch_jacobian", "the shape", tensor)
+        rows = np.eye(count, dtype=tensor.dtype.numpy_dtype)
+        flat = reshape(tensor, _joined(shape(tensor)[:1], [count]))
+        slopes = self._rows(flat, source, rows, UnconnectedGradients.ZERO, tensor)
+        order = [1, 0, *range(2, (given.shape.rank or 0) + 1)]
+        dims = _joined(shape(tensor), shape(given)[1:])
+        return reshape(transpose(slopes, order), dims)
+
+    def _rows(
+        self,
+        tensor: Tensor,
+        source: Any,
+        rows: Any,
+        unconnected: UnconnectedGradients,
+        target: Tensor | None = None,
+    ) -> Any:
+        """The gradients of `tensor` with each of `rows` flowing in, below one another.
+
+        Args:
+            tensor: made of `target`, which is recorded; the two are one by default.
+            source: what is differentiated by.
+            rows: `(rows, ...)`, each broadcast to the shape of `tensor`.
+            unconnected: see `gradient`.
+        """
+        from estimatorkit.ops.array.filling import zeros_like
+        from estimatorkit.ops.array.rearrange import broadcast_to
+        from estimatorkit.ops.control.higher_order import map_fn
+
+        targets, inner = [tensor if target is None else target], [tensor]
+        probe = self._flow(targets, [source], None, unconnected, inner)[0]
+        if probe is None:
+            return None
+        size = shape(tensor)
+        ones = tensor.shape.rank == rows.ndim  # of a batch: the row is every example's
+
+        def slope(row: Tensor) -> Tensor:
+            flows = broadcast_to(row, size) if ones else reshape(row, size)
+            found = self._flow(targets, [source], [flows], unconnected, inner)[0]
+            return zeros_like(source) if found is None else _dense(found)
+
+        return map_fn(slope, rows)
+
+
+def _dense(value: Any) -> Tensor:
+    return convert_to_tensor(value) if isinstance(value, IndexedSlices) else value
+
+
+def _known(count: int | None, method: str, what: str, tensor: Tensor) -> int:
+    if count is None:
+        raise ValueError(
+            explain(
+                f"{method}: {what} of the target must be known",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    return count
+
+
+def _joined(*parts: Any) -> Tensor:
+    from estimatorkit.ops.array.joining import concat
+
+    return concat([convert_to_tensor(part) for part in parts], 0)
+
+
+def _handle(value: Any) -> Tensor | None:
+    """A variable's handle; None of what is no variable."""
+    handle = getattr(value, "handle", None)
+    return handle if isinstance(handle, Tensor) else None
+
+
+def _source(value: Any) -> Tensor:
+    handle = _handle(value)
+    return convert_to_tensor(value) if handle is None else handle
+
+
+def _inside(graph: Graph, tensor: Tensor) -> Tensor:
+    """What stands for a tensor in the body of a function that captured it."""
+    captures: dict[Tensor, Tensor] = getattr(graph, "captures", {})
+    return captures.get(tensor, tensor)
+
+
+def _read_from(tensor: Tensor) -> Tensor:
+    """The handle whose value a tensor is, wherever it was read: reads are not recorded alone."""
+    op: Operation = tensor.op
+    return op.inputs[0] if op.type == "ReadVariableOp" else tensor
+
+
+__all__ = ["GradientTape", "UnconnectedGradients"]

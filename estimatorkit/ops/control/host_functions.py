@@ -1,0 +1,82 @@
+"""Functions run from the host: a body as a plan of its own, with its own device segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.plan import make_plan
+
+ELEMENT = -1
+"""In `positions`: a function's input that is no input of the operation (an element of a scan)."""
+
+
+class HostFunction:
+    """A function's body, ready to run in a session.
+
+    Args:
+        function: the function.
+        state: the session's state, whose tables, queues and iterators the body shares.
+    """
+
+    def __init__(self, function: GraphFunction, state: State) -> None:
+        self._function = function
+        self._state = state.for_function(function.graph)
+        tensors = [tensor for tensor in function.inputs if tensor.dtype is not resource]
+        outputs = list(dict.fromkeys(function.outputs))
+        self._order = [outputs.index(tensor) for tensor in function.outputs]
+        plan = make_plan(function.graph, outputs, [], tensors, state.placer)
+        self._runner = PlanRunner(plan, self._state)
+        # Variables stand in the body's own state: one run at a time. Others may block and wait for
+        # each other.
+        has_variables = any(tensor.dtype is resource for tensor in function.inputs)
+        self._alone: AbstractContextManager[Any] = (
+            self._state.lock if has_variables else nullcontext()
+        )
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Runs the body.
+
+        Args:
+            inputs: the values of the function's inputs, those of variables for handles.
+
+        Returns:
+            The new values of the variables that it changes, and its outputs.
+        """
+        function = self._function
+        feeds = []
+        with self._alone:
+            for tensor, value in zip(function.inputs, inputs, strict=True):
+                if tensor.dtype is resource:
+                    # A copy: running the body may give the memory away.
+                    self._state.values[tensor.op.name] = np.array(value)
+                else:
+                    feeds.append(np.asarray(value, tensor.dtype.numpy_dtype))
+            results = self._runner.run(feeds)
+            names = [function.inputs[at].op.name for at in function.updated]
+            changed = [self._state.values[name] for name in names]
+        return changed, [results[at] for at in self._order]
+
+
+def host_function(
+    context: Any,
+) -> Callable[[GraphFunction, Sequence[Any], Any], tuple[list[Any], list[Any]]]:
+    """What runs functions in a session: `run(function, inputs, key)`, made once for each function.
+
+    Random numbers come from the body's own counters; `key` is for the device only.
+    """
+
+    def run(function: GraphFunction, inputs: Sequence[Any], key: Any) -> Any:
+        body = context.functions.get(function)
+        if body is None:
+            made = context.body_of(function) or HostFunction(function, context)
+            body = context.functions.setdefault(function, made)
+        return body(inputs)
+
+    return run

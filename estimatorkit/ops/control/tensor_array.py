@@ -1,0 +1,472 @@
+"""`TensorArray`: a list of tensors, written and read by index, inside loops too.
+
+It is a tensor with one leading dimension more; writing gives a new array, as in TensorFlow. Where
+the elements' shape is not known before the first write, the array is made as `(size, 0)` and gets
+its elements' shape from the value first written (`function_ops` does so for a loop's variables).
+Arrays with `dynamic_size=True` grow, and so live on the host; so do arrays whose elements may have
+shapes of their own (`infer_shape=False`, or pieces of several lengths): see `ragged_arrays`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype, float32, int32
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    Place,
+    Spec,
+    constant_value,
+    register,
+    same_as_input,
+)
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.array.array import shape as shape_of
+from estimatorkit.ops.array.indexing import gather
+from estimatorkit.ops.sparse import ragged_arrays
+
+_SAMPLE = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def _place(attrs: Mapping[str, Any]) -> Place:
+    return "host" if attrs["dynamic"] else "device"
+
+
+def _empty(module: Any) -> Any:
+    def kernel(size: Any, dtype: DType, element_shape: TensorShape, dynamic: bool) -> Any:
+        known = element_shape.is_fully_defined()
+        dims = element_shape.as_list() if known else [0]
+        return module.zeros([int(size), *dims], dtype.numpy_dtype)
+
+    return kernel
+
+
+def _is_unset(array: Any, value_shape: Sequence[int]) -> bool:
+    return array.ndim == 2 and array.shape[1] == 0 and tuple(value_shape) != (0,)
+
+
+def _write(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
+    if _is_unset(array, value.shape):
+        array = jnp.zeros((array.shape[0], *value.shape), value.dtype)
+    _check_fits(array, value.shape)
+    return lax.dynamic_update_index_in_dim(array, value, index, 0)
+
+
+def _check_fits(array: Any, value_shape: Sequence[int]) -> None:
+    if tuple(array.shape[1:]) != tuple(value_shape):
+        raise ValueError(
+            f"Could not write to TensorArray because the value shape is {list(value_shape)} which "
+            "is incompatible with the TensorArray's inferred element shape: "
+            f"{list(array.shape[1:])} (consider setting infer_shape=False)."
+        )
+
+
+def _write_on_host(array: Any, index: Any, value: Any, dynamic: bool) -> Any:
+    at, count = int(index), len(array)
+    if at < 0 or (at >= count and not dynamic):
+        raise IndexError(
+            f"Tried to write to index {at} but array is not resizeable and size is: {count}"
+        )
+    new = max(count, at + 1)
+    value = np.asarray(value)
+    result = np.zeros((new, *value.shape), value.dtype)
+    if not _is_unset(array, value.shape):
+        _check_fits(array, value.shape)
+        result[:count] = array
+    result[at] = value
+    return result
+
+
+def _scatter(array: Any, indices: Any, values: Any, dynamic: bool) -> Any:
+    if _is_unset(array, values.shape[1:]):
+        array = jnp.zeros((array.shape[0], *values.shape[1:]), values.dtype)
+    _check_fits(array, values.shape[1:])
+    return jnp.asarray(array).at[indices].set(values)
+
+
+def _scatter_on_host(array: Any, indices: Any, values: Any, dynamic: bool) -> Any:
+    for index, value in zip(np.asarray(indices), np.asarray(values), strict=True):
+        array = _write_on_host(array, index, value, dynamic)
+    return array
+
+
+def _write_vjp(
+    attrs: Any, inputs: Sequence[Any], incoming: Sequence[Any], wanted: Sequence[int], context: Any
+) -> list[Any]:
+    """Of writing (one or several) elements on the host, where the array may have grown."""
+    array, at, _ = inputs
+    rest = np.array(incoming[0])
+    written = rest[at]
+    rest[at] = 0
+    before = np.zeros(np.shape(array), rest.dtype)
+    if before.shape[1:] == rest.shape[1:]:
+        before[:] = rest[: len(before)]
+    found = {0: before, 2: written}
+    return [found[position] for position in wanted]
+
+
+def _infer_empty(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    size = constant_value(inputs[0])
+    shape = attrs["element_shape"]
+    if not shape.is_fully_defined() or attrs["dynamic"]:
+        return [Spec(attrs["dtype"], UNKNOWN)]
+    return [Spec(attrs["dtype"], TensorShape([None if size is None else int(size), *shape.dims]))]
+
+
+def _infer_write(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    array, value = inputs[0], inputs[2]
+    count = array.shape[0] if array.shape.rank and not attrs["dynamic"] else None
+    if array.shape.rank is None and not attrs["dynamic"]:
+        count = _size_of(array)
+    return [Spec(array.dtype, TensorShape([count]).concatenate(value.shape))]
+
+
+def _infer_scatter(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    array, values = inputs[0], inputs[2]
+    if values.shape.rank is None:
+        return [Spec(array.dtype, UNKNOWN)]
+    count = None if attrs["dynamic"] else _size_of(array)
+    return [Spec(array.dtype, TensorShape([count, *(values.shape.dims or ())[1:]]))]
+
+
+def _size_of(array: Tensor) -> int | None:
+    if array.shape.rank:
+        return array.shape[0]
+    if array.op.type == "TensorArray":
+        size = constant_value(array.op.inputs[0])
+        return None if size is None else int(size)
+    return None
+
+
+register(
+    "TensorArray",
+    _empty(jnp),
+    numpy_kernel=_empty(np),
+    infer=_infer_empty,
+    static=(0,),
+    where=_place,
+    gradient=None,
+    cases=lambda: [
+        Case((np.int32(3),), {"dtype": float32, "element_shape": as_shape([2]), "dynamic": False})
+    ],
+)
+register(
+    "TensorArrayUnstack",  # so that the gradient of the rows is dense, whichever are read
+    lambda x: x,
+    numpy_kernel=lambda x: x,
+    infer=same_as_input(),
+    cases=lambda: [Case((_SAMPLE,), {})],
+)
+register(
+    "TensorArrayWrite",
+    _write,
+    numpy_kernel=_write_on_host,
+    host_vjp=_write_vjp,
+    infer=_infer_write,
+    where=_place,
+    cases=lambda: [
+        Case((_SAMPLE, np.int32(1), np.array([0.5, -1.0], np.float32)), {"dynamic": False})
+    ],
+)
+register(
+    "TensorArrayScatter",
+    _scatter,
+    numpy_kernel=_scatter_on_host,
+    host_vjp=_write_vjp,
+    infer=_infer_scatter,
+    where=_place,
+    cases=lambda: [Case((_SAMPLE, np.array([2, 0], np.int32), -_SAMPLE[:2]), {"dynamic": False})],
+)
+
+
+class TensorArray:
+    """A list of tensors of one dtype (`tf.TensorArray`).
+
+    Args:
+        dtype: the elements' dtype.
+        size: how many; an int or an int32 scalar tensor.
+        dynamic_size: whether writing beyond the end makes it longer. Such an array lives on the
+            host, and so does a loop that writes to it.
+        clear_after_read: accepted for TensorFlow's signature.
+        tensor_array_name: older than `name`.
+        handle, flow: those of another array, whose state this one is to have.
+        infer_shape: whether all elements have one shape. Without it, and without a whole
+            `element_shape`, the array lives on the host, and so do loops that use it.
+        element_shape: the elements' shape; that of the first value written by default.
+        colocate_with_first_write_call: accepted for TensorFlow's signature.
+        name: the name scope.
+
+    An element that was never written is 0, and an index beyond the end is the last inside compiled
+    code, where XLA cannot raise; TensorFlow raises for both. Elements can be read any number of
+    times, whatever `clear_after_read` says.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Tensor | None = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self.dtype: DType = as_dtype(dtype)
+        self.element_shape = as_shape(element_shape)
+        self._dynamic = bool(dynamic_size)
+        self._name = name or tensor_array_name or "TensorArray"
+        self._infer_shape = bool(infer_shape)
+        self._layout: Tensor | None = None
+        if handle is not None:
+            given = {
+                "size": size,
+                "element_shape": element_shape,
+                "dynamic_size": dynamic_size,
+                "clear_after_read": clear_after_read,
+            }
+            for argument in (key for key, value in given.items() if value is not None):
+                raise ValueError(
+                    f"Cannot provide both a `handle` and `{argument}` arguments at the same time."
+                )
+            if flow is None:
+                raise ValueError("TensorArray: a handle needs the flow that belongs to it.")
+        if handle is not None and handle is not flow:
+            self._layout = handle
+        if flow is None:
+            if size is None and not dynamic_size:
+                raise ValueError("Argument `size` must be provided if handle is not provided.")
+            attrs = {
+                "dtype": self.dtype,
+                "element_shape": self.element_shape,
+                "dynamic": self._dynamic,
+            }
+            count = convert_to_tensor(0 if size is None else size, int32, "size")
+            if not infer_shape and not self.element_shape.is_fully_defined():
+                flow, self._layout = ragged_arrays.empty(self.dtype, count)
+            else:
+                flow = registry.output("TensorArray", [count], attrs, self._name)
+        self.flow: Tensor = flow
+
+    def _components(self) -> tuple[Tensor, ...]:
+        return (self.flow,) if self._layout is None else (self.flow, self._layout)
+
+    def _with_components(self, tensors: Sequence[Tensor]) -> TensorArray:
+        return self._after(*tensors)
+
+    def _from_values(self, values: Sequence[Any]) -> Any:
+        return values[0]
+
+    def _after(
+        self, flow: Tensor, layout: Tensor | None = None, element_shape: Any = None
+    ) -> TensorArray:
+        made = TensorArray(
+            self.dtype,
+            dynamic_size=self._dynamic,
+            flow=flow,
+            infer_shape=self._infer_shape,
+            element_shape=self.element_shape if element_shape is None else element_shape,
+            name=self._name,
+        )
+        made._layout = layout
+        return made
+
+    @property
+    def handle(self) -> Tensor:
+        """What tells an array of this state, together with `flow`."""
+        return self.flow if self._layout is None else self._layout
+
+    @property
+    def op(self) -> Operation:
+        """The operation that made this state of the array."""
+        return self.flow.op
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether it grows."""
+        return self._dynamic
+
+    def identity(self) -> TensorArray:
+        """The array as it is after the control dependencies in force."""
+        from estimatorkit.core.builtin_ops import identity
+
+        return self._after(*map(identity, self._components()))
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with `value` at `index`.
+
+        Raises:
+            InvalidArgumentError: `value` has another dtype.
+            ValueError: it has not the elements' shape.
+        """
+        tensor = self._converted(value)
+        shape = self._merged(tensor.shape)
+        at = convert_to_tensor(index, name="index")
+        if self._layout is not None:
+            made = ragged_arrays.write(self.flow, self._layout, at, tensor, self._dynamic)
+            return self._after(*made)
+        attrs = {"dynamic": self._dynamic}
+        written = registry.output("TensorArrayWrite", [self.flow, at, tensor], attrs, name)
+        return self._after(written, element_shape=shape)
+
+    def _converted(self, value: Any) -> Tensor:
+        tensor = convert_to_tensor(value, dtype_hint=self.dtype)
+        if tensor.dtype is not self.dtype:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                    f"{tensor.dtype.name}",
+                    made_at=tensor.op.source,
+                    hint=f"use cast(x, {self.dtype.name})",
+                ),
+            )
+        return tensor
+
+    def _merged(self, shape: TensorShape) -> TensorShape:
+        """The shape of the elements, with what is known from one.
+
+        Raises:
+            ValueError: it has another.
+        """
+        if not self.element_shape.is_compatible_with(shape):
+            raise ValueError(
+                f"Inconsistent shapes: saw {shape} but expected {self.element_shape}"
+                + ("" if self._infer_shape else " (and infer_shape=False)")
+            )
+        return self.element_shape.merge_with(shape) if self._infer_shape else self.element_shape
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """The element at `index`."""
+        name = name or "TensorArrayReadV3"
+        if self._layout is not None:
+            at = convert_to_tensor(index, name="index")
+            element = ragged_arrays.read(self.flow, self._layout, at, name=name)
+        else:
+            element = gather(self.flow, index, name=name)
+        element.set_shape(self.element_shape)
+        return element
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements at `indices`, stacked."""
+        name = name or "TensorArrayGatherV3"
+        if self._layout is not None:
+            at = as_index_tensor(indices, "indices")
+            elements = ragged_arrays.read(self.flow, self._layout, at, name=name)
+        else:
+            elements = gather(self.flow, indices, name=name)
+        elements.set_shape(TensorShape([None]).concatenate(self.element_shape))
+        return elements
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements in one tensor, `(size, ...)`."""
+        from estimatorkit.core.builtin_ops import identity
+
+        with get_default_graph().name_scope(name or "TensorArrayStack"):
+            if self._layout is not None:
+                return self.gather(_row_numbers(self._layout))
+            stacked = identity(self.flow, "TensorArrayGatherV3")
+        stacked.set_shape(TensorShape([None]).concatenate(self.element_shape))
+        return stacked
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """The elements one after the other along their first dimension, `(size * n, ...)`."""
+        from estimatorkit.ops.array.array import reshape
+        from estimatorkit.ops.array.joining import concat
+
+        with get_default_graph().name_scope(name or "TensorArrayConcatV3"):
+            if self._layout is not None:
+                every = _row_numbers(self._layout)
+                return ragged_arrays.read(self.flow, self._layout, every, joined=True)
+            known = self.flow.shape.dims
+            if known is not None and len(known) > 1 and None not in known[2:]:
+                return reshape(self.flow, [-1, *known[2:]])
+            return reshape(self.flow, concat([[-1], shape_of(self.flow)[2:]], 0))
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """The array whose elements are the rows of `value`."""
+        tensor = self._converted(value)
+        if self._dynamic or self.flow.op.type != "TensorArray":
+            indices = _row_numbers(tensor)
+            return self.scatter(indices, tensor, name)
+        shape = self._merged(_row_shape(tensor))
+        flow = registry.output("TensorArrayUnstack", [tensor], name=name)
+        return self._after(flow, element_shape=shape)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array with the rows of `value` at `indices`."""
+        tensor = self._converted(value)
+        shape = self._merged(_row_shape(tensor))
+        at = as_index_tensor(indices, "indices")
+        if self._layout is not None:
+            made = ragged_arrays.write(self.flow, self._layout, at, tensor, self._dynamic)
+            return self._after(*made)
+        attrs = {"dynamic": self._dynamic}
+        written = registry.output("TensorArrayScatter", [self.flow, at, tensor], attrs, name)
+        return self._after(written, element_shape=shape)
+
+    def _fits(self, tensor: Tensor, lengths: Any) -> bool:
+        """Whether pieces of these lengths are equal, and are sure to be as many as elements."""
+        equal = np.ndim(lengths) == 1 and len(set(lengths.tolist())) == 1
+        size = len(lengths) if self._dynamic else _size_of(self.flow)
+        whole = tensor.shape[0] if tensor.shape.rank else None
+        return equal and size == len(lengths) and whole == int(lengths.sum())
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array whose elements are pieces of `value` along its first dimension.
+
+        Args:
+            value: the tensor.
+            lengths: a vector of integers: the pieces' lengths. Where they differ, or are not known
+                when the graph is built, the array lives on the host.
+            name: the name of the operation.
+        """
+        from estimatorkit.ops.array.array import reshape
+
+        tensor, lengths = self._converted(value), as_index_tensor(lengths, "lengths")
+        known = constant_value(lengths)
+        if self._layout is None and known is not None and self._fits(tensor, known):
+            rest = [-1 if dim is None else dim for dim in (tensor.shape.dims or ())[1:]]
+            rows = reshape(tensor, [len(known), int(known[0]), *rest], name=name)
+            return self._after(rows, element_shape=self._merged(_row_shape(rows)))
+        with get_default_graph().name_scope(name or "TensorArraySplitV3"):
+            size = shape_of(self.flow if self._layout is None else self._layout)[0]
+            return self._after(*ragged_arrays.split(tensor, lengths, size, self._dynamic))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements, int32."""
+        from estimatorkit.core.builtin_ops import identity
+
+        return identity(shape_of(self.handle)[0], name or "TensorArraySizeV3")
+
+    def close(self, name: str | None = None) -> Operation:
+        """An operation that does nothing (memory is given back by itself)."""
+        return registry.apply("NoOp", name=name or "TensorArrayCloseV3")
+
+    def __repr__(self) -> str:
+        return f"<TensorArray of {self.dtype.name}{self.element_shape}>"
+
+
+def _row_shape(tensor: Tensor) -> TensorShape:
+    return tensor.shape[1:] if tensor.shape.rank else UNKNOWN
+
+
+def _row_numbers(tensor: Tensor) -> Tensor:
+    """0, 1, ... for the rows of a tensor."""
+    from estimatorkit.ops.array.filling import range_
+
+    return range_(shape_of(tensor)[0])

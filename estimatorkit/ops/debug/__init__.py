@@ -1,0 +1,1 @@
+"""Ops that check and print values, and call Python."""

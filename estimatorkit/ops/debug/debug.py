@@ -1,0 +1,375 @@
+"""Looking and checking while a graph runs: `Print`, `print`, `Assert`, `check_numerics`,
+`timestamp`.
+
+They run on the host, on values that the device hands over. All wording is in one plain NumPy
+function each: `printed`, `formatted`, `assertion_message`, `numerics_problem`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.builtin_ops import group, identity
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import bool_, float64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import (
+    Case,
+    apply,
+    fixed,
+    no_outputs,
+    output,
+    register,
+    same_as_input,
+)
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.debug.summarize import summarize_ends, summarize_first
+
+_SHOWN = 3
+"""Elements of a tensor that are shown by default."""
+
+_SAMPLE = np.array([1.5, -2.0], np.float32)
+
+_logger = logging.getLogger("estimatorkit")
+
+
+# -- Print
+
+
+def printed(data: Sequence[Any], message: str, summarize: int) -> str:
+    """The line that `Print` writes."""
+    return message + "".join(f"[{summarize_first(np.asarray(each), summarize)}]" for each in data)
+
+
+def _print(
+    value: Any,
+    *data: Any,
+    message: str,
+    first_n: int,
+    summarize: int,
+    counter: str,
+    context: Any,
+) -> Any:
+    times = context.resource(counter, itertools.count) if first_n >= 0 else itertools.repeat(-1)
+    if next(times) < first_n or first_n < 0:
+        print_line(printed(data, message, summarize))
+    return value
+
+
+def print_line(line: str, stream: Any = None, end: str = "\n") -> None:
+    """Writes a line to `stream`, by default what `sys.stderr` is at that moment."""
+    target = sys.stderr if stream is None else stream
+    target.write(line + end)
+    target.flush()
+
+
+register(
+    "Print",
+    _print,
+    infer=same_as_input(),
+    gradient=lambda op, gradient: [gradient, *(None for _ in op.inputs[1:])],
+    where="host",
+    context=True,
+    pure=False,
+)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`, and whenever it is computed a line on stderr: `message[1 2 3...][...]`.
+
+    Args:
+        input_: a tensor, given back; gradients flow through it.
+        data: the tensors to show.
+        message: the beginning of the line.
+        first_n: how often to write in a session; always by default.
+        summarize: how many elements of each tensor are shown; 3 by default, all where negative.
+        name: the operation's name.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "Print") as scope:
+        tensors = [convert_to_tensor(each, name="data") for each in data]
+        attrs = {
+            "message": message or "",
+            "first_n": -1 if first_n is None else int(first_n),
+            "summarize": _SHOWN if summarize is None else int(summarize),
+            "counter": f"{scope}count",
+        }
+        return output("Print", [convert_to_tensor(input_, name="input"), *tensors], attrs, scope)
+
+
+# -- print
+
+
+def formatted(data: Sequence[Any], parts: Sequence[str], summarize: int) -> str:
+    """The text that `print` writes: `parts` with the tensors between them."""
+    if parts == ("", "") and isinstance(data[0][()], bytes):  # a string alone, as it is
+        return data[0][()].decode("utf-8", "backslashreplace")
+    shown = [summarize_ends(np.asarray(each), summarize) for each in data]
+    return "".join(part + text for part, text in itertools.zip_longest(parts, shown, fillvalue=""))
+
+
+def _print_v2(
+    *data: Any, parts: tuple[str, ...], summarize: int, stream: str, end: str
+) -> list[Any]:
+    text = formatted([np.asarray(each) for each in data], parts, summarize)
+    if stream.startswith("file://"):
+        with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
+            print_line(text, file, end)
+    elif stream in _LEVELS:
+        _logger.log(_LEVELS[stream], text)
+    else:
+        print_line(text, sys.stdout if stream == "stdout" else None, end)
+    return []
+
+
+_LEVELS = {
+    "log(info)": logging.INFO,
+    "log(warning)": logging.WARNING,
+    "log(error)": logging.ERROR,
+}
+
+register("PrintV2", _print_v2, infer=no_outputs, gradient=None, where="host", pure=False)
+
+
+def print_(
+    *inputs: Any,
+    output_stream: Any = None,
+    end: str = "\n",
+    sep: str = " ",
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Operation:
+    """An operation that writes its inputs, as Python's `print`.
+
+    Args:
+        *inputs: tensors, other values, and lists, tuples and dicts of these.
+        output_stream: `sys.stderr` (the default), `sys.stdout`, 'file://path' (appended to), or a
+            level of `logging` (INFO, WARNING, ERROR).
+        end: what follows.
+        sep: what stands between the inputs.
+        summarize: how many elements are shown at each end of each dimension; 3 by default, all
+            where negative.
+        name: the operation's name.
+
+    Raises:
+        ValueError: `output_stream` is none of these.
+    """
+    tensors: list[Tensor] = []
+    text = sep.join(_template(each, tensors, top=True) for each in inputs)
+    attrs = {
+        "parts": tuple(text.split(_PLACE)),
+        "summarize": _SHOWN if summarize is None else int(summarize),
+        "stream": _stream_name(output_stream),
+        "end": end,
+    }
+    return apply("PrintV2", tensors, attrs, name or "PrintV2")
+
+
+_PLACE = "\0"
+"""Stands for a tensor while the text is put together."""
+
+
+def _template(value: Any, tensors: list[Tensor], *, top: bool = False) -> str:
+    if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+        tensors.append(convert_to_tensor(value))
+        return _PLACE
+    if isinstance(value, Mapping):
+        items = [f"{key!r}: {_template(value[key], tensors)}" for key in sorted(value)]
+        return f"{{{', '.join(items)}}}"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_template(each, tensors) for each in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return value if top and isinstance(value, str) else repr(value)
+
+
+def _stream_name(stream: Any) -> str:
+    if stream is None or stream is sys.stderr:
+        return "stderr"
+    if stream is sys.stdout:
+        return "stdout"
+    if isinstance(stream, str) and stream.startswith("file://"):
+        return stream
+    for name, level in _LEVELS.items():
+        if stream in (level, getattr(logging, logging.getLevelName(level).lower())):
+            return name
+    raise ValueError(
+        explain(
+            "Unsupported output stream, logging level, or file",
+            expected="sys.stderr, sys.stdout, 'file://<filepath>', or logging.INFO, WARNING, ERROR",
+            received=repr(stream),
+        )
+    )
+
+
+# -- Assert
+
+
+def assertion_message(data: Sequence[Any], summarize: int) -> str:
+    """What an `Assert` that fails says."""
+    shown = (f"[{summarize_first(np.asarray(each), summarize)}]" for each in data)
+    return f"assertion failed: {' '.join(shown)}"
+
+
+def _assert(condition: Any, *data: Any, summarize: int) -> list[Any]:
+    if not condition:
+        raise InvalidArgumentError(None, None, assertion_message(data, summarize))
+    return []
+
+
+register(
+    "Assert",
+    _assert,
+    infer=no_outputs,
+    gradient=None,
+    where="host",
+    pure=False,
+    cases=lambda: [Case((np.asarray(True), np.asarray([1, 2])), {"summarize": 3}, ())],
+)
+
+
+def Assert(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """An operation that raises `InvalidArgumentError` unless `condition` holds.
+
+    Run it, or make what relies on it under `control_dependencies([assertion])`.
+
+    Args:
+        condition: a bool scalar.
+        data: tensors and values that the error shows.
+        summarize: how many elements of each; 3 by default, all where negative.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "Assert"):
+        tensors = [convert_to_tensor(each, name="data") for each in data]
+        checked = convert_to_tensor(condition, bool_, "condition")
+        attrs = {"summarize": _SHOWN if summarize is None else int(summarize)}
+        return apply("Assert", [checked, *tensors], attrs, "Assert")
+
+
+# -- numbers that are none
+
+
+def numerics_problem(value: Any) -> str | None:
+    """What is wrong with an array of numbers: 'Inf', 'NaN', 'Inf and NaN', or None."""
+    if np.isfinite(value).all():
+        return None
+    found = [("Inf", np.isinf(value).any()), ("NaN", np.isnan(value).any())]
+    return " and ".join(name for name, there in found if there)
+
+
+def _check_numerics(value: Any, message: str) -> Any:
+    problem = numerics_problem(value)
+    if problem is not None:
+        raise InvalidArgumentError(None, None, f"{message} : Tensor had {problem} values")
+    return value
+
+
+def _check_numerics_gradient(op: Operation, gradient: Tensor) -> list[Tensor]:
+    found = "Not a number (NaN) or infinity (Inf) values detected in gradient. "
+    return [check_numerics(gradient, found + str(op.attrs["message"]))]
+
+
+register(
+    "CheckNumerics",
+    _check_numerics,
+    infer=same_as_input(),
+    gradient=_check_numerics_gradient,
+    where="host",
+    accepts="f",
+    pure=False,
+    cases=lambda: [Case((_SAMPLE,), {"message": "x"}, _SAMPLE)],
+)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """`tensor`, and `InvalidArgumentError` where it holds infinities or NaN.
+
+    Args:
+        tensor: floating or complex.
+        message: the beginning of the error's words.
+        name: the operation's name.
+    """
+    value = convert_to_tensor(tensor, name="tensor")
+    return output("CheckNumerics", [value], {"message": message}, name)
+
+
+def verify_tensor_all_finite(
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: Any = None,
+    message: Any = None,
+) -> Tensor:
+    """`t`, once it is known to hold neither infinities nor NaN (see `check_numerics`).
+
+    Args:
+        t: floating (`x` is its newer name).
+        msg: the beginning of the error's words (`message` is its newer name).
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "VerifyFinite"):
+        tensor = convert_to_tensor(x if t is None else t, name="t")
+        checked = check_numerics(tensor, message if msg is None else msg)
+        return with_dependencies([checked], tensor, name="control_dependency")
+
+
+def add_check_numerics_ops() -> Operation:
+    """An operation that checks every floating tensor of the graph, in the order of their making.
+
+    The error names the operation whose output it is.
+    """
+    checks: list[Operation] = []
+    for op in get_default_graph().get_operations():
+        for position, tensor in enumerate(op.outputs):
+            if tensor.dtype.is_floating:
+                with get_default_graph().control_dependencies(checks[-1:]):
+                    checks.append(check_numerics(tensor, f"{op.name}:{position}").op)
+    done: Operation = group(*checks)
+    return done
+
+
+# -- the rest
+
+
+def with_dependencies(
+    dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
+) -> Tensor:
+    """A tensor with the value of `output_tensor`, available only after `dependencies`."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "control_dependency") as scope:
+        tensor = convert_to_tensor(output_tensor)
+        with graph.control_dependencies(dependencies):
+            return identity(tensor, name=scope)
+
+
+register(
+    "Timestamp",
+    lambda: np.asarray(time.time()),
+    infer=fixed(float64),
+    gradient=None,
+    where="host",
+    pure=False,
+)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """The time when it runs, a float64: seconds since 1970."""
+    return output("Timestamp", (), {}, name)

@@ -1,0 +1,365 @@
+"""Shapes that must fit those of another tensor: `match_rank`, `broadcastable`, `ensure_leading`.
+
+What the static shapes tell is decided when the graph is built. The rest is decided by the kernel
+itself, which sees real shapes when XLA compiles it or when it runs on the host; so a check costs a
+step nothing, and nothing of it is left in the executable.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import make
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.registry import Case, Spec, broadcast_shapes, register
+from estimatorkit.core.shapes import UNKNOWN, TensorShape, as_shape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
+
+_Dims = Sequence[int | None] | None
+_COLUMN = np.arange(3, dtype=np.float32)[:, None]
+
+Adjust = Literal["squeeze", "expand", "either", "column"]
+
+
+# -- computed shapes
+
+
+def _broadcast_args(x: Any, y: Any) -> Any:
+    length = max(len(x), len(y))
+    one, other = (np.concatenate([np.ones(length - len(z), x.dtype), z]) for z in (x, y))
+    if ((one != other) & (one != 1) & (other != 1)).any():
+        raise InvalidArgumentError(
+            *(None, None),
+            f"Incompatible shapes for broadcasting: {list(map(int, x))} and {list(map(int, y))}",
+        )
+    return np.where(one == 1, other, one)
+
+
+def _infer_broadcast_args(inputs: Any, attrs: Any) -> list[Spec]:
+    for tensor in inputs:
+        if tensor.shape.rank not in (1, None):
+            raise ValueError(
+                explain("Shape must be rank 1: a shape is a vector of integers", received=tensor)
+            )
+    lengths = [None if each.shape.dims is None else each.shape.dims[0] for each in inputs]
+    known = None if None in lengths else max(each or 0 for each in lengths)
+    return [Spec(inputs[0].dtype, TensorShape([known]))]
+
+
+register(
+    "BroadcastArgs",
+    _broadcast_args,
+    infer=_infer_broadcast_args,
+    gradient=None,
+    numpy_kernel=_broadcast_args,
+    static=(0, 1),
+    accepts=("i", "i"),
+    cases=lambda: [
+        Case((np.array([2, 1], np.int32), np.array([4, 1, 3], np.int32)), {}, np.array([4, 2, 3]))
+    ],
+)
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape that two static shapes broadcast to.
+
+    Raises:
+        ValueError: they do not.
+    """
+
+    def refusal(a: int, b: int) -> Exception:
+        return ValueError(
+            explain(
+                f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}",
+                expected="equal dimensions, or 1",
+                received=f"{a} and {b}",
+            )
+        )
+
+    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y), refusal)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape that two computed shapes broadcast to.
+
+    Args:
+        shape_x, shape_y: vectors of int32 or int64, of one dtype.
+
+    Raises:
+        ValueError: one is known not to be a vector.
+        InvalidArgumentError: when run: the shapes do not broadcast to one.
+    """
+    return make("BroadcastArgs", {"s0": shape_x, "s1": shape_y}, same_dtype=True)
+
+
+# -- ranks that differ by one
+
+
+def _adjusted(values: _Dims, reference: _Dims, difference: int, adjust: Adjust) -> int | None:
+    """1 where a last dimension is to be added, -1 where it is to be removed, 0 where neither.
+
+    None where that depends on what is not known.
+    """
+    if values is None or reference is None:
+        return None
+    surplus = len(values) - len(reference) - difference
+    if surplus == 1 and values and adjust in ("squeeze", "either"):
+        return -1 if values[-1] in (1, None) else 0
+    if surplus == -1 and reference and adjust == "column":
+        return None if reference[-1] is None else int(reference[-1] == 1)
+    return int(surplus == -1 and adjust in ("expand", "either"))
+
+
+def _match_rank(values: Any, reference: Any, difference: int, adjust: Adjust, module: Any) -> Any:
+    change = _adjusted(values.shape, reference.shape, difference, adjust)
+    if not change:
+        return values
+    return module.squeeze(values, -1) if change < 0 else values[..., None]
+
+
+def _infer_match_rank(inputs: Any, attrs: Any) -> list[Spec]:
+    dims = inputs[0].shape.dims
+    change = _adjusted(dims, inputs[1].shape.dims, **attrs)
+    if change is None:
+        return [Spec(inputs[0].dtype, UNKNOWN)]
+    shape = (dims, (*dims, 1), dims[:-1])[change]
+    return [Spec(inputs[0].dtype, TensorShape(shape))]
+
+
+register(
+    "MatchRank",
+    functools.partial(_match_rank, module=jnp),
+    infer=_infer_match_rank,
+    gradient=lambda op, gradient: [array.reshape(gradient, array.shape(op.inputs[0])), None],
+    numpy_kernel=functools.partial(_match_rank, module=np),
+    cases=lambda: [
+        Case((_COLUMN, _COLUMN[:, 0]), {"difference": 0, "adjust": "squeeze"}, _COLUMN[:, 0]),
+        Case((_COLUMN[:, 0], _COLUMN), {"difference": 0, "adjust": "either"}, _COLUMN),
+        Case((_COLUMN[:, 0], _COLUMN), {"difference": 0, "adjust": "column"}, _COLUMN),
+        Case((_COLUMN, _COLUMN), {"difference": -1, "adjust": "squeeze"}, _COLUMN[:, 0]),
+    ],
+)
+
+
+def match_rank(
+    values: Tensor, reference: Tensor, difference: int = 0, adjust: Adjust = "squeeze"
+) -> Tensor:
+    """`values` with a last dimension of length 1 removed or added, so that its rank fits.
+
+    Args:
+        values: a tensor.
+        reference: what it must fit.
+        difference: the rank of `values` minus that of `reference`, once they fit.
+        adjust: 'squeeze' removes a dimension, 'expand' adds one, 'either' does what is needed;
+            'column' adds one where the last dimension of `reference` is 1.
+
+    Returns:
+        The tensor; as it was where ranks differ otherwise.
+
+    Raises:
+        InvalidArgumentError: when run: a dimension of another length would have to be removed.
+    """
+    change = _adjusted(values.shape.dims, reference.shape.dims, difference, adjust)
+    if change is None:
+        attrs = {"difference": difference, "adjust": adjust}
+        return make("MatchRank", {"values": values, "reference": reference}, attrs)
+    if change < 0:
+        return array.squeeze(values, [-1])
+    return array.expand_dims(values, -1) if change else values
+
+
+# -- weights
+
+
+def _not_broadcastable(weights: _Dims, values: _Dims) -> bool:
+    """Whether it is known that weights are neither a scalar nor of the rank of values, with their
+    length or 1 in each dimension.
+    """
+    if weights is None or values is None or not weights:
+        return False
+    return len(weights) != len(values) or any(
+        one not in (1, None, other) and other is not None
+        for one, other in zip(weights, values, strict=True)
+    )
+
+
+def _broadcastable_words(weights: Any, values: Any, **more: Any) -> str:
+    dims = [TensorShape(shape) for shape in (weights, values)]
+    return explain(
+        f"weights can not be broadcast to values. values.rank={dims[1].rank}. "
+        f"weights.rank={dims[0].rank}. values.shape={dims[1]}. weights.shape={dims[0]}",
+        expected=f"a scalar, or shape {dims[1]} with 1 in any place",
+        **more,
+        hint="give one weight an example, with as many dimensions as the values have",
+    )
+
+
+def _broadcastable(weights: Any, values: Any) -> Any:
+    if _not_broadcastable(weights.shape, values.shape):
+        raise InvalidArgumentError(None, None, _broadcastable_words(weights.shape, values.shape))
+    return weights
+
+
+register(
+    "Broadcastable",
+    _broadcastable,
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
+    gradient=lambda op, gradient: [gradient, None],
+    numpy_kernel=_broadcastable,
+    cases=lambda: [Case((_COLUMN, np.ones((3, 2), np.float32)), {}, _COLUMN)],
+)
+
+
+def broadcastable(weights: Tensor, values: Tensor) -> Tensor:
+    """`weights`, which must be a scalar or have in each dimension the length of `values` or 1.
+
+    Nothing else is broadcast (`assert_broadcastable` of TensorFlow's losses and metrics): three
+    weights of examples would otherwise silently become those of three columns.
+
+    Raises:
+        ValueError: the shapes are known not to fit.
+        InvalidArgumentError: when run: they do not fit.
+    """
+    given, wanted = weights.shape, values.shape
+    if _not_broadcastable(given.dims, wanted.dims):
+        received, source = f"{weights.name} {given}", weights.op.source
+        raise ValueError(_broadcastable_words(given, wanted, received=received, made_at=source))
+    if given.rank == 0 or (
+        given.dims is not None
+        and wanted.dims is not None
+        and all(
+            one == 1 or (one is not None and one == other)
+            for one, other in zip(given, wanted, strict=True)
+        )
+    ):
+        return weights
+    return make("Broadcastable", {"weights": weights, "values": values})
+
+
+# -- the leading dimensions of another tensor
+
+
+_MAY_LACK = ("labels", "weights")
+"""What may lack a last dimension of 1."""
+
+
+def _with_leading(
+    values: TensorShape, reference: TensorShape, last: Sequence[int], of: str
+) -> TensorShape:
+    """The shape of `values`, with the last dimension of 1 that labels and weights may lack."""
+    if values.rank is None or reference.rank is None or 1 not in last or of not in _MAY_LACK:
+        return values
+    return values.concatenate([1]) if values.rank == reference.rank - 1 else values
+
+
+def _ensure_leading(values: Any, reference: Any, last: Sequence[int], what: str, of: str) -> Any:
+    wanted = [TensorShape([*reference.shape[:-1], each]) for each in last]
+    shape = _with_leading(TensorShape(values.shape), TensorShape(reference.shape), last, of)
+    if shape not in wanted:
+        shown = [wanted[0], TensorShape(values.shape), TensorShape(reference.shape)]
+        expected, received, compared = ("[" + " ".join(map(str, each)) + "]" for each in shown)
+        first = f"[expected_{of}_shape: ] {expected}"
+        if len(last) > 1 or of != "labels":
+            first = f"[logits_shape: ] {compared}"
+        elif len(values.shape) < 2:
+            first = f"[Received shape: ] {received} {first}"
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"[{what}. ] {first} [{of}_shape: ] {received}",
+                expected=f"{of} of shape " + " or ".join(map(str, wanted)),
+                received=shown[1],
+            ),
+        )
+    return values.reshape(tuple(shape))
+
+
+def _infer_leading(inputs: Any, attrs: Any) -> list[Spec]:
+    values, last = inputs[0], attrs["last"]
+    given = _with_leading(values.shape, inputs[1].shape, last, attrs["of"])
+    if inputs[1].shape.rank is None and attrs["of"] in _MAY_LACK:
+        return [Spec(values.dtype, UNKNOWN)]
+    wanted = inputs[1].shape[:-1].concatenate([last[0] if len(last) == 1 else None])
+    fits = given.is_compatible_with(wanted)
+    return [Spec(values.dtype, given.merge_with(wanted) if fits else given)]
+
+
+_LEADING: dict[str, Any] = {"last": (1,), "what": "", "of": "labels"}
+
+register(
+    "EnsureLeading",
+    _ensure_leading,
+    infer=_infer_leading,
+    gradient=lambda op, gradient: [array.reshape(gradient, array.shape(op.inputs[0])), None],
+    numpy_kernel=_ensure_leading,
+    cases=lambda: [
+        Case((_COLUMN, np.ones((3, 2), np.float32)), _LEADING, _COLUMN),
+        Case((_COLUMN[:, 0], np.ones((3, 2), np.float32)), _LEADING, _COLUMN),
+    ],
+)
+
+
+def ensure_leading(
+    values: Tensor, reference: Tensor, last: Sequence[int], what: str, of: str
+) -> Tensor:
+    """`values`, which must have the shape of logits but for the last dimension.
+
+    Args:
+        values: a tensor; labels and weights may lack a last dimension of 1.
+        reference: the logits, `(D0, ..., DN, n)`.
+        last: the lengths that the last dimension may have.
+        what: the beginning of the error, without a full stop.
+        of: what the values are: 'labels', 'weights', 'loss' or 'logits'.
+
+    Returns:
+        The tensor, `(D0, ..., DN, one of last)`.
+
+    Raises:
+        InvalidArgumentError: when run: it has another shape.
+    """
+    attrs = {"last": tuple(last), "what": what, "of": of}
+    given = _with_leading(values.shape, reference.shape, last, of)
+    leading = reference.shape[:-1]
+    if leading.is_fully_defined() and any(given == leading.concatenate([each]) for each in last):
+        return values if given == values.shape else array.expand_dims(values, -1)
+    return make("EnsureLeading", {"values": values, "reference": reference}, attrs)
+
+
+__all__ = ["broadcast_dynamic_shape", "broadcastable", "check_dims", "ensure_leading", "match_rank"]
+
+
+# -- dimensions
+
+
+def check_dims(tensor: Tensor, dims: Sequence[int | None], what: str) -> None:
+    """Refuses a tensor whose static shape is not of these dimensions.
+
+    Args:
+        tensor: the tensor.
+        dims: the dimensions, None for any.
+        what: what the tensor is, for the error.
+
+    Raises:
+        ValueError: its rank or a dimension is another.
+    """
+    given = tensor.shape.dims
+    if given is None:
+        return
+    problem = None
+    if len(given) != len(dims):
+        problem = f"Shape must be rank {len(dims)} but is rank {len(given)}"
+    else:
+        pairs = [each for each in zip(dims, given, strict=True) if None not in each]
+        wrong = [(wanted, got) for wanted, got in pairs if wanted != got]
+        if wrong:
+            problem = "Dimension must be {} but is {}".format(*wrong[0])
+    if problem:
+        problem = f"{problem}: {what}"
+        raise ValueError(explain(problem, received=tensor, made_at=tensor.op.source))

@@ -1,0 +1,254 @@
+"""Ops that write and read checkpoints: SaveV2, RestoreV2, and their older forms.
+
+A `Saver` does without them; graphs that save themselves, and initializers that take a value from a
+checkpoint (`train.init_from_checkpoint`), are made of them. They write the package's format and
+read TensorFlow's too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+
+_UNKNOWN = TensorShape(None)
+_SLICE = re.compile(r"(?:-|(?P<start>[0-9]+),(?P<length>[0-9]+))")
+
+
+def _path(prefix: Any) -> str:
+    return os.fsdecode(np.asarray(prefix).item())
+
+
+def _names(values: Any) -> list[str]:
+    return [os.fsdecode(value) for value in np.asarray(values, object).ravel()]
+
+
+def parse_spec(name: str, spec: str) -> tuple[tuple[int, ...], tuple[slice, ...]]:
+    """Reads TensorFlow's notation of a slice, such as '10 4 0,5:-'.
+
+    Returns:
+        The shape of the whole tensor, and where in it the slice lies.
+
+    Raises:
+        InvalidArgumentError: the notation is wrong, or the slice lies outside the shape.
+    """
+    *sizes, places = spec.split(" ")
+    matches = [_SLICE.fullmatch(place) for place in places.split(":")]
+    if sizes and len(matches) == len(sizes) and all(size.isdecimal() for size in sizes):
+        shape = tuple(map(int, sizes))
+        at = tuple(
+            slice(int(m["start"]), int(m["start"]) + int(m["length"]))
+            if m is not None and m["start"]
+            else slice(0, size)
+            for m, size in zip(matches, shape, strict=True)
+        )
+        if all(matches) and all(p.stop <= size for p, size in zip(at, shape, strict=True)):
+            return shape, at
+    raise InvalidArgumentError(
+        None,
+        None,
+        explain(
+            f"the slice of {name!r} cannot be read",
+            expected="'' for the whole tensor, or its shape and a slice, such as '10 4 0,5:-'",
+            received=repr(spec),
+        ),
+    )
+
+
+def _save(
+    prefix: Any, tensor_names: Any, shape_and_slices: Any, *tensors: NDArray[Any]
+) -> tuple[()]:
+    from estimatorkit.storage.checkpoint import write_checkpoint
+
+    found: dict[str, NDArray[Any]] = {}
+    covered: dict[str, int] = {}
+    rows = zip(_names(tensor_names), _names(shape_and_slices), tensors, strict=True)
+    for name, spec, value in rows:
+        if not spec:
+            found[name] = value
+            continue
+        shape, at = parse_spec(name, spec)
+        whole = found.setdefault(name, np.empty(shape, value.dtype))
+        if whole.shape != shape or whole[at].shape != value.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"a slice of {name!r} has another shape than is said",
+                    expected=f"{whole[at].shape} of {shape}",
+                    received=value.shape,
+                ),
+            )
+        whole[at] = value
+        covered[name] = covered.get(name, 0) + value.size
+    for name, count in covered.items():
+        if count != found[name].size:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"the slices of {name!r} do not make it up",
+                    expected=f"{found[name].size} elements: all slices are saved together",
+                    received=count,
+                ),
+            )
+    directory, name = os.path.split(_path(prefix))
+    write_checkpoint(directory or ".", name, found)
+    return ()
+
+
+def _restore(
+    prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Sequence[Any]
+) -> tuple[NDArray[Any], ...]:
+    from estimatorkit.storage.checkpoint import read_checkpoint
+
+    names, specs = _names(tensor_names), _names(shape_and_slices)
+    tensors: Mapping[str, NDArray[Any]] = read_checkpoint(_path(prefix), names).tensors
+    result = []
+    for name, spec, dtype in zip(names, specs, dtypes, strict=True):
+        value = tensors[name]
+        if as_dtype(value.dtype) is not as_dtype(dtype):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"tensor_name = {name}; expected dtype {as_dtype(dtype).name} does not equal "
+                    f"original dtype {as_dtype(value.dtype).name}",
+                    hint="restore it with the dtype that it was saved with, and cast it then",
+                ),
+            )
+        if spec:
+            shape, at = parse_spec(name, spec)
+            if shape != value.shape:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    explain(
+                        f"Shapes in the slice of {name!r} and in the checkpoint do not match",
+                        expected=list(shape),
+                        received=list(value.shape),
+                    ),
+                )
+            value = value[at]
+        result.append(value)
+    return tuple(result)
+
+
+def _no_outputs(inputs: Any, attrs: Any) -> list[Spec]:
+    return []
+
+
+def _of_dtypes(inputs: Any, attrs: Any) -> list[Spec]:
+    return [Spec(as_dtype(dtype), _UNKNOWN) for dtype in attrs["dtypes"]]
+
+
+register("SaveV2", _save, where="host", infer=_no_outputs, gradient=None, pure=False)
+register("RestoreV2", _restore, where="host", infer=_of_dtypes, gradient=None, pure=False)
+register(
+    "Save",
+    lambda filename, tensor_names, *data: _save(filename, tensor_names, [b""] * len(data), *data),
+    where="host",
+    infer=_no_outputs,
+    gradient=None,
+    pure=False,
+)
+register(
+    "Restore",
+    lambda file_pattern, tensor_name, dtypes: _restore(
+        file_pattern, [np.asarray(tensor_name).item()], [b""], dtypes
+    ),
+    where="host",
+    infer=_of_dtypes,
+    gradient=None,
+    pure=False,
+)
+
+
+def save_v2(
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    tensors: Sequence[Any],
+    name: str | None = None,
+) -> Operation:
+    """An operation that writes tensors to a checkpoint (`tf.raw_ops.SaveV2`).
+
+    Differs from TensorFlow: the checkpoint is in the package's format, and the slices of a tensor
+    must be saved together.
+
+    Args:
+        prefix: string scalar: the checkpoint's path.
+        tensor_names: strings `(n,)`.
+        shape_and_slices: strings `(n,)`: '' for a whole tensor, or the shape of the whole and the
+            slice that is given, as in '10 4 0,5:-'.
+        tensors: n tensors.
+        name: the operation's name.
+    """
+    inputs = _strings(prefix=prefix, tensor_names=tensor_names, shape_and_slices=shape_and_slices)
+    return apply("SaveV2", [*inputs, *map(convert_to_tensor, tensors)], {}, name)
+
+
+def restore_v2(
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    dtypes: Sequence[Any],
+    name: str | None = None,
+) -> list[Tensor]:
+    """Tensors out of a checkpoint, the package's or TensorFlow's (`tf.raw_ops.RestoreV2`).
+
+    Args:
+        prefix: string scalar: the checkpoint's path.
+        tensor_names: strings `(n,)`.
+        shape_and_slices: strings `(n,)`, see `save_v2`.
+        dtypes: n dtypes, those of the tensors in the checkpoint.
+        name: the operation's name.
+
+    Raises (when it runs):
+        NotFoundError: there is no such checkpoint or tensor.
+        InvalidArgumentError: a dtype or a shape is another.
+    """
+    inputs = _strings(prefix=prefix, tensor_names=tensor_names, shape_and_slices=shape_and_slices)
+    attrs = {"dtypes": tuple(map(as_dtype, dtypes))}
+    return list(apply("RestoreV2", inputs, attrs, name).outputs)
+
+
+def save(filename: Any, tensor_names: Any, data: Sequence[Any], name: str | None = None) -> Any:
+    """An operation that writes whole tensors (`tf.raw_ops.Save`); see `save_v2`."""
+    inputs = _strings(filename=filename, tensor_names=tensor_names)
+    return apply("Save", [*inputs, *map(convert_to_tensor, data)], {}, name)
+
+
+def restore(
+    file_pattern: Any,
+    tensor_name: Any,
+    dt: Any,
+    preferred_shard: int = -1,
+    name: str | None = None,
+) -> Tensor:
+    """One tensor out of a checkpoint (`tf.raw_ops.Restore`); see `restore_v2`.
+
+    Args:
+        file_pattern: string scalar: the checkpoint's path.
+        tensor_name: string scalar.
+        dt: its dtype.
+        preferred_shard: accepted for TensorFlow's signature.
+        name: the operation's name.
+    """
+    inputs = _strings(file_pattern=file_pattern, tensor_name=tensor_name)
+    return apply("Restore", inputs, {"dtypes": (as_dtype(dt),)}, name).outputs[0]
+
+
+def _strings(**values: Any) -> list[Tensor]:
+    return [convert_to_tensor(value, string, name) for name, value in values.items()]

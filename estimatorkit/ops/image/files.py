@@ -1,0 +1,463 @@
+"""Images from files: JPEG, PNG, GIF and BMP, by Pillow, on the host.
+
+What is read is not trusted: only these formats are tried, the number of pixels is checked before
+any is decoded, and whatever is wrong with a file is an InvalidArgumentError.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype, bool_, int32, string, uint8
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, constant_value, output, register
+from estimatorkit.core.shapes import SCALAR, UNKNOWN, TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.image.color import convert_image_dtype
+from estimatorkit.ops.image.encoding import gray_file
+from estimatorkit.ops.image.shapes import checked_image
+
+Array = NDArray[Any]
+
+MOST_PIXELS = 1 << 27
+"""Of one image, and of all frames of an animation together: 134 million, 0.4 GB as RGB."""
+
+_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
+
+
+def _refused(problem: str, data: bytes, hint: str | None = None) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None,
+        None,
+        explain(
+            problem,
+            expected="a whole JPEG, PNG, GIF or BMP file",
+            received=f"{len(data)} bytes that begin with {data[:8]!r}",
+            hint=hint,
+        ),
+    )
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """What Pillow raises for files that are damaged."""
+    from PIL import Image
+
+    return (
+        *(OSError, SyntaxError, ValueError, TypeError, EOFError, IndexError, KeyError),
+        *(OverflowError, struct.error, zlib.error, Image.DecompressionBombError),
+    )
+
+
+def _bytes(contents: Any) -> bytes:
+    """The file that a scalar string tensor holds."""
+    data: bytes = np.asarray(contents, object).item()
+    return data
+
+
+def _opened(data: bytes) -> Any:
+    """A Pillow image whose pixels are not decoded yet."""
+    from PIL import Image
+
+    if not data:
+        raise _refused("Input is empty", data)
+    try:
+        image = Image.open(io.BytesIO(data), formats=_FORMATS)
+        frames = getattr(image, "n_frames", 1)
+    except _damages() as error:
+        raise _refused(
+            f"Unknown image file format or damaged file ({type(error).__name__}: {error}). One of "
+            "JPEG, PNG, GIF, BMP required",
+            data,
+        ) from error
+    if image.width * image.height * frames > MOST_PIXELS:
+        raise _refused(
+            f"the image is too large: {frames} x {image.height} x {image.width} pixels, more than "
+            f"{MOST_PIXELS}",
+            data,
+            "if you trust the file, make it smaller with an image program first",
+        )
+    return image
+
+
+_BY_CHANNELS = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+def _mode(image: Any, channels: int) -> str:
+    """The Pillow mode that has so many channels; 0 for as many as the file has."""
+    if channels:
+        return _BY_CHANNELS[channels]
+    if image.mode in ("L", "LA", "RGB", "RGBA"):
+        return str(image.mode)
+    if image.mode in ("1", "I", "I;16", "I;16B", "F"):
+        return "L"
+    transparent = "transparency" in image.info or image.mode in ("PA", "RGBa", "La")
+    return "RGBA" if transparent else "RGB"
+
+
+def _pixels(image: Any, channels: int, dtype: DType) -> Array:
+    """One frame as `(height, width, channels)`."""
+    mode = _mode(image, channels)
+    if image.mode.startswith("I") and mode == "L":  # gray of 16 bits
+        wide = np.asarray(image)[..., None].astype(np.uint16)
+        return wide if dtype.name == "uint16" else (wide >> 8).astype(np.uint8)
+    array = np.asarray(image if image.mode == mode else image.convert(mode))
+    if array.ndim == 2:
+        array = array[..., None]
+    # 255 of 8 bits is 65535 of 16.
+    return array.astype(np.uint16) * np.uint16(257) if dtype.name == "uint16" else array
+
+
+def _decode(
+    contents: Any,
+    channels: int,
+    dtype: DType,
+    frames: str,
+    ratio: int = 1,
+    recover: bool = False,
+) -> Array:
+    data = _bytes(contents)
+    if recover and data[:2] == b"\xff\xd8":
+        data += b"\xff\xd9"  # an end, so that what is missing is gray
+    image = _opened(data)
+    animated = getattr(image, "n_frames", 1) > 1
+    if frames == "one" and animated:
+        raise _refused(
+            f"Got {image.n_frames} frames, but animated gifs can only be decoded by decode_gif or "
+            "decode_image",
+            data,
+        )
+    try:
+        if ratio > 1:
+            image = _reduced(image, ratio)
+        if frames in ("one", "first") or (frames == "any" and image.format != "GIF"):
+            return _pixels(image, channels, dtype)
+        return _frames(image, (frames == "any" and channels) or 3, dtype)
+    except _damages() as error:
+        raise _refused(
+            f"Invalid {image.format or 'image'} data ({type(error).__name__}: {error})",
+            data,
+            "the file is truncated or damaged",
+        ) from error
+
+
+def _reduced(image: Any, ratio: int) -> Any:
+    """A JPEG in half, a quarter or an eighth of its size, as its decoder can make it."""
+    width, height = image.size
+    image.draft(None, (max(width // ratio, 1), max(height // ratio, 1)))
+    wanted = (-(-width // ratio), -(-height // ratio))
+    return image if image.size == wanted else image.resize(wanted)
+
+
+def _frames(image: Any, channels: int, dtype: DType) -> Array:
+    found = []
+    for number in range(getattr(image, "n_frames", 1)):
+        image.seek(number)
+        found.append(_pixels(image, channels, dtype))
+    return np.stack(found)
+
+
+def _crop_jpeg(contents: Any, window: Array, channels: int, ratio: int, recover: bool) -> Array:
+    top, left, height, width = (int(each) for each in window)
+    image = _decode(contents, channels, uint8, "one", ratio, recover)
+    if (
+        min(top, left) < 0
+        or min(height, width) <= 0
+        or top + height > image.shape[0]
+        or left + width > image.shape[1]
+    ):
+        raise ValueError(
+            f"Invalid JPEG data or crop window: [{top}, {left}, {height}, {width}] of an image of "
+            f"{image.shape[0]} x {image.shape[1]}"
+        )
+    return image[top : top + height, left : left + width]
+
+
+_GRAY = np.full([2, 3, 3], 200, np.uint8)
+
+
+def _decoded_shape(attrs: Any) -> TensorShape:
+    channels = attrs["channels"] or None
+    if attrs["frames"] == "any":
+        return UNKNOWN
+    if attrs["frames"] == "all":
+        return TensorShape([None, None, None, channels or 3])
+    return TensorShape([None, None, channels])
+
+
+register(
+    "DecodeImage",
+    _decode,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(attrs["dtype"], _decoded_shape(attrs))],
+    gradient=None,
+    accepts="s",
+    cases=lambda: (
+        [
+            Case(
+                (gray_file(kind),),
+                {"channels": channels, "dtype": uint8, "frames": "one"},
+                _GRAY[..., :channels],
+            )
+            for kind, channels in (("PNG", 3), ("JPEG", 1), ("BMP", 3))
+        ]
+        + [
+            Case(
+                (gray_file("GIF"),), {"channels": 3, "dtype": uint8, "frames": "all"}, _GRAY[None]
+            ),
+        ]
+    ),
+)
+
+
+def _infer_window(inputs: Any, attrs: Any) -> list[Spec]:
+    window = constant_value(inputs[1])
+    sides = [None, None] if window is None else [int(side) for side in window[2:]]
+    return [Spec(uint8, TensorShape([*sides, attrs["channels"] or None]))]
+
+
+register(
+    "DecodeAndCropJpeg",
+    _crop_jpeg,
+    where="host",
+    infer=_infer_window,
+    gradient=None,
+    accepts="s",
+    cases=lambda: [
+        Case(
+            (gray_file("JPEG"), np.array([0, 1, 2, 2], np.int32)),
+            {"channels": 3, "ratio": 1, "recover": False},
+            _GRAY[:, 1:],
+        )
+    ],
+)
+
+
+def _jpeg_shape(contents: Any, dtype: DType) -> Array:
+    image = _opened(_bytes(contents))
+    if image.format != "JPEG":
+        raise _refused(f"extract_jpeg_shape: this is {image.format}", _bytes(contents))
+    return np.array([image.height, image.width, len(image.getbands())], dtype.numpy_dtype)
+
+
+register(
+    "ExtractJpegShape",
+    _jpeg_shape,
+    where="host",
+    infer=lambda inputs, attrs: [Spec(attrs["dtype"], TensorShape([3]))],
+    gradient=None,
+    accepts="s",
+    cases=lambda: [Case((gray_file("JPEG"),), {"dtype": int32}, np.array([2, 3, 3], np.int32))],
+)
+register(
+    "IsJpeg",
+    lambda contents: np.asarray(_bytes(contents)[:3] == b"\xff\xd8\xff"),
+    where="host",
+    infer=lambda inputs, attrs: [Spec(bool_, SCALAR)],
+    gradient=None,
+    accepts="s",
+    cases=lambda: [
+        Case((gray_file("JPEG"),), {}, np.array(True)),
+        Case((gray_file("PNG"),), {}, np.array(False)),
+    ],
+)
+
+
+def _contents(contents: Any) -> Tensor:
+    tensor = convert_to_tensor(contents, string, name="contents")
+    if tensor.shape.rank not in (None, 0):
+        raise ValueError(
+            explain(
+                f"Shape must be rank 0 but is rank {tensor.shape.rank}",
+                expected="one file, a scalar string",
+                received=tensor,
+                made_at=tensor.op.source,
+                hint="use map_fn for several",
+            )
+        )
+    return tensor
+
+
+def _checked_channels(channels: Any, allowed: tuple[int, ...]) -> int:
+    number = int(channels or 0)
+    if number not in allowed:
+        names = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"
+        raise InvalidArgumentError(None, None, f"`channels` must be {names} but got {channels}")
+    return number
+
+
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """A JPEG file as an image: uint8 `(height, width, channels)`.
+
+    Args:
+        contents: a scalar string, the file.
+        channels: 1 gray, 3 RGB, 0 what the file has.
+        ratio: 1, 2, 4 or 8: the image in that fraction of its size.
+        try_recover_truncated: whether what is missing of a file becomes gray.
+        fancy_upscaling, acceptable_fraction, dct_method: accepted; the decoder has one way, the
+            precise one.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: (when run) the file is damaged, too large, or no image.
+    """
+    if ratio not in (1, 2, 4, 8):
+        raise ValueError(
+            explain("decode_jpeg: no such ratio", expected="1, 2, 4, 8", received=ratio)
+        )
+    attrs = {
+        "channels": _checked_channels(channels, (0, 1, 3)),
+        "dtype": uint8,
+        "frames": "one",
+        "ratio": int(ratio),
+        "recover": bool(try_recover_truncated),
+    }
+    return output("DecodeImage", [_contents(contents)], attrs, name or "DecodeJpeg")
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """A window of a JPEG file; see `decode_jpeg`.
+
+    Args:
+        contents: a scalar string, the file.
+        crop_window: int32 `(4,)`: top, left, height and width.
+        channels, ratio, try_recover_truncated, name: as for `decode_jpeg`.
+    """
+    attrs = {
+        "channels": _checked_channels(channels, (0, 1, 3)),
+        "ratio": int(ratio),
+        "recover": bool(try_recover_truncated),
+    }
+    inputs = [_contents(contents), convert_to_tensor(crop_window, int32, name="crop_window")]
+    return output("DecodeAndCropJpeg", inputs, attrs, name)
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
+) -> Tensor:
+    """A PNG file as an image `(height, width, channels)`.
+
+    Args:
+        contents: a scalar string, the file.
+        channels: 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA, 0 what the file has.
+        dtype: uint8 or uint16.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: (when run) the file is damaged, too large, or no image.
+    """
+    kind = as_dtype(dtype)
+    if kind.name not in ("uint8", "uint16"):
+        raise TypeError(
+            explain("decode_png: no such dtype", expected="uint8 or uint16", received=kind.name)
+        )
+    attrs = {
+        "channels": _checked_channels(channels, (0, 1, 2, 3, 4)),
+        "dtype": kind,
+        "frames": "one",
+    }
+    return output("DecodeImage", [_contents(contents)], attrs, name or "DecodePng")
+
+
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """A BMP file as an image: uint8 `(height, width, channels)`; channels 0, 1, 3 or 4."""
+    attrs = {
+        "channels": _checked_channels(channels, (0, 1, 3, 4)),
+        "dtype": uint8,
+        "frames": "one",
+    }
+    return output("DecodeImage", [_contents(contents)], attrs, name or "DecodeBmp")
+
+
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """A GIF file as its frames: uint8 `(frames, height, width, 3)`."""
+    attrs = {"channels": 3, "dtype": uint8, "frames": "all"}
+    return output("DecodeImage", [_contents(contents)], attrs, name or "DecodeGif")
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """A JPEG, PNG, GIF or BMP file as an image.
+
+    Args:
+        contents: a scalar string, the file.
+        channels: 1 gray, 3 RGB, 4 RGBA, 0 or None what the file has.
+        dtype: uint8 or uint16, or a floating dtype: colours from 0 to 1.
+        name: the operations' name.
+        expand_animations: whether a GIF gives all its frames, `(frames, height, width, 3)`; else
+            the result always is `(height, width, channels)`, of the first.
+
+    Returns:
+        An image, whose rank is not known before it is run where animations are expanded.
+    """
+    with get_default_graph().name_scope(name or "decode_image") as scope:
+        kind = as_dtype(dtype)
+        attrs = {
+            "channels": _checked_channels(channels, (0, 1, 3, 4)),
+            "dtype": kind if kind.name == "uint16" else uint8,
+            "frames": "any" if expand_animations else "first",
+        }
+        given = _contents(contents)
+        if kind.name in ("uint8", "uint16"):
+            return output("DecodeImage", [given], attrs, scope)
+        return convert_image_dtype(output("DecodeImage", [given], attrs), kind, name=scope)
+
+
+def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
+    """The height, width and channels of a JPEG file, `(3,)`, without decoding it."""
+    return output("ExtractJpegShape", [_contents(contents)], {"dtype": as_dtype(output_type)}, name)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Whether a file begins as a JPEG file does."""
+    return output("IsJpeg", [_contents(contents)], name=name or "is_jpeg")
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+    """An image as it looks after it was a JPEG file of this quality (0 to 100).
+
+    Args:
+        image: `(height, width, channels)` with 1 or 3 channels, of any dtype.
+        jpeg_quality: an int, or a scalar int32 tensor.
+        name: the operations' name.
+    """
+    with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
+        given = checked_image(convert_to_tensor(image, name="image"), (3,))
+        channels = given.shape[-1] if given.shape.rank is not None else None
+        colors = convert_image_dtype(given, uint8, saturate=True)
+        quality = convert_to_tensor(jpeg_quality, int32, name="jpeg_quality")
+        file = output("EncodeImage", [colors, quality], {"kind": "JPEG", "options": ()})
+        again = decode_jpeg(file, channels=channels or 0)
+        again.set_shape(given.shape)
+        return convert_image_dtype(again, given.dtype, saturate=True)

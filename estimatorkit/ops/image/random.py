@@ -1,0 +1,199 @@
+"""Random flips and colours of images, for training on more than there is.
+
+Built on `random_uniform`: numbers follow from the seeds, and differ from TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor
+from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array.array import shape
+from estimatorkit.ops.array.indexing import slice_
+from estimatorkit.ops.array.stateless_random import stateless_uniform
+from estimatorkit.ops.image import color as image_color
+from estimatorkit.ops.image import files as image_files
+from estimatorkit.ops.image.shapes import checked_image, flipped
+from estimatorkit.ops.math import elementwise
+from estimatorkit.ops.math.random import random_uniform
+
+_Draw = Callable[..., Tensor]
+"""Uniform draws by shape, bounds and dtype."""
+
+
+def _counted(seed: int | None) -> _Draw:
+    """Draws that follow from how often they ran, too."""
+    return functools.partial(random_uniform, seed=seed)
+
+
+def _stateless(seed: Any) -> _Draw:
+    """Draws that follow from a seed of two ints alone."""
+    return functools.partial(_draw_of_seed, seed)
+
+
+def _draw_of_seed(
+    seed: Any, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32
+) -> Tensor:
+    return stateless_uniform(shape, seed, minval, maxval, dtype)
+
+
+def _random_flip(image: Any, axis: int, draw: _Draw, name: str) -> Tensor:
+    with get_default_graph().name_scope(name):
+        given = checked_image(convert_to_tensor(image, name="image"), (3, 4))
+        return flipped(given, axis, "flip", draw(shape(given)[:-3]) < 0.5)
+
+
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """An image (each of a batch) mirrored, or not, by chance.
+
+    Args:
+        image: `(batch, height, width, channels)` or `(height, width, channels)`.
+        seed: see `set_random_seed`.
+    """
+    return _random_flip(image, -2, _counted(seed), "random_flip_left_right")
+
+
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """An image (each of a batch) upside down, or not, by chance; see `random_flip_left_right`."""
+    return _random_flip(image, -3, _counted(seed), "random_flip_up_down")
+
+
+def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """Colours with a number from [-max_delta, max_delta) added.
+
+    Raises:
+        ValueError: max_delta is negative.
+    """
+    return _brightness(image, max_delta, _counted(seed))
+
+
+def _brightness(image: Any, max_delta: Any, draw: _Draw) -> Tensor:
+    if max_delta < 0:
+        raise ValueError(_NEGATIVE)
+    return image_color.adjust_brightness(image, draw([], -max_delta, max_delta))
+
+
+def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """RGB images with a number from [-max_delta, max_delta) added to the hue.
+
+    Raises:
+        ValueError: max_delta is not in [0, 0.5].
+    """
+    return _hue(image, max_delta, _counted(seed))
+
+
+def _hue(image: Any, max_delta: Any, draw: _Draw) -> Tensor:
+    if not 0 <= max_delta <= 0.5:
+        raise ValueError("max_delta must be <= 0.5." if max_delta > 0 else _NEGATIVE)
+    return image_color.adjust_hue(image, draw([], -max_delta, max_delta))
+
+
+_NEGATIVE = "max_delta must be non-negative."
+
+
+def _between(
+    adjust: Callable[..., Tensor], image: Any, lower: Any, upper: Any, draw: _Draw
+) -> Tensor:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+    return adjust(image, draw([], lower, upper))
+
+
+def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """`adjust_contrast` by a factor from [lower, upper).
+
+    Raises:
+        ValueError: the bounds are negative or in the wrong order.
+    """
+    return _between(image_color.adjust_contrast, image, lower, upper, _counted(seed))
+
+
+def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """`adjust_saturation` by a factor from [lower, upper).
+
+    Raises:
+        ValueError: the bounds are negative or in the wrong order.
+    """
+    return _between(image_color.adjust_saturation, image, lower, upper, _counted(seed))
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    """`adjust_jpeg_quality` by a quality from [min_jpeg_quality, max_jpeg_quality).
+
+    Raises:
+        ValueError: the bounds are not within 0 to 100, or in the wrong order.
+    """
+    return _jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, _counted(seed))
+
+
+def _jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, draw: _Draw) -> Tensor:
+    if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
+        raise ValueError(
+            explain(
+                "min_jpeg_quality and max_jpeg_quality must be between 0 and 100, the first less",
+                received=f"{min_jpeg_quality} and {max_jpeg_quality}",
+            )
+        )
+    quality = draw([], min_jpeg_quality, max_jpeg_quality, int32)
+    return image_files.adjust_jpeg_quality(image, quality)
+
+
+# -- by a seed alone
+
+
+def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor:
+    """`random_flip_left_right` by a seed of two ints alone."""
+    return _random_flip(image, -2, _stateless(seed), "stateless_random_flip_left_right")
+
+
+def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
+    """`random_flip_up_down` by a seed of two ints alone."""
+    return _random_flip(image, -3, _stateless(seed), "stateless_random_flip_up_down")
+
+
+def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor:
+    """`random_brightness` by a seed of two ints alone."""
+    return _brightness(image, max_delta, _stateless(seed))
+
+
+def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor:
+    """`random_hue` by a seed of two ints alone."""
+    return _hue(image, max_delta, _stateless(seed))
+
+
+def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor:
+    """`random_contrast` by a seed of two ints alone."""
+    return _between(image_color.adjust_contrast, image, lower, upper, _stateless(seed))
+
+
+def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
+    """`random_saturation` by a seed of two ints alone."""
+    return _between(image_color.adjust_saturation, image, lower, upper, _stateless(seed))
+
+
+def stateless_random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: Any
+) -> Tensor:
+    """`random_jpeg_quality` by a seed of two ints alone."""
+    return _jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, _stateless(seed))
+
+
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """`random_crop` by a seed of two ints alone."""
+    with get_default_graph().name_scope(name or "stateless_random_crop") as scope:
+        given = convert_to_tensor(value, name="value")
+        wanted = as_index_tensor(size, "size")
+        room = shape(given) - wanted + 1
+        places = stateless_uniform(shape(wanted), seed, None, None, room.dtype)
+        offset = elementwise.floormod(places, room)
+        return slice_(given, offset, wanted, scope)

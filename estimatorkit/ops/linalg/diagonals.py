@@ -1,0 +1,296 @@
+"""Diagonals, triangles and transposes of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.axes import axis_of
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import float32, int32
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, register, same_as_input
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, filling, joining
+from estimatorkit.ops.linalg.diagonal_bands import alignment, ends
+from estimatorkit.ops.linalg.matrix_parts import (
+    POSITIVE,
+    SQUARE,
+    TALL,
+    batch_and,
+    check_rank,
+    smaller,
+)
+from estimatorkit.ops.math import elementwise, reduce
+
+# -- diagonals and triangles
+
+
+def _matrix_diag(x: Any, module: Any = jnp) -> Any:
+    return x[..., None] * module.eye(x.shape[-1], dtype=x.dtype)
+
+
+register(
+    "MatrixDiag",
+    lambda x: _matrix_diag(jnp.asarray(x)),
+    accepts="",
+    numpy_kernel=lambda x: _matrix_diag(x, np),
+    cases=lambda: [Case((TALL,))],
+)
+register(
+    "MatrixDiagPart",
+    lambda x: jnp.diagonal(jnp.asarray(x), axis1=-2, axis2=-1),
+    infer=batch_and(lambda rows, columns: [smaller(rows, columns)]),
+    numpy_kernel=lambda x: np.diagonal(x, axis1=-2, axis2=-1),
+    accepts="ficb",
+    cases=lambda: [Case((SQUARE,)), Case((TALL,))],
+)
+
+
+def matrix_diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Matrices with given diagonals.
+
+    Args:
+        diagonal: `(..., n)`; of several diagonals `(..., diagonals, longest)`, the highest first.
+        name: the operation's name.
+        k: which: 0 for the main diagonal, positive above it; or the lowest and the highest.
+        num_rows, num_cols: of the matrices; -1 for as many as it takes.
+        padding_value: what is elsewhere.
+        align: 'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT': where shorter diagonals
+            above the main one are in their row, and where those below are.
+
+    Returns:
+        `(..., rows, columns)`.
+
+    Raises:
+        ValueError: the arguments do not fit, or the diagonals do not fit the rows and columns.
+        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+    """
+    lower, upper = ends(k)
+    rows, columns = (None if int(size) == -1 else int(size) for size in (num_rows, num_cols))
+    plain = lower == upper == 0 and rows is columns is None
+    if plain and not isinstance(padding_value, Tensor) and padding_value == 0:
+        return make("MatrixDiag", {"diagonal": diagonal}, name=name)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    inputs = {"diagonal": diagonal, "padding_value": padding_value}
+    attrs |= {"rows": rows, "columns": columns}
+    return make("MatrixDiagV3", inputs, attrs, name, same_dtype=True)
+
+
+def matrix_diag_part(
+    input: Any,
+    name: str = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """The diagonals of matrices, `(..., m, n)` to `(..., min(m, n))`.
+
+    Args:
+        input: the matrices.
+        name, k, align: see `matrix_diag`; several diagonals are `(..., diagonals, longest)`.
+        padding_value: what shorter diagonals are filled up with.
+
+    Raises:
+        ValueError: the arguments do not fit, or there is no such diagonal.
+        InvalidArgumentError: the same, where shapes are known only when the graph runs.
+    """
+    lower, upper = ends(k)
+    if lower == upper == 0:
+        return make("MatrixDiagPart", {"input": input}, name=name)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    inputs = {"input": input, "padding_value": padding_value}
+    return make("MatrixDiagPartV3", inputs, attrs, name, same_dtype=True)
+
+
+def _set_diag(x: Any, diagonal: Any, module: Any = jnp) -> Any:
+    rows, columns = x.shape[-2:]
+    on = module.arange(rows)[:, None] == module.arange(columns)
+    width = max(columns, diagonal.shape[-1])
+    row = module.concatenate(
+        [
+            diagonal,
+            module.zeros((*diagonal.shape[:-1], width - diagonal.shape[-1]), diagonal.dtype),
+        ],
+        -1,
+    )[..., :columns]
+    return module.where(on, row[..., None, :], x)
+
+
+def _infer_set_diag(inputs: Any, attrs: Any) -> list[Spec]:
+    x, diagonal = inputs
+    check_rank(x)
+    if x.shape.dims is not None:
+        *batch, rows, columns = x.shape.dims
+        wanted = TensorShape([*batch, smaller(rows, columns)])
+        if not diagonal.shape.is_compatible_with(wanted):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"The diagonal of matrices of shape {x.shape} must have shape {wanted}",
+                    received=diagonal,
+                    made_at=diagonal.op.source,
+                ),
+            )
+    return [Spec(x.dtype, x.shape)]
+
+
+register(
+    "MatrixSetDiag",
+    lambda x, diagonal: _set_diag(jnp.asarray(x), jnp.asarray(diagonal)),
+    infer=_infer_set_diag,
+    numpy_kernel=lambda x, diagonal: _set_diag(x, diagonal, np),
+    cases=lambda: [Case((TALL, np.array([9.0, 8.0], np.float32)))],
+)
+
+
+def matrix_set_diag(
+    input: Any,
+    diagonal: Any,
+    name: str = "set_diag",
+    k: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """The matrices with other diagonals; see `matrix_diag` and `matrix_diag_part`."""
+    inputs = {"input": input, "diagonal": diagonal}
+    lower, upper = ends(k)
+    if lower == upper == 0:
+        return make("MatrixSetDiag", inputs, name=name, same_dtype=True)
+    attrs = {"lower": lower, "upper": upper, "align": alignment(align)}
+    return make("MatrixSetDiagV3", inputs, attrs, name, same_dtype=True)
+
+
+def _band_part(x: Any, lower: Any, upper: Any, module: Any = jnp) -> Any:
+    rows, columns = x.shape[-2:]
+    distance = module.arange(rows)[:, None] - module.arange(columns)
+    inside = ((lower < 0) | (distance <= lower)) & ((upper < 0) | (-distance <= upper))
+    return module.where(inside, x, module.zeros((), x.dtype))
+
+
+register(
+    "MatrixBandPart",
+    lambda x, lower, upper: _band_part(jnp.asarray(x), lower, upper),
+    infer=same_as_input(),
+    numpy_kernel=lambda x, lower, upper: _band_part(x, lower, upper, np),
+    accepts="",
+    cases=lambda: [
+        Case((POSITIVE, np.int32(1), np.int32(0))),
+        Case((POSITIVE, np.int32(-1), np.int32(1))),
+    ],
+)
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """The matrices with everything outside a central band set to zero.
+
+    Args:
+        input: `(..., m, n)`.
+        num_lower, num_upper: how many diagonals below and above are kept; all where negative.
+        name: the operation's name.
+    """
+    inputs = {"input": input, "num_lower": num_lower, "num_upper": num_upper}
+    return make("MatrixBandPart", inputs, name=name)
+
+
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """The matrices with rows and columns exchanged, and conjugated if asked for."""
+    x = convert_to_tensor(a, name="a")
+    rank: Any = x.shape.rank
+    if rank is None:
+        rank = array.rank(x)
+        order: Any = joining.concat(
+            [filling.range_(rank - 2), joining.stack([rank - 1, rank - 2])], 0
+        )
+        return array.transpose(x, order, name or "matrix_transpose", conjugate)
+    if rank < 2:
+        raise ValueError(
+            explain(
+                "Argument `a` should be a (batch) matrix with rank >= 2",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    return array.transpose(x, order, name or "matrix_transpose", conjugate)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the diagonal of each matrix."""
+    with get_default_graph().name_scope(name or "Trace"):
+        return reduce.reduce_sum(matrix_diag_part(x), [-1])
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """A tensor of twice the rank with the given values where both halves of the index agree."""
+    with get_default_graph().name_scope(name or "Diag") as scope:
+        x = convert_to_tensor(diagonal, name="diagonal")
+        if x.shape.rank == 0:
+            raise ValueError(
+                explain("diag: Shape must be at least rank 1 but is rank 0", received=x)
+            )
+        if x.shape.rank == 1:
+            return make("MatrixDiag", {"diagonal": x}, name=scope)
+        whole = matrix_diag(array.reshape(x, [-1]))
+        dims = array.shape(x)
+        return array.reshape(whole, joining.concat([dims, dims], 0), name=scope)
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The values of a tensor of even rank where both halves of the index agree."""
+    with get_default_graph().name_scope(name or "DiagPart") as scope:
+        x = convert_to_tensor(input, name="input")
+        rank = x.shape.rank
+        if rank is None or rank % 2 or rank == 0:
+            raise ValueError(explain("diag_part: the rank must be even and not 0", received=x))
+        x.shape[: rank // 2].assert_is_compatible_with(x.shape[rank // 2 :])
+        if rank == 2:
+            return make("MatrixDiagPart", {"input": x}, name=scope)
+        dims = array.shape(x)[: rank // 2]
+        count = reduce.reduce_prod(dims)
+        square = array.reshape(x, joining.stack([count, count]))
+        return array.reshape(matrix_diag_part(square), dims, name=scope)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices.
+
+    Args:
+        num_rows, num_columns: ints or scalar tensors; square by default.
+        batch_shape: the shape of a stack of them.
+        dtype: the dtype.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "eye"):
+        rows, columns = (
+            elementwise.cast(
+                each if isinstance(each, Tensor) else convert_to_tensor(axis_of(each, "eye")),
+                int32,
+            )
+            for each in (num_rows, num_rows if num_columns is None else num_columns)
+        )
+        batch = convert_to_tensor([] if batch_shape is None else batch_shape, int32)
+        smaller = elementwise.minimum(rows, columns)
+        ones = filling.ones(joining.concat([batch, [smaller]], 0), dtype)
+        if num_columns is None:
+            return matrix_diag(ones, "diag")
+        zeros = filling.zeros(joining.concat([batch, [rows], [columns]], 0), dtype)
+        return matrix_set_diag(zeros, ones)

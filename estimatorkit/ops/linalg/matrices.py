@@ -1,0 +1,229 @@
+"""Inverses, determinants and equations of matrices, stacked in the leading dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import UNKNOWN
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.linalg.diagonals import eye, matrix_diag_part
+from estimatorkit.ops.linalg.matrix_parts import (
+    POSITIVE,
+    RIGHT,
+    SQUARE,
+    check_rank,
+    conjugate_transpose,
+    in_32_bits,
+    same_dims,
+    square_infer,
+)
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.math.special import real
+
+# -- inverses, determinants, equations
+
+register(
+    "MatrixInverse",
+    in_32_bits(lambda x, adjoint: jnp.linalg.inv(conjugate_transpose(x) if adjoint else x)),
+    infer=square_infer(same_dims),
+    accepts="dc float16",
+    numpy_kernel=lambda x, adjoint: np.linalg.inv(conjugate_transpose(x, np) if adjoint else x),
+    cases=lambda: [Case((SQUARE,), {"adjoint": False}), Case((SQUARE,), {"adjoint": True})],
+)
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverse of square matrices, `(..., n, n)`; of their adjoint if asked for.
+
+    Args:
+        input: the matrices. A singular one gives infinities or NaN (XLA cannot raise).
+        adjoint: invert the conjugate transpose.
+        name: the operation's name.
+
+    Raises:
+        ValueError: they are not square.
+    """
+    return make("MatrixInverse", {"input": input}, {"adjoint": bool(adjoint)}, name)
+
+
+register(
+    "MatrixDeterminant",
+    in_32_bits(jnp.linalg.det),
+    infer=square_infer(lambda rows, columns: []),
+    accepts="dc float16",
+    numpy_kernel=np.linalg.det,
+    cases=lambda: [Case((SQUARE,)), Case((POSITIVE,))],
+)
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """The determinant of square matrices, `(..., n, n)`."""
+    return make("MatrixDeterminant", {"input": input}, name=name)
+
+
+def _infer_log_determinant(inputs: Any, attrs: Any) -> list[Spec]:
+    (spec,) = square_infer(lambda rows, columns: [])(inputs, attrs)
+    return [spec, spec]
+
+
+register(
+    "LogMatrixDeterminant",
+    in_32_bits(lambda x: tuple(jnp.linalg.slogdet(x))),
+    infer=_infer_log_determinant,
+    accepts="dc float16",
+    numpy_kernel=lambda x: tuple(np.linalg.slogdet(x)),
+    cases=lambda: [Case((SQUARE,))],
+)
+
+
+def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant, and the logarithm of its absolute value."""
+    op = registry.apply("LogMatrixDeterminant", [convert_to_tensor(input)], name=name)
+    return op.outputs[0], op.outputs[1]
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the determinant of Hermitian positive definite matrices, which is real."""
+    with get_default_graph().name_scope(name or "logdet"):
+        diagonal = elementwise.log(real(matrix_diag_part(cholesky(matrix))))
+        return 2.0 * reduce.reduce_sum(diagonal, [-1])
+
+
+def _infer_solution(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    matrix, right = inputs
+    check_rank(matrix, square=True)
+    if right.shape.dims is None:
+        return [Spec(right.dtype, UNKNOWN)]
+    check_rank(right)
+    return [Spec(right.dtype, right.shape)]
+
+
+register(
+    "MatrixSolve",
+    in_32_bits(lambda a, b, adjoint: jnp.linalg.solve(conjugate_transpose(a) if adjoint else a, b)),
+    infer=_infer_solution,
+    accepts="dc float16",
+    numpy_kernel=lambda a, b, adjoint: np.linalg.solve(
+        conjugate_transpose(a, np) if adjoint else a, b
+    ),
+    cases=lambda: [
+        Case((SQUARE, RIGHT), {"adjoint": False}),
+        Case((SQUARE, RIGHT), {"adjoint": True}),
+    ],
+)
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """x with matrix x = rhs.
+
+    Args:
+        matrix: `(..., n, n)`.
+        rhs: `(..., n, k)`.
+        adjoint: solve with the conjugate transpose.
+        name: the operation's name.
+    """
+    inputs = {"matrix": matrix, "rhs": rhs}
+    return make("MatrixSolve", inputs, {"adjoint": bool(adjoint)}, name, same_dtype=True)
+
+
+def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
+    # `trans` counts in the triangle as it is stored.
+    return jax.scipy.linalg.solve_triangular(a, b, trans=2 if adjoint else 0, lower=lower)
+
+
+def _numpy_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
+    whole = np.tril(a) if lower else np.triu(a)
+    return np.linalg.solve(conjugate_transpose(whole, np) if adjoint else whole, b)
+
+
+register(
+    "MatrixTriangularSolve",
+    in_32_bits(_triangular),
+    infer=_infer_solution,
+    accepts="fc",
+    numpy_kernel=_numpy_triangular,
+    cases=lambda: [
+        Case((SQUARE, RIGHT), {"lower": True, "adjoint": False}),
+        Case((SQUARE, RIGHT), {"lower": False, "adjoint": True}),
+    ],
+)
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """x with matrix x = rhs, where only one triangle of the matrix counts.
+
+    Args:
+        matrix: `(..., n, n)`.
+        rhs: `(..., n, k)`.
+        lower: whether it is the lower triangle.
+        adjoint: solve with the conjugate transpose.
+        name: the operation's name.
+    """
+    attrs = {"lower": bool(lower), "adjoint": bool(adjoint)}
+    inputs = {"matrix": matrix, "rhs": rhs}
+    return make("MatrixTriangularSolve", inputs, attrs, name, same_dtype=True)
+
+
+register(
+    "Cholesky",
+    # Only the symmetric part counts, so that the derivative is symmetric, as TensorFlow's.
+    in_32_bits(lambda x: jnp.linalg.cholesky(x, symmetrize_input=True)),
+    infer=square_infer(same_dims),
+    accepts="dc float16",
+    numpy_kernel=lambda x: np.linalg.cholesky((x + conjugate_transpose(x, np)) / 2),
+    cases=lambda: [Case((POSITIVE,))],
+)
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower triangular L with L L^T = input, of symmetric positive definite matrices."""
+    return make("Cholesky", {"input": input}, name=name)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """x with A x = rhs, of the Cholesky factor of A."""
+    with get_default_graph().name_scope(name or "cholesky_solve"):
+        half = matrix_triangular_solve(chol, rhs, lower=True)
+        return matrix_triangular_solve(chol, half, lower=True, adjoint=True)
+
+
+def matrix_solve_ls(
+    matrix: Any,
+    rhs: Any,
+    l2_regularizer: float = 0.0,
+    fast: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The least-squares solution of matrix x = rhs.
+
+    Args:
+        matrix: `(..., m, n)`.
+        rhs: `(..., m, k)`.
+        l2_regularizer: a multiple of the squared length of x that is minimized with it.
+        fast: accepted for TensorFlow's signature: the normal equations are solved.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "matrix_solve_ls"):
+        a = convert_to_tensor(matrix)
+        b = convert_to_tensor(rhs, a.dtype)
+        rows, columns = a.shape[-2], a.shape[-1]
+        wide = rows is not None and columns is not None and rows < columns
+        count = rows if wide else columns
+        if count is None:
+            raise ValueError("matrix_solve_ls: the matrix's size must be known.")
+        gram = linalg.matmul(a, a, transpose_a=not wide, transpose_b=wide)
+        gram = gram + l2_regularizer * eye(count, dtype=a.dtype)
+        if wide:
+            return linalg.matmul(a, cholesky_solve(cholesky(gram), b), transpose_a=True)
+        return cholesky_solve(cholesky(gram), linalg.matmul(a, b, transpose_a=True))

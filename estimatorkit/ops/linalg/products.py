@@ -1,0 +1,260 @@
+"""Norms of arrays, and products beyond matmul: tensordot, einsum, cross."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, constant_value, register
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array
+from estimatorkit.ops.linalg.decompositions import svd
+from estimatorkit.ops.linalg.diagonals import matrix_transpose
+from estimatorkit.ops.linalg.matrix_parts import POSITIVE, RIGHT, SQUARE, TALL
+from estimatorkit.ops.math import elementwise, linalg, reduce, special
+
+# -- norms and general products
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The norm of vectors, matrices or of a whole tensor.
+
+    Args:
+        tensor: floats.
+        ord: 'euclidean' (of matrices 'fro'), 1, 2, infinity, or for vectors any positive number.
+        axis: None for the whole tensor as a vector, an int for vectors, two ints for matrices.
+        keepdims, keep_dims: keep the axes with length 1.
+        name: the name scope.
+
+    Raises:
+        ValueError: ord is none of its values.
+    """
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+    allowed = ("fro", "euclidean", 1, 2, np.inf) if matrix else ("euclidean", 1, 2, np.inf)
+    number = isinstance(ord, (int, float)) and not matrix and ord > 0
+    if ord not in allowed and not number:
+        raise ValueError(
+            explain("norm: ord is none of its values", expected=list(allowed), received=ord)
+        )
+    with get_default_graph().name_scope(name or "norm"):
+        x = convert_to_tensor(tensor)
+        if ord in ("fro", "euclidean") or (ord == 2 and not matrix):
+            squares = reduce.reduce_sum(x * special.conj(x), axis, True)
+            result = elementwise.sqrt(squares)
+        else:
+            size = elementwise.abs(x)
+            if not matrix:
+                result = _vector_norm(size, ord, axis)
+            elif ord == 2:
+                rank = x.shape.rank or 2
+                rows, columns = (int(a) % rank for a in axis)
+                rest = [a for a in range(rank) if a not in (rows, columns)]
+                moved = array.transpose(x, [*rest, rows, columns])
+                result = reduce.reduce_max(svd(moved, compute_uv=False), -1)
+                for a in sorted((rows, columns)):
+                    result = array.expand_dims(result, a)
+            else:
+                along, across = (axis[1], axis[0]) if ord == np.inf else (axis[0], axis[1])
+                result = reduce.reduce_max(reduce.reduce_sum(size, along, True), across, True)
+        if keep:
+            return result
+        axes = None if axis is None else [int(a) for a in np.atleast_1d(axis)]
+        if axes is None:
+            axes = list(range(x.shape.rank or 0))
+        return array.squeeze(result, axes) if axes else result
+
+
+def _vector_norm(size: Tensor, ord: Any, axis: Any) -> Tensor:
+    if ord == np.inf:
+        return reduce.reduce_max(size, axis, True)
+    if ord == 1:
+        return reduce.reduce_sum(size, axis, True)
+    powers = reduce.reduce_sum(elementwise.pow(size, float(ord)), axis, True)
+    return elementwise.pow(powers, 1.0 / float(ord))
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The product of two tensors, summed over pairs of axes.
+
+    Args:
+        a, b: tensors of one dtype.
+        axes: an int: so many last axes of a with as many first axes of b; or a pair of lists.
+        name: the name scope.
+
+    Raises:
+        ValueError: the axes do not fit.
+    """
+    with get_default_graph().name_scope(name or "Tensordot"):
+        x = convert_to_tensor(a, name="a")
+        y = convert_to_tensor(b, x.dtype, name="b")
+        if x.shape.rank is None or y.shape.rank is None:
+            raise ValueError("tensordot: the ranks must be known.")
+        of_x, of_y = _tensordot_axes(axes, x, y)
+        letters = [chr(97 + at) for at in range(x.shape.rank + y.shape.rank)]
+        left = letters[: x.shape.rank]
+        right = letters[x.shape.rank :]
+        for one, other in zip(of_x, of_y, strict=True):
+            right[other] = left[one]
+        summed = {left[one] for one in of_x}
+        out = [each for each in (*left, *right) if each not in summed]
+        equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+        return make("Einsum", {"a": x, "b": y}, {"equation": equation}, "MatMul")
+
+
+def _tensordot_axes(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
+    if isinstance(axes, Tensor):
+        axes = constant_value(axes)
+        if axes is None:
+            raise ValueError("tensordot: the axes must be known when the graph is built.")
+    rank_x, rank_y = x.shape.rank or 0, y.shape.rank or 0
+    if np.ndim(axes) == 0:
+        count = int(axes)
+        if not 0 <= count <= min(rank_x, rank_y):
+            raise ValueError(
+                explain(
+                    "tensordot: axes does not fit",
+                    expected=f"0 to {min(rank_x, rank_y)}",
+                    received=count,
+                )
+            )
+        return list(range(rank_x - count, rank_x)), list(range(count))
+    one, other = ([int(a) for a in np.atleast_1d(each)] for each in axes)
+    if len(one) != len(other):
+        raise ValueError(
+            f"Different number of contraction axes 'a' and 'b', {len(one)} != {len(other)}."
+        )
+    return [a % rank_x for a in one], [a % rank_y for a in other]
+
+
+register(
+    "Einsum",
+    lambda *operands, equation: jnp.einsum(equation, *map(jnp.asarray, operands)),
+    accepts="fic",
+    numpy_kernel=lambda *operands, equation: np.einsum(equation, *operands),
+    cases=lambda: [
+        Case((TALL, TALL), {"equation": "ij,kj->ik"}),
+        Case((SQUARE,), {"equation": "bij->bji"}),
+        Case((SQUARE, RIGHT), {"equation": "...ij,...jk->...ik"}),
+    ],
+)
+
+
+def einsum(equation: str, *inputs: Any, name: str | None = None, optimize: Any = None) -> Tensor:
+    """Products and sums written as in NumPy's `einsum`.
+
+    Args:
+        equation: for example 'ij,jk->ik'; ellipses stand for further dimensions.
+        *inputs: tensors of one dtype.
+        name: the operation's name.
+        optimize: accepted for TensorFlow's signature.
+
+    Raises:
+        ValueError: the equation does not fit the inputs.
+    """
+    if len(inputs) == 1 and isinstance(inputs[0], (list, tuple)):
+        inputs = tuple(inputs[0])
+    equation = equation.replace(" ", "")
+    if equation.split("->")[0].count(",") + 1 != len(inputs):
+        raise ValueError(
+            explain(
+                f"einsum: the equation {equation!r} does not fit the inputs",
+                expected=f"{equation.split('->')[0].count(',') + 1} inputs",
+                received=len(inputs),
+            )
+        )
+    with get_default_graph().name_scope(name or "einsum"):
+        first = convert_to_tensor(inputs[0])
+        tensors = [first, *(convert_to_tensor(each, first.dtype) for each in inputs[1:])]
+        registry.check_same_dtype("Einsum", tensors, name)
+        return registry.output("Einsum", tensors, {"equation": equation}, "Einsum")
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The cross product of vectors of 3 elements, in the last dimension."""
+    return make("Cross", {"a": a, "b": b}, name=name, same_dtype=True)
+
+
+def _infer_cross(inputs: Any, attrs: Any) -> list[Spec]:
+    shape = inputs[0].shape.merge_with(inputs[1].shape)
+    if shape.rank == 0 or (shape.dims and shape.dims[-1] not in (3, None)):
+        raise ValueError(
+            explain(
+                f"Dimension must be 3 but is {shape[-1:]}: cross takes vectors of 3 elements",
+                received=inputs[0],
+                made_at=inputs[0].op.source,
+            )
+        )
+    return [Spec(inputs[0].dtype, shape)]
+
+
+register(
+    "Cross",
+    lambda a, b: jnp.cross(jnp.asarray(a), jnp.asarray(b)),
+    infer=_infer_cross,
+    accepts="fi",
+    numpy_kernel=np.cross,
+    cases=lambda: [
+        Case((POSITIVE, np.array([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0], [3.0, 2.0, 1.0]], "f")))
+    ],
+)
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The products of matrices with vectors.
+
+    Args:
+        a: `(..., m, n)`.
+        b: `(..., n)` of the same dtype.
+        transpose_a, adjoint_a: transpose the matrices; conjugate them too.
+        a_is_sparse, b_is_sparse: accepted for TensorFlow's signature.
+        name: the name scope.
+
+    Returns:
+        `(..., m)`.
+    """
+    with get_default_graph().name_scope(name or "MatVec"):
+        columns = array.expand_dims(convert_to_tensor(b, name="b"), -1)
+        product = linalg.matmul(a, columns, transpose_a=transpose_a, adjoint_a=adjoint_a)
+        return array.squeeze(product, [-1])
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """A tensor divided by its norm along axes, and this norm, which keeps them with length 1.
+
+    Args:
+        tensor, ord, axis: see `norm`.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "normalize"):
+        x = convert_to_tensor(tensor)
+        size = elementwise.cast(norm(x, ord, axis, keepdims=True), x.dtype)
+        return x / size, size
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The transpose, conjugated where complex."""
+    return matrix_transpose(matrix, name or "adjoint", conjugate=True)

@@ -1,0 +1,1 @@
+"""Ops on numbers: element by element, reductions, products, random draws."""

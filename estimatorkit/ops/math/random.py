@@ -1,0 +1,283 @@
+"""Random ops, counter-based: numbers follow from (graph seed, op seed, how often the op has run).
+
+The three words are the op's state in a session: seeds are fixed when the op is made, or drawn by
+the session from the operating system where neither the graph nor the op has one; the counter is
+saved with every checkpoint. So equal seeds give equal numbers on any number of devices, and a
+resumed run goes on as an uninterrupted one would. (TensorFlow's generators give other numbers for
+the same seeds.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.conversion import as_index_tensor, convert_to_tensor, make
+from estimatorkit.core.dtypes import as_dtype, float32, int64, members, uint32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, constant_value_as_shape, fixed, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+
+DEFAULT_GRAPH_SEED = 87654321
+"""The graph seed where only the op has one, as in TensorFlow."""
+
+
+def get_seed(op_seed: int | None) -> tuple[int, int] | None:
+    """The (graph seed, op seed) an op made now gets; None where neither is set.
+
+    As `tf.compat.v1.get_seed`: with a graph seed alone, the op seed is the op's place in the graph.
+    """
+    graph = get_default_graph()
+    if graph.seed is None and op_seed is None:
+        return None
+    first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
+    second = graph.version if op_seed is None else int(op_seed)
+    return first & 0xFFFFFFFF, second & 0xFFFFFFFF
+
+
+def _infer(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
+    return [Spec(attrs["dtype"], constant_value_as_shape(inputs[0]))]
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    return tuple(int(dim) for dim in np.atleast_1d(shape))
+
+
+_SHAPE = np.array([2, 3], np.int32)
+
+
+def _draw(op_type: str, kernel: Callable[..., Any], attrs: dict[str, Any]) -> None:
+    register(
+        op_type,
+        kernel,
+        infer=_infer,
+        gradient=None,
+        static=(0,),
+        random=True,
+        pure=False,
+        accepts="x",
+        cases=lambda: [Case((_SHAPE,), {"dtype": float32, **attrs})],
+    )
+
+
+_draw(
+    "RandomUniform",
+    lambda shape, dtype, *, key: jax.random.uniform(key, _dims(shape), dtype.numpy_dtype),
+    {},
+)
+_draw(
+    "RandomStandardNormal",
+    lambda shape, dtype, *, key: jax.random.normal(key, _dims(shape), dtype.numpy_dtype),
+    {},
+)
+_draw(
+    "TruncatedNormal",
+    lambda shape, dtype, *, key: jax.random.truncated_normal(
+        key, -2.0, 2.0, _dims(shape), dtype.numpy_dtype
+    ),
+    {},
+)
+register(
+    "RandomUniformInt",
+    lambda shape, low, high, *, key: jax.random.randint(key, _dims(shape), low, high, low.dtype),
+    infer=lambda inputs, attrs: [Spec(inputs[1].dtype, constant_value_as_shape(inputs[0]))],
+    gradient=None,
+    static=(0,),
+    random=True,
+    pure=False,
+    accepts=("x", "x", "x"),
+    cases=lambda: [Case((_SHAPE, np.int32(-2), np.int32(5)))],
+)
+register(
+    "RandomShuffle",
+    lambda value, *, key: jax.random.permutation(key, value, axis=0),
+    infer=lambda inputs, attrs: [Spec(inputs[0].dtype, inputs[0].shape)],
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [Case((np.arange(6, dtype=np.float32).reshape(3, 2),))],
+)
+
+
+def _multinomial(logits: Any, num_samples: Any, dtype: Any, *, key: Any) -> Any:
+    shape = (logits.shape[0], int(num_samples))
+    drawn = jax.random.categorical(key, logits[:, None, :], shape=shape)
+    return drawn.astype(dtype.numpy_dtype)
+
+
+def _infer_multinomial(inputs: Any, attrs: Mapping[str, Any]) -> list[Spec]:
+    rows = inputs[0].shape[0] if inputs[0].shape.rank else None
+    count = registry.constant_value(inputs[1])
+    return [Spec(attrs["dtype"], TensorShape([rows, None if count is None else int(count)]))]
+
+
+register(
+    "Multinomial",
+    _multinomial,
+    infer=_infer_multinomial,
+    gradient=None,
+    static=(1,),
+    random=True,
+    pure=False,
+    cases=lambda: [Case((np.zeros((2, 3), np.float32), np.int32(4)), {"dtype": int64})],
+    accepts="fi",
+)
+
+
+def _random(
+    op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], seed: int | None, name: str | None
+) -> Tensor:
+    return make(op_type, inputs, {**attrs, "_seed": get_seed(seed)}, name)
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers drawn evenly from [minval, maxval).
+
+    Args:
+        shape: the shape, ints or a tensor.
+        minval, maxval: the bounds; 0 and 1 by default (integers need a maxval).
+        dtype: floating, int32 or int64.
+        seed: see `set_random_seed`.
+        name: the operation's name.
+
+    Raises:
+        ValueError: an integer dtype without maxval, or a dtype that is none of these.
+    """
+    wanted = as_dtype(dtype)
+    accepted = members("fx")
+    if wanted not in accepted:
+        raise ValueError(
+            explain(
+                f"Argument `dtype` got invalid value {wanted}",
+                expected=", ".join(each.name for each in accepted),
+            )
+        )
+    with get_default_graph().name_scope(name or "random_uniform") as scope:
+        dims = as_index_tensor(shape, "shape")
+        if wanted.is_integer:
+            if maxval is None:
+                raise ValueError(f"Must specify maxval for integer dtype {wanted.name}.")
+            low = convert_to_tensor(minval, wanted, "min")
+            high = convert_to_tensor(maxval, wanted, "max")
+            return _random(
+                "RandomUniformInt", {"shape": dims, "min": low, "max": high}, {}, seed, scope
+            )
+        if (minval, maxval) in ((0, None), (0, 1)) and not isinstance(minval, Tensor):
+            return _random(
+                "RandomUniform", {"shape": dims}, {"dtype": wanted}, seed, "RandomUniform"
+            )
+        low = convert_to_tensor(minval, wanted, "min")
+        high = convert_to_tensor(1 if maxval is None else maxval, wanted, "max")
+        unit = _random("RandomUniform", {"shape": dims}, {"dtype": wanted}, seed, "RandomUniform")
+        from estimatorkit.ops.math import elementwise
+
+        return elementwise.add(unit * (high - low), low, name=scope)
+
+
+def _scaled(
+    op_type: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    scope_name: str,
+) -> Tensor:
+    from estimatorkit.ops.math import elementwise
+
+    wanted = as_dtype(dtype)
+    with get_default_graph().name_scope(scope_name) as scope:
+        dims = as_index_tensor(shape, "shape")
+        scale = convert_to_tensor(stddev, wanted, "stddev")
+        unit = _random(op_type, {"shape": dims}, {"dtype": wanted}, seed, op_type)
+        return elementwise.add(unit * scale, convert_to_tensor(mean, wanted, "mean"), name=scope)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers drawn from a normal distribution; arguments as for `random_uniform`."""
+    return _scaled(
+        "RandomStandardNormal", shape, mean, stddev, dtype, seed, name or "random_normal"
+    )
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Numbers drawn from a normal distribution, none further than two deviations from its mean."""
+    return _scaled("TruncatedNormal", shape, mean, stddev, dtype, seed, name or "truncated_normal")
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """`value` with its first dimension in random order."""
+    return _random("RandomShuffle", {"value": value}, {}, seed, name)
+
+
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Tensor:
+    """Class indices drawn with the probabilities softmax(logits).
+
+    Args:
+        logits: `(batch, classes)`.
+        num_samples: how many to draw for each row, an int or an int tensor.
+        seed: see `set_random_seed`.
+        name: the operation's name.
+        output_dtype: int64 (default) or int32.
+
+    Returns:
+        `(batch, num_samples)`.
+    """
+    inputs = {"logits": logits, "num_samples": as_index_tensor(num_samples, "num_samples")}
+    attrs = {"dtype": as_dtype(output_dtype or int64)}
+    return _random("Multinomial", inputs, attrs, seed, name)
+
+
+register(
+    "RandomWords",
+    lambda *, key: jax.random.bits(key, (2,), np.uint32),
+    infer=fixed(uint32, TensorShape([2])),
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [Case(())],
+)
+
+
+def random_words(seed: tuple[int, int] | None = None, name: str | None = None) -> Tensor:
+    """Two random uint32 words a run, from which the draws inside a function follow.
+
+    Args:
+        seed: the graph's and the op's seed; by default those of an op without one of its own.
+        name: the operation's name.
+    """
+    chosen = get_seed(None) if seed is None else seed
+    return registry.output("RandomWords", (), {"_seed": chosen}, name)

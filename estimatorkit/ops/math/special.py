@@ -1,0 +1,636 @@
+"""Functions beyond the common ones: inverse hyperbolic, gamma, beta, complex numbers, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+
+from estimatorkit.core.axes import axis_of
+from estimatorkit.core.conversion import convert_to_tensor, make
+from estimatorkit.core.dtypes import complex64, complex128, float32, float64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, broadcast, register, same_as_input
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.lazy import LazyFunctions
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.math.elementwise import function_of_two
+
+scipy_special = LazyFunctions("scipy.special")
+
+_ANY = np.array([[-1.5, 0.25, 2.0], [0.5, -0.75, 1.25]], np.float32)
+_POSITIVE = np.abs(_ANY) + np.float32(0.25)
+_ABOVE_ONE = _POSITIVE + np.float32(1.0)
+_UNIT = np.tanh(_ANY) * np.float32(0.9)
+_INSIDE = (_UNIT + np.float32(1.0)) / np.float32(2.0)
+_OTHER = np.array([0.75, 1.5, 2.25], np.float32)
+_INTS = np.array([[6, 3, 12], [1, 8, 5]], np.int32)
+_SHIFTS = np.array([1, 2, 0], np.int32)
+
+
+def _unary(
+    op_type: str,
+    kernel: Callable[..., Any],
+    twin: Callable[..., Any],
+    sample: Any,
+    doc: str,
+    gradient: Any = "auto",
+    accepts: str = "f",
+) -> Callable[..., Tensor]:
+    register(
+        op_type,
+        kernel,
+        infer=same_as_input(),
+        numpy_kernel=lambda x: np.asarray(twin(x)).astype(x.dtype),
+        gradient=gradient,
+        accepts=accepts,
+        cases=lambda: [Case((sample,))],
+    )
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return make(op_type, {"x": x}, name=name)
+
+    function.__name__ = function.__qualname__ = op_type.lower()
+    function.__doc__ = f"{doc}\n\nArgs:\n    x: floats.\n    name: the operation's name."
+    return function
+
+
+def _wide(function: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX has no 16-bit forms of these: computed in float32."""
+
+    def call(*inputs: Any) -> Any:
+        arrays = [jnp.asarray(each) for each in inputs]
+        dtype = jnp.promote_types(arrays[0].dtype, np.float32)
+        return function(*(each.astype(dtype) for each in arrays)).astype(arrays[0].dtype)
+
+    return call
+
+
+asinh = _unary(
+    "Asinh", jnp.arcsinh, np.arcsinh, _ANY, "The inverse hyperbolic sine of x.", accepts="fc"
+)
+acosh = _unary(
+    "Acosh",
+    jnp.arccosh,
+    np.arccosh,
+    _ABOVE_ONE,
+    "The inverse hyperbolic cosine of x.",
+    accepts="fc",
+)
+atanh = _unary(
+    "Atanh", jnp.arctanh, np.arctanh, _UNIT, "The inverse hyperbolic tangent of x.", accepts="fc"
+)
+erfc = _unary("Erfc", jax.scipy.special.erfc, scipy_special.erfc, _ANY, "1 - erf(x).")
+erfinv = _unary(
+    "Erfinv", _wide(jax.lax.erf_inv), scipy_special.erfinv, _UNIT, "The inverse of erf."
+)
+ndtri = _unary(
+    "Ndtri",
+    _wide(jax.scipy.special.ndtri),
+    scipy_special.ndtri,
+    _INSIDE,
+    "The quantile of the normal distribution.",
+)
+log_ndtr = _unary(
+    "LogNdtr",
+    _wide(jax.scipy.special.log_ndtr),
+    scipy_special.log_ndtr,
+    _ANY,
+    "The logarithm of the distribution function of the normal distribution.",
+)
+digamma = _unary(
+    "Digamma",
+    _wide(jax.scipy.special.digamma),
+    scipy_special.digamma,
+    _POSITIVE,
+    "The derivative of the logarithm of the gamma function.",
+)
+bessel_i0e = _unary(
+    "BesselI0e",
+    _wide(jax.scipy.special.i0e),
+    scipy_special.i0e,
+    _ANY,
+    "The modified Bessel function of order 0, times exp(-|x|).",
+)
+bessel_i1e = _unary(
+    "BesselI1e",
+    _wide(jax.scipy.special.i1e),
+    scipy_special.i1e,
+    _ANY,
+    "The modified Bessel function of order 1, times exp(-|x|).",
+)
+bessel_i0 = _unary(
+    "BesselI0",
+    _wide(jax.scipy.special.i0),
+    scipy_special.i0,
+    _ANY,
+    "The modified Bessel function of order 0.",
+)
+bessel_i1 = _unary(
+    "BesselI1",
+    _wide(jax.scipy.special.i1),
+    scipy_special.i1,
+    _ANY,
+    "The modified Bessel function of order 1.",
+)
+rint = _unary(
+    "Rint", jnp.rint, np.rint, _ANY, "The nearest integer, halves to even.", gradient=None
+)
+
+
+def _binary(
+    op_type: str,
+    kernel: Callable[..., Any],
+    twin: Callable[..., Any],
+    samples: tuple[Any, Any],
+    doc: str,
+    accepts: str = "f",
+    gradient: Any = "auto",
+    parameters: tuple[str, str] = ("x", "y"),
+) -> Callable[..., Tensor]:
+    register(
+        op_type,
+        kernel,
+        infer=broadcast(),
+        numpy_kernel=lambda x, y: np.asarray(twin(x, y)).astype(x.dtype),
+        gradient=gradient,
+        accepts=accepts,
+        cases=lambda: [Case(samples)],
+    )
+    return function_of_two(op_type, doc, parameters)
+
+
+def _no_nan(x: Any, y: Any) -> Any:
+    return jnp.where(y == 0, jnp.zeros((), x.dtype), x * y)
+
+
+multiply_no_nan = _binary(
+    "MulNoNan",
+    _no_nan,
+    lambda x, y: np.where(y == 0, 0, x * y),
+    (_ANY, _OTHER),
+    "x y, and 0 where y is 0 even if x is infinite or NaN.",
+    accepts="fc",
+)
+xlogy = _binary(
+    "Xlogy",
+    lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log(jnp.where(x == 0, 1, y))),
+    scipy_special.xlogy,
+    (_POSITIVE, _OTHER),
+    "x log(y), and 0 where x is 0.",
+    accepts="fc",
+)
+xdivy = _binary(
+    "Xdivy",
+    lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x / jnp.where(x == 0, 1, y)),
+    lambda x, y: np.where(x == 0, 0, x / y),
+    (_ANY, _OTHER),
+    "x / y, and 0 where x is 0.",
+    accepts="fc",
+)
+xlog1py = _binary(
+    "Xlog1py",
+    lambda x, y: jnp.where(x == 0, jnp.zeros((), x.dtype), x * jnp.log1p(jnp.where(x == 0, 1, y))),
+    scipy_special.xlog1py,
+    (_POSITIVE, _OTHER),
+    "x log(1 + y), and 0 where x is 0.",
+    accepts="fc",
+)
+igamma = _binary(
+    "Igamma",
+    _wide(jax.scipy.special.gammainc),
+    scipy_special.gammainc,
+    (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
+    "The lower regularized incomplete gamma function of order a, at x.",
+    parameters=("a", "x"),
+)
+igammac = _binary(
+    "Igammac",
+    _wide(jax.scipy.special.gammaincc),
+    scipy_special.gammaincc,
+    (np.broadcast_to(_OTHER, (2, 3)).copy(), _POSITIVE),
+    "The upper regularized incomplete gamma function of order a, at x.",
+    parameters=("a", "x"),
+)
+polygamma = _binary(
+    "Polygamma",
+    _wide(lambda n, x: jax.scipy.special.polygamma(n.astype(np.int32), x)),
+    lambda n, x: scipy_special.polygamma(n.astype(int), x),
+    (np.array([1.0, 2.0, 3.0], np.float32), _POSITIVE + np.float32(0.5)),
+    "The derivative of order a of the digamma function, at x.",
+    gradient=None,
+    parameters=("a", "x"),
+    accepts="d",
+)
+zeta = _binary(
+    "Zeta",
+    _wide(jax.scipy.special.zeta),
+    scipy_special.zeta,
+    (_ABOVE_ONE + np.float32(0.5), _OTHER),
+    "The Hurwitz zeta function: the sum of (k + q)^-x over all k from 0.",
+    gradient=None,
+    parameters=("x", "q"),
+    accepts="d",
+)
+nextafter = _binary(
+    "NextAfter",
+    jnp.nextafter,
+    np.nextafter,
+    (_ANY, _OTHER),
+    "The next number after x1 towards x2.",
+    gradient=None,
+    parameters=("x1", "x2"),
+    accepts="d",
+)
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the beta function of the last dimension."""
+    with get_default_graph().name_scope(name or "lbeta"):
+        values = convert_to_tensor(x)
+        one = reduce.reduce_sum(elementwise.lgamma(values), [-1])
+        return one - elementwise.lgamma(reduce.reduce_sum(values, [-1]))
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularized incomplete beta function."""
+    return make("Betainc", {"a": a, "b": b, "x": x}, name=name, same_dtype=True)
+
+
+def _betainc_gradient(op: Any, dy: Tensor) -> list[Any]:
+    from estimatorkit.core.gradients import vjp
+
+    return [None, None, *vjp(op, [dy], (2,))]  # as TensorFlow: with respect to x alone
+
+
+register(
+    "Betainc",
+    _wide(jax.scipy.special.betainc),
+    infer=broadcast(),
+    numpy_kernel=lambda a, b, x: scipy_special.betainc(a, b, x).astype(a.dtype),
+    gradient=_betainc_gradient,
+    accepts="d",
+    cases=lambda: [Case((_POSITIVE, np.broadcast_to(_OTHER, (2, 3)).copy(), _INSIDE))],
+)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc, for x in (0, 2)."""
+    with get_default_graph().name_scope(name or "erfcinv"):
+        half: Tensor = ndtri(0.5 * convert_to_tensor(x, name="start"))
+        return half * float(-np.sqrt(0.5))
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    with get_default_graph().name_scope(name or "LogSigmoid") as scope:
+        return elementwise.negative(
+            make("Softplus", {"features": -convert_to_tensor(x, name="x")}), name=scope
+        )
+
+
+# -- complex numbers
+
+_COMPLEX = np.array([1.0 + 2.0j, -0.5j, 3.0 - 1.0j], np.complex64)
+
+
+def _real_dtype(dtype: Any) -> Any:
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def _part(op_type: str, kernel: Callable[..., Any], twin: Callable[..., Any], doc: str) -> Any:
+    register(
+        op_type,
+        lambda x: kernel(jnp.asarray(x)),
+        infer=lambda inputs, attrs: [Spec(_real_dtype(inputs[0].dtype), inputs[0].shape)],
+        numpy_kernel=twin,
+        accepts="fc",
+        cases=lambda: [Case((_COMPLEX,))],
+    )
+
+    def function(input: Any, name: str | None = None) -> Tensor:
+        return make(op_type, {"input": input}, name=name)
+
+    function.__name__ = function.__qualname__ = op_type.lower()
+    function.__doc__ = f"{doc}\n\nArgs:\n    input: a tensor.\n    name: the operation's name."
+    return function
+
+
+_real = _part("Real", jnp.real, np.real, "The real part.")
+_imag = _part("Imag", jnp.imag, np.imag, "The imaginary part.")
+angle = _part("Angle", jnp.angle, np.angle, "The angle of complex numbers (radians).")
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part of complex numbers; real ones as they are.
+
+    Raises:
+        TypeError: the input holds no numbers.
+    """
+    tensor = _numbers(input, "input")
+    found: Tensor = _real(tensor, name) if tensor.dtype.is_complex else tensor
+    return found
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part of complex numbers; zeros for others."""
+    tensor = convert_to_tensor(input, name="input")
+    if tensor.dtype.is_complex:
+        found: Tensor = _imag(tensor, name)
+        return found
+    return _zeros_like(tensor, name)
+
+
+def _zeros_like(x: Tensor, name: str | None = None) -> Tensor:
+    return make("ZerosLike", {"x": x}, {"dtype": x.dtype}, name or "zeros_like")
+
+
+def _numbers(value: Any, name: str) -> Tensor:
+    tensor = convert_to_tensor(value, name=name)
+    if tensor.dtype.kind not in "fic":
+        raise TypeError(
+            explain(
+                f"Expected numeric or variant tensor, got dtype {tensor.dtype!r}",
+                received=tensor,
+                made_at=tensor.op.source,
+            )
+        )
+    return tensor
+
+
+def _float_part(x: Any) -> Any:
+    return x if x.dtype == np.float64 else x.astype(np.float32)
+
+
+register(
+    "Conj",
+    lambda x: jnp.conj(jnp.asarray(x)),
+    infer=same_as_input(),
+    numpy_kernel=np.conj,
+    accepts="c",
+    cases=lambda: [Case((_COMPLEX,))],
+)
+register(
+    "Complex",
+    lambda real, imag: jax.lax.complex(*map(_float_part, jnp.broadcast_arrays(real, imag))),
+    infer=lambda inputs, attrs: [
+        Spec(
+            complex128 if inputs[0].dtype is float64 else complex64,
+            broadcast()(inputs, attrs)[0].shape,
+        )
+    ],
+    cases=lambda: [Case((_ANY, _OTHER), {}, (_ANY + 1j * _OTHER).astype(np.complex64))],
+)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; real tensors as they are."""
+    tensor = _numbers(x, "x")
+    return make("Conj", {"x": tensor}, name=name) if tensor.dtype.is_complex else tensor
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Complex numbers of their real and imaginary parts, both float32 or both float64."""
+    tensor = convert_to_tensor(real, name="real")
+    if tensor.dtype not in (float32, float64):
+        raise TypeError(
+            explain(
+                "real and imag have incorrect types",
+                expected="float32 or float64",
+                received=tensor,
+            )
+        )
+    return make("Complex", {"real": tensor, "imag": imag}, name=name, same_dtype=True)
+
+
+# -- polynomials
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """The value of a polynomial, computed by Horner's method.
+
+    Args:
+        coeffs: a list of tensors, that of the highest power first; an empty one gives 0.
+        x: where; its dtype is the result's.
+        name: the name scope.
+
+    Raises:
+        ValueError: the coefficients are not a list.
+    """
+    if not isinstance(coeffs, list):
+        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+    with get_default_graph().name_scope(name or "polyval"):
+        at = convert_to_tensor(x, name="x")
+        terms = [convert_to_tensor(each, at.dtype) for each in coeffs]
+        total = terms[0] if terms else _zeros_like(at)
+        for each in terms[1:]:
+            total = each + total * at
+        return total
+
+
+# -- bits
+
+
+def _bits(op_type: str, kernel: Any, twin: Any, samples: tuple[Any, Any], doc: str) -> Any:
+    return _binary(op_type, kernel, twin, samples, doc, accepts="i", gradient=None)
+
+
+_pair = (_INTS, np.array([3, 5, 10], np.int32))
+bitwise_and = _bits("BitwiseAnd", jnp.bitwise_and, np.bitwise_and, _pair, "x & y, bit by bit.")
+bitwise_or = _bits("BitwiseOr", jnp.bitwise_or, np.bitwise_or, _pair, "x | y, bit by bit.")
+bitwise_xor = _bits("BitwiseXor", jnp.bitwise_xor, np.bitwise_xor, _pair, "x ^ y, bit by bit.")
+left_shift = _bits(
+    "LeftShift", jnp.left_shift, np.left_shift, (_INTS, _SHIFTS), "x moved left by y bits."
+)
+right_shift = _bits(
+    "RightShift", jnp.right_shift, np.right_shift, (_INTS, _SHIFTS), "x moved right by y bits."
+)
+register(
+    "Invert",
+    jnp.bitwise_not,
+    infer=same_as_input(),
+    numpy_kernel=np.bitwise_not,
+    gradient=None,
+    accepts="i",
+    cases=lambda: [Case((_INTS,))],
+)
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """All bits of x flipped."""
+    return make("Invert", {"x": x}, name=name)
+
+
+# -- made of others
+
+
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The sum of a list of tensors (see `add_n`)."""
+    return elementwise.add_n(inputs, name=name or "AccumulateNV2")
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x // y, rounded down."""
+    return elementwise.floordiv(x, y, name or "FloorDiv")
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """A scalar times a tensor, or times the rows of an `IndexedSlices`.
+
+    Raises:
+        ValueError: the scalar is known to be none, or of unknown shape.
+    """
+    from estimatorkit.core.indexed_slices import IndexedSlices
+
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(  # type: ignore[return-value]
+            scalar_mul(scalar, x.values, name), x.indices, x.dense_shape
+        )
+    values = convert_to_tensor(x, name="x")
+    factor = convert_to_tensor(scalar, values.dtype, name="scalar")
+    if factor.shape.rank != 0:
+        raise ValueError(
+            explain(
+                f"The input scalar must be a 0-D value. Received shape {factor.shape}",
+                received=factor,
+                made_at=factor.op.source,
+            )
+        )
+    return elementwise.multiply(factor, values, name=name)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The variance (of the population) along axes, or of all elements; of complex numbers real.
+
+    Raises:
+        TypeError: the input holds integers.
+    """
+    with get_default_graph().name_scope(name or "reduce_variance"):
+        x = convert_to_tensor(input_tensor)
+        if x.dtype.is_integer:
+            raise TypeError(
+                explain(
+                    f"Input must be either real or complex. Received integer type {x.dtype!r}",
+                    received=x,
+                    made_at=x.op.source,
+                    hint="use cast(x, float32)",
+                )
+            )
+        difference = x - reduce.reduce_mean(x, axis, True)
+        squares = real(difference * conj(difference))
+        return reduce.reduce_mean(squares, axis, keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The standard deviation (of the population) along axes, or of all elements."""
+    with get_default_graph().name_scope(name or "reduce_std"):
+        return elementwise.sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The root of the sum of squared magnitudes along axes, or of all elements.
+
+    Of the input's dtype: of integers it is rounded towards zero.
+    """
+    with get_default_graph().name_scope(name or "EuclideanNorm"):
+        x = _numbers(input_tensor, "input_tensor")
+        wide = elementwise.cast(x, float64) if x.dtype.is_integer else x
+        total = reduce.reduce_sum(wide * conj(wide), axis, keepdims)
+        return elementwise.cast(elementwise.sqrt(total), x.dtype)
+
+
+def _cumprod(x: Any, axis: int, exclusive: bool, reverse: bool, module: Any = jnp) -> Any:
+    x = module.asarray(x)
+    if reverse:
+        x = module.flip(x, axis)
+    result = module.cumprod(x, axis=axis, dtype=x.dtype)
+    if exclusive:
+        ones = module.ones_like(module.take(x, np.array([0]), axis=axis))
+        rest = module.take(result, np.arange(x.shape[axis] - 1), axis=axis)
+        result = module.concatenate([ones, rest], axis)
+    return module.flip(result, axis) if reverse else result
+
+
+register(
+    "Cumprod",
+    _cumprod,
+    infer=reduce.infer_along_axis,
+    numpy_kernel=lambda x, axis, exclusive, reverse: _cumprod(x, axis, exclusive, reverse, np),
+    accepts="fic",
+    cases=lambda: [
+        Case((_POSITIVE,), {"axis": 1, "exclusive": False, "reverse": False}),
+        Case((_POSITIVE,), {"axis": 0, "exclusive": True, "reverse": True}),
+    ],
+)
+
+
+def _cumulative_logsumexp(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    total = jax.lax.cumlogsumexp(x, axis=axis % x.ndim, reverse=reverse)
+    if not exclusive:
+        return total
+    last = x.shape[axis] - 1
+    least = jnp.full_like(jax.lax.slice_in_dim(x, 0, min(1, last + 1), axis=axis % x.ndim), -np.inf)
+    start, stop = (1, last + 1) if reverse else (0, last)
+    kept = jax.lax.slice_in_dim(total, start, max(start, stop), axis=axis % x.ndim)
+    return jnp.concatenate([kept, least] if reverse else [least, kept], axis)
+
+
+register(
+    "CumulativeLogsumexp",
+    _cumulative_logsumexp,
+    infer=reduce.infer_along_axis,
+    accepts="f",
+    cases=lambda: [
+        Case(
+            (_ANY,),
+            {"axis": 1, "exclusive": False, "reverse": False},
+            np.log(np.cumsum(np.exp(_ANY), axis=1)),
+        ),
+        Case(
+            (np.log(np.array([1.0, 2.0, 3.0], np.float32)),),
+            {"axis": 0, "exclusive": False, "reverse": True},
+            np.log(np.array([6.0, 5.0, 3.0], np.float32)),
+        ),
+    ],
+)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """log(cumsum(exp(x))) along an axis, without overflow; arguments as for `cumprod`."""
+    attrs = {
+        "axis": axis_of(axis, "cumulative_logsumexp"),
+        "exclusive": exclusive,
+        "reverse": reverse,
+    }
+    return make("CumulativeLogsumexp", {"x": x}, attrs, name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of all elements up to each along an axis.
+
+    Args:
+        x: a tensor.
+        axis: the axis.
+        exclusive: leave out the element itself.
+        reverse: go from the end.
+        name: the operation's name.
+    """
+    attrs = {"axis": axis_of(axis, "cumprod"), "exclusive": exclusive, "reverse": reverse}
+    return make("Cumprod", {"x": x}, attrs, name)

@@ -1,0 +1,526 @@
+"""Sampled classes for training with many of them: candidate samplers, NCE and sampled softmax.
+
+A sampler draws class ids (the same for a whole batch) and says how often each would be expected
+among them; losses correct for it. The formulas are those of TensorFlow's "Candidate Sampling
+Algorithms Reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core import builtin_ops, registry
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, filling, indexing, joining
+from estimatorkit.ops.math import elementwise, linalg, reduce
+from estimatorkit.ops.math.random import get_seed
+from estimatorkit.ops.nn import nn
+from estimatorkit.ops.nn.embedding import embedding_lookup
+
+
+class Candidates(NamedTuple):
+    """What a sampler gives.
+
+    Attributes:
+        sampled_candidates: int64 `(num_sampled,)`, class ids.
+        true_expected_count: float32, the shape of the true classes: how often each of them is
+            expected among the sampled ones.
+        sampled_expected_count: float32 `(num_sampled,)`.
+    """
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def _numbers(key: Any, probabilities: NDArray[Any], count: int) -> Any:
+    """Class ids, drawn with replacement."""
+    # The inverse of the cumulated probabilities, in whole numbers: a float32 draw knows no
+    # probability below 2^-23, and the last classes of 10 million by `log_uniform` have 6e-9.
+    ends = np.cumsum(probabilities, dtype=np.float64)
+    ends = np.rint(ends / ends[-1] * 2.0**32)
+    ends = ends[ends < 2.0**32].astype(np.uint32)  # only classes that can be drawn end later
+    drawn = jax.random.bits(key, (count,), np.uint32)
+    return jnp.searchsorted(ends, drawn, side="right", method="scan_unrolled").astype(np.int32)
+
+
+def _different(key: Any, probabilities: NDArray[Any], count: int, tries: float) -> Any:
+    """Class ids, drawn without replacement: the order in which classes first come."""
+    if len(probabilities) > _CLASSES_PER_DRAW * count and tries < 2 * count:
+        return _first_different(key, probabilities, count)
+    logs = jnp.log(probabilities)
+    noisy = logs + jax.random.gumbel(key, logs.shape, logs.dtype)
+    return jax.lax.top_k(noisy, count)[1]
+
+
+_CLASSES_PER_DRAW = 128
+"""64 of 10,000 classes take 95 us drawn until there are enough, and 140 by noise for each class; of
+500,000 classes 140 and 5500. 1024 of 50,000 take 720 and 600."""
+
+
+def _first_different(key: Any, probabilities: NDArray[Any], count: int) -> Any:
+    """The first different ones of ids drawn with replacement: twice as many, until that is enough.
+
+    The places that are left are -1.
+    """
+
+    def lacks(state: tuple[Any, Any, Any]) -> Any:
+        return state[1] < count
+
+    def more(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        found, _, turn = state
+        drawn = _numbers(jax.random.fold_in(key, turn), probabilities, 2 * count)
+        drawn = jnp.concatenate([found, drawn])
+        order = jnp.argsort(drawn, stable=True)
+        ranked = drawn[order]
+        differs = ranked != jnp.concatenate([jnp.full(1, -1, np.int32), ranked[:-1]])
+        is_first = jnp.zeros(drawn.shape, bool).at[order].set(differs)
+        place = jnp.where(is_first, jnp.cumsum(is_first) - 1, count)
+        found = jnp.full_like(found, -1).at[place].set(drawn, mode="drop")
+        return found, is_first.sum(dtype=np.int32), turn + 1
+
+    start = (jnp.full(count, -1, np.int32), np.int32(0), np.int32(0))
+    return jax.lax.while_loop(lacks, more, start)[0]
+
+
+def _tries(misses: NDArray[Any], count: int) -> float:
+    """How many draws with replacement give `count` different classes (TensorFlow counts them).
+
+    Args:
+        misses: for each class the logarithm of the probability that a draw does not give it.
+        count: where the expected number of different classes is this, found by halving.
+    """
+    low, high = np.log(count), np.log(count * 1e6)
+    for _ in range(32):
+        middle = (low + high) / 2
+        if -np.sum(np.expm1(np.exp(middle) * misses)) >= count:
+            high = middle
+        else:
+            low = middle
+    return float(np.exp((low + high) / 2))
+
+
+def _sample(
+    true_classes: Any, num_sampled: int, unique: bool, probabilities: NDArray[Any], *, key: Any
+) -> Any:
+    if unique:  # what is expected is of constants alone, and so computed once, not in every step
+        misses = np.log1p(-np.minimum(probabilities.astype(np.float64), 1 - 1e-6))
+        tries = _tries(misses, num_sampled)
+        ids = _different(key, probabilities, num_sampled, tries)
+        expected = -np.expm1(tries * misses)
+    else:
+        ids, expected = _numbers(key, probabilities, num_sampled), probabilities * num_sampled
+    table = jnp.asarray(expected, np.float32)
+    return ids.astype(np.int64), table[true_classes], table[ids]
+
+
+def infer_candidates(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    """Of samplers: the classes, and how often true and drawn ones were expected."""
+    shape = TensorShape([attrs["num_sampled"]])
+    return [Spec(int64, shape), Spec(float32, inputs[0].shape), Spec(float32, shape)]
+
+
+register(
+    "CandidateSampler",
+    _sample,
+    infer=infer_candidates,
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [
+        Case(
+            (np.array([[0], [2]], np.int64),),
+            {"num_sampled": 3, "unique": True, "probabilities": np.full(5, 0.2, np.float32)},
+        )
+    ],
+)
+
+
+def check_range(num_sampled: int, unique: bool, range_max: int, sampler: str) -> None:
+    """Raises InvalidArgumentError where more unique classes are asked for than there are."""
+    if unique and num_sampled > range_max:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Sampler's range is too small: {sampler} is asked for more unique classes than "
+                "there are",
+                expected=f"at most {range_max}",
+                received=num_sampled,
+            ),
+        )
+
+
+def as_true_classes(true_classes: Any, num_true: int) -> Tensor:
+    """int64 `(batch, num_true)`.
+
+    Raises:
+        InvalidArgumentError: an example is known to have another number of classes.
+    """
+    classes = elementwise.cast(convert_to_tensor(true_classes, name="true_classes"), int64)
+    dims = classes.shape.dims
+    if dims is not None and (len(dims) != 2 or dims[1] not in (None, num_true)):
+        problem = f"true_classes must have num_true columns, expected: {num_true}"
+        raise InvalidArgumentError(None, None, explain(problem, received=classes))
+    return classes
+
+
+def _sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    probabilities: Any,
+    seed: int | None,
+    name: str,
+) -> Candidates:
+    classes = as_true_classes(true_classes, num_true)
+    check_range(num_sampled, unique, len(probabilities), name)
+    attrs = {
+        "num_sampled": int(num_sampled),
+        "unique": bool(unique),
+        "probabilities": np.asarray(probabilities, np.float32),
+        "_seed": get_seed(seed),
+    }
+    op = registry.apply("CandidateSampler", [classes], attrs, name)
+    return Candidates(*op.outputs)
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn with equal probability.
+
+    Args:
+        true_classes: int64 `(batch, num_true)`.
+        num_true: how many true classes an example has.
+        num_sampled: how many classes are drawn.
+        unique: whether each is drawn at most once.
+        range_max: the number of classes.
+        seed: of the draws.
+        name: the operation's name.
+    """
+    table = np.full(range_max, 1.0 / range_max)
+    return _sampler(
+        true_classes, num_true, num_sampled, unique, table, seed, name or "UniformCandidateSampler"
+    )
+
+
+def log_uniform_probabilities(range_max: int) -> Any:
+    """log((k + 2) / (k + 1)) / log(range_max + 1) for class k: for classes by falling frequency."""
+    numbers = np.arange(range_max, dtype=np.float64)
+    return np.log((numbers + 2) / (numbers + 1)) / np.log(range_max + 1)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn by a log-uniform (Zipfian) law; see `uniform_candidate_sampler`."""
+    table = log_uniform_probabilities(range_max)
+    return _sampler(
+        true_classes,
+        num_true,
+        num_sampled,
+        unique,
+        table,
+        seed,
+        name or "LogUniformCandidateSampler",
+    )
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn in proportion to given counts to the power `distortion`.
+
+    Args:
+        true_classes, num_true, num_sampled, unique, range_max, seed, name: see
+            `uniform_candidate_sampler`.
+        vocab_file: a file whose lines end in a comma and the count of a class.
+        distortion: 1 for the counts themselves, 0 for equal probabilities.
+        num_reserved_ids: ids at the beginning that are never drawn.
+        num_shards, shard: take only the ids that are `shard` modulo `num_shards`, and number them
+            anew from 0: `range_max` says how many they are. As in TensorFlow, the counts' ids begin
+            at the number of reserved ids of this shard.
+        unigrams: the counts, instead of a file.
+
+    Raises:
+        InvalidArgumentError: neither or both of `vocab_file` and `unigrams` are given.
+        ValueError: the counts do not fit `range_max`.
+    """
+    if bool(vocab_file) == bool(len(unigrams)):
+        raise InvalidArgumentError(
+            None, None, "Must provide either vocab_file or unigrams, and not both."
+        )
+    if vocab_file:
+        with open(vocab_file, encoding="utf-8") as file:
+            unigrams = [float(line.rsplit(",", 1)[1]) for line in file if line.strip()]
+    reserved = np.zeros(num_reserved_ids)[shard::num_shards]
+    counted = np.asarray(unigrams, float)[(shard - len(reserved)) % num_shards :: num_shards]
+    weights = np.concatenate([reserved, counted**distortion])
+    if len(weights) != range_max:
+        raise ValueError(
+            explain(
+                "fixed_unigram_candidate_sampler: the counts do not fit range_max",
+                expected=f"range_max={len(weights)}, the ids of shard {shard} of {num_shards}",
+                received=range_max,
+            )
+        )
+    return _sampler(
+        true_classes,
+        num_true,
+        num_sampled,
+        unique,
+        weights / weights.sum(),
+        seed,
+        name or "FixedUnigramCandidateSampler",
+    )
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """All classes: for comparisons with the full softmax."""
+    classes = as_true_classes(true_classes, num_true)
+    with get_default_graph().name_scope(name or "AllCandidateSampler"):
+        every = elementwise.cast(filling.range_(num_sampled), int64)
+        return Candidates(
+            every, filling.ones_like(classes, dtype=float32), filling.ones([num_sampled])
+        )
+
+
+def compute_accidental_hits(
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where sampled classes are true classes of an example.
+
+    Args:
+        true_classes: int `(batch, num_true)`.
+        sampled_candidates: int64 `(num_sampled,)`.
+        num_true: how many true classes an example has.
+        seed: accepted for TensorFlow's signature.
+        name: the name scope.
+
+    Returns:
+        `(indices, ids, weights)`: the example, the place among the sampled classes, and the least
+        float32, to be added to the logit there.
+    """
+    with get_default_graph().name_scope(name or "ComputeAccidentalHits"):
+        places = indexing.where(_same(true_classes, sampled_candidates, num_true))
+        least = float(np.finfo(np.float32).min)
+        return (
+            elementwise.cast(places[:, 0], "int32"),
+            places[:, 2],
+            filling.fill(array.shape(places)[:1], least),
+        )
+
+
+def _hits(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
+    """`(batch, num_sampled)`: whether a sampled class is a true one of the example."""
+    return reduce.reduce_any(_same(true_classes, sampled, num_true), 1)
+
+
+def _same(true_classes: Any, sampled: Any, num_true: int) -> Tensor:
+    """`(batch, num_true, num_sampled)`: whether a sampled class is a true one."""
+    classes = array.reshape(
+        elementwise.cast(convert_to_tensor(true_classes), int64), [-1, num_true]
+    )
+    drawn = elementwise.cast(convert_to_tensor(sampled), int64)
+    return elementwise.equal(array.expand_dims(classes, 2), array.reshape(drawn, [1, 1, -1]))
+
+
+def _sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    subtract_log_q: bool = True,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "sampled_logits",
+    seed: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    with get_default_graph().name_scope(name):
+        classes = elementwise.cast(convert_to_tensor(labels), int64)
+        classes = array.reshape(classes, [-1, num_true])
+        flat = array.reshape(classes, [-1])
+        if sampled_values is None:
+            sampled_values = log_uniform_candidate_sampler(
+                classes, num_true, num_sampled, True, num_classes, seed
+            )
+        sampled, true_count, sampled_count = (
+            builtin_ops.stop_gradient(convert_to_tensor(each)) for each in sampled_values
+        )
+        sampled = elementwise.cast(sampled, int64)
+        ids = joining.concat([flat, sampled], 0)
+        rows = embedding_lookup(weights, ids, partition_strategy)
+        offsets = embedding_lookup(biases, ids, partition_strategy)
+        x = convert_to_tensor(inputs)
+        size = array.shape(flat)[0]
+        true_rows, sampled_rows = rows[:size], rows[size:]
+        true_offsets, sampled_offsets = offsets[:size], offsets[size:]
+        dim = x.shape[-1]
+        true_rows = array.reshape(true_rows, [-1, num_true, -1 if dim is None else dim])
+        true_logits = reduce.reduce_sum(array.expand_dims(x, 1) * true_rows, 2)
+        true_logits = true_logits + array.reshape(true_offsets, [-1, num_true])
+        sampled_logits = linalg.matmul(x, sampled_rows, transpose_b=True) + sampled_offsets
+        if remove_accidental_hits:
+            hits = elementwise.cast(_hits(classes, sampled, num_true), sampled_logits.dtype)
+            sampled_logits = sampled_logits + hits * float(np.finfo(np.float32).min)
+        if subtract_log_q:
+            true_logits = true_logits - elementwise.log(true_count)
+            sampled_logits = sampled_logits - elementwise.log(sampled_count)
+        logits = joining.concat([true_logits, sampled_logits], 1)
+        targets = joining.concat(
+            [
+                filling.ones_like(true_logits) / float(num_true),
+                filling.zeros_like(sampled_logits),
+            ],
+            1,
+        )
+        return logits, targets
+
+
+def _in_order(labels: Any, inputs: Any) -> tuple[Any, Any]:
+    """(labels, inputs), which programs from before TensorFlow 1.0 give the other way round."""
+    one, other = convert_to_tensor(labels), convert_to_tensor(inputs)
+    if one.dtype.is_floating and other.dtype.is_integer:
+        return other, one
+    return one, other
+
+
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any = None,
+    inputs: Any = None,
+    num_sampled: Any = None,
+    num_classes: Any = None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:
+    """The noise-contrastive estimation loss (Gutmann & Hyvarinen 2010), one for each example.
+
+    Args:
+        weights: `(num_classes, dim)`, or a list of parts.
+        biases: `(num_classes,)`.
+        labels: int `(batch, num_true)`.
+        inputs: `(batch, dim)`. Before TensorFlow 1.0 the inputs came before the labels: floats in
+            the labels' place and integers in the inputs' are taken so.
+        num_sampled: how many classes are drawn for the batch.
+        num_classes: how many there are.
+        num_true: how many true classes an example has.
+        sampled_values: what a sampler gave; the log-uniform sampler's by default.
+        remove_accidental_hits: leave out sampled classes that are true.
+        partition_strategy: see `embedding_lookup`.
+        name: the name scope.
+    """
+    classes, x = _in_order(labels, inputs)
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        classes,
+        x,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        None,
+    )
+    losses = nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits)
+    return reduce.reduce_sum(losses, 1)
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any = None,
+    inputs: Any = None,
+    num_sampled: Any = None,
+    num_classes: Any = None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """The softmax cross-entropy over the true and some sampled classes (Jean et al. 2014).
+
+    For training only. See `nce_loss` for the arguments.
+    """
+    classes, x = _in_order(labels, inputs)
+    logits, targets = _sampled_logits(
+        weights,
+        biases,
+        classes,
+        x,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        seed,
+    )
+    return nn.softmax_cross_entropy_with_logits_v2(
+        labels=builtin_ops.stop_gradient(targets), logits=logits
+    )

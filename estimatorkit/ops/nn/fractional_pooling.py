@@ -1,0 +1,360 @@
+"""Fractional pooling (Graham 2015, arXiv:1412.6071): windows of random sizes shrink an image by a
+ratio that need not be whole.
+
+One operation draws the bounds of the windows, another reduces between them; so the bounds of a run
+are there to look at, and the gradient is that of the second. With length / outputs between k and
+k + 1, each window has k or k + 1 rows; overlapping windows take the first row of the next, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import int64
+from estimatorkit.core.errors import InvalidArgumentError, UnimplementedError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Case, Spec, apply, output, register
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.math.random import get_seed
+from estimatorkit.ops.nn.pooling import first_greatest, least
+
+_IMAGE = np.sin(np.arange(2 * 5 * 4 * 2, dtype=np.float32) * 2).reshape(2, 5, 4, 2)
+
+
+class FractionalPool(NamedTuple):
+    """What a fractional pooling gives.
+
+    Attributes:
+        output: `(batch, rows, columns, channels)`.
+        row_pooling_sequence: int64 `(rows + 1,)`, from 0 to the height: where windows begin and
+            the last one ends.
+        col_pooling_sequence: the same of the columns.
+    """
+
+    output: Tensor
+    row_pooling_sequence: Tensor
+    col_pooling_sequence: Tensor
+
+
+# -- where windows begin
+
+
+def _count(length: int, ratio: float, axis: int) -> int:
+    """How many windows there are along an axis."""
+    count = int(length / ratio)
+    if not count:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Pooling ratio is higher than input dimension size for dimension {axis}. Input "
+                f"dim size: {length} pooling ratio: {ratio}",
+                expected=f"at most {length}",
+                received=ratio,
+            ),
+        )
+    return count
+
+
+def _shuffled(key: Any, length: int, count: int) -> Any:
+    """Bounds between sizes in random order: as many large ones as it takes."""
+    sizes = np.full(count, length // count, np.int64)
+    sizes[: length % count] += 1
+    return jnp.concatenate([np.zeros(1, np.int64), jnp.cumsum(jax.random.permutation(key, sizes))])
+
+
+def _pseudo_random(key: Any, length: int, count: int) -> Any:
+    """The bounds ceil(ratio (i + u)) - 1 with one random number u, which keeps them evenly spread.
+
+    u goes from 0 to the largest number with which the first window has at most k + 1 rows and the
+    last one at least k.
+    """
+    ratio, k = length / count, length // count
+    most = min((k + 2) / ratio - 1, (length + 1 - k) / ratio - (count - 1))
+    u = jax.random.uniform(key, (), np.float64) * most
+    inner = jnp.ceil(ratio * (np.arange(1, count) + u)).astype(np.int64) - 1
+    ends = np.array([0, length], np.int64)
+    return jnp.concatenate([ends[:1], inner, ends[1:]])
+
+
+def _sequences(
+    x: Any,
+    ratios: tuple[float, float],
+    pseudo_random: bool,
+    fixed: tuple[int, int] | None,
+    *,
+    key: Any,
+) -> Any:
+    """`fixed` are the two words that take the place of the run's key."""
+    if fixed is not None:
+        key = jax.random.wrap_key_data(jnp.array(fixed, np.uint32), impl="threefry2x32")
+    draw = _pseudo_random if pseudo_random else _shuffled
+    return tuple(
+        draw(own, x.shape[axis], _count(x.shape[axis], ratio, axis))
+        for own, axis, ratio in zip(jax.random.split(key), (1, 2), ratios, strict=True)
+    )
+
+
+def _infer_sequences(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    (x,) = inputs
+    if x.shape.rank not in (None, 4):
+        raise ValueError(
+            explain(
+                f"Shape must be rank 4 but is rank {x.shape.rank}: the input of a pooling",
+                received=x,
+                made_at=x.op.source,
+            )
+        )
+    lengths = x.shape.as_list()[1:3] if x.shape.rank else [None, None]
+    return [
+        Spec(int64, TensorShape([None if length is None else _count(length, ratio, axis) + 1]))
+        for axis, length, ratio in zip((1, 2), lengths, attrs["ratios"], strict=True)
+    ]
+
+
+register(
+    "FractionalPoolingSequences",
+    _sequences,
+    infer=_infer_sequences,
+    gradient=None,
+    random=True,
+    pure=False,
+    cases=lambda: [
+        Case(
+            (np.zeros((1, 50, 40, 1), np.float32),),
+            {"ratios": (1.7, 1.3), "pseudo_random": False, "fixed": None},
+        )
+    ],
+)
+
+
+# -- what is between them
+
+
+def _parts(x: Any, bounds: Any, axis: int, overlapping: bool) -> list[tuple[Any, Any]]:
+    """For each place of a window the rows there, and which of them are within their window."""
+    length, count = x.shape[axis], len(bounds) - 1
+    starts = jnp.asarray(bounds)[:-1]
+    ends = jnp.minimum(jnp.asarray(bounds)[1:] + int(overlapping), length)
+    shape = [-1 if at == axis else 1 for at in range(x.ndim)]
+    return [
+        (
+            jnp.take(x, jnp.minimum(starts + place, length - 1), axis),
+            (starts + place < ends).reshape(shape),
+        )
+        for place in range(length // count + 1 + int(overlapping))
+    ]
+
+
+def _greatest(x: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    x = jnp.asarray(x)
+    for axis, bounds in ((2, columns), (1, rows)):
+        x = functools.reduce(
+            first_greatest,
+            [
+                jnp.where(inside, values, least(x.dtype))
+                for values, inside in _parts(x, bounds, axis, overlapping)
+            ],
+        )
+    return x
+
+
+def _mean(x: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    total: Any = jnp.asarray(x)
+    count: Any = 1
+    for axis, bounds in ((2, columns), (1, rows)):
+        parts = _parts(total, bounds, axis, overlapping)
+        total = sum(jnp.where(inside, values, 0) for values, inside in parts)
+        count = count * sum(inside.astype(np.int32) for _, inside in parts)
+    divisor = jnp.broadcast_to(count, total.shape).astype(total.dtype)
+    return jax.lax.div(total, divisor)  # of whole numbers the whole part, as in TensorFlow
+
+
+def _infer(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    x, *bounds = inputs
+    counts = [each.shape[0] if each.shape.rank == 1 else None for each in bounds]
+    batch, _, _, channels = x.shape.dims or [None] * 4
+    windows = [None if count is None else count - 1 for count in counts]
+    return [Spec(x.dtype, TensorShape([batch, *windows, channels]))]
+
+
+_BOUNDS = np.array([0, 2, 3, 5], np.int64), np.array([0, 1, 3, 4], np.int64)
+
+
+def _reference(reduce: Any, overlapping: bool) -> Any:
+    """The same, one window after the other."""
+    rows, columns = _BOUNDS
+    more = int(overlapping)
+    return np.stack(
+        [
+            np.stack(
+                [
+                    reduce(_IMAGE[:, top : bottom + more, left : right + more], axis=(1, 2))
+                    for left, right in itertools.pairwise(columns)
+                ],
+                1,
+            )
+            for top, bottom in itertools.pairwise(rows)
+        ],
+        1,
+    )
+
+
+for _type, _kernel, _reduce in (
+    ("MaxPoolOfSequences", _greatest, np.max),
+    ("AvgPoolOfSequences", _mean, np.mean),
+):
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        accepts="fi",
+        cases=lambda reduce=_reduce: [
+            Case(
+                (_IMAGE, *_BOUNDS),
+                {"overlapping": overlapping},
+                _reference(reduce, overlapping),
+            )
+            for overlapping in (False, True)
+        ],
+    )
+
+
+# -- TensorFlow's functions
+
+
+def _ratios(given: Any, kind: str) -> tuple[float, float]:
+    """The ratios of height and width."""
+    ratios = [float(each) for each in np.atleast_1d(given)]
+    if len(ratios) in (1, 2):
+        ratios = [1.0, *np.broadcast_to(ratios, [2]).tolist(), 1.0]
+    if len(ratios) != 4:
+        raise ValueError(
+            explain(
+                "pooling_ratio does not fit",
+                expected="1, 2 or 4 numbers, 1.0 for batch and channels",
+                received=given,
+            )
+        )
+    for ratio in ratios:
+        if ratio < 1:
+            raise ValueError(
+                explain(
+                    f"pooling_ratio cannot be smaller than 1, got: {ratio}",
+                    received=given,
+                    hint="fractional pooling makes images smaller",
+                )
+            )
+    if ratios[0] != 1 or ratios[3] != 1:
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"Fractional {kind} pooling is not yet supported on the batch nor channel "
+                "dimension",
+                expected="1.0 there",
+                received=given,
+            ),
+        )
+    return ratios[1], ratios[2]
+
+
+def _pool(
+    kind: str,
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool,
+    overlapping: bool,
+    deterministic: bool,
+    seeds: tuple[int | None, int | None],
+    name: str | None,
+) -> FractionalPool:
+    first, second = (int(seed or 0) & 0xFFFFFFFF for seed in seeds)
+    given = (first, second) if first or second else None
+    attrs = {
+        "ratios": _ratios(pooling_ratio, "max" if kind == "Max" else "average"),
+        "pseudo_random": bool(pseudo_random),
+        "fixed": (first, second) if deterministic else None,
+        "_seed": given or get_seed(None),
+    }
+    with get_default_graph().name_scope(name or f"Fractional{kind}Pool") as scope:
+        x = convert_to_tensor(value, name="value")
+        rows, columns = apply("FractionalPoolingSequences", [x], attrs, "sequences").outputs
+        inputs, shared = [x, rows, columns], {"overlapping": bool(overlapping)}
+        pooled = output(f"{kind}PoolOfSequences", inputs, shared, scope)
+        return FractionalPool(pooled, rows, columns)
+
+
+def fractional_max_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    deterministic: bool = False,
+    seed: int | None = 0,
+    seed2: int | None = 0,
+    name: str | None = None,
+) -> FractionalPool:
+    """The greatest values of windows of random sizes.
+
+    Args:
+        value: `(batch, height, width, channels)`, floats or ints.
+        pooling_ratio: the input's lengths over the output's: four numbers, 1.0 for batch and
+            channels and at least 1.0 for height and width; or these two, or one for both.
+        pseudo_random: windows evenly spread by one random number, instead of sizes in random order.
+        overlapping: windows share the row and the column between them.
+        deterministic: the same windows in every run.
+        seed, seed2: of the windows; 0 for none. (They are others than TensorFlow's for equal
+            seeds.)
+        name: the name scope.
+
+    Returns:
+        The output, and where windows begin.
+
+    Raises:
+        ValueError: shapes or ratios do not fit.
+        UnimplementedError: a ratio of batch or channels is not 1.
+        InvalidArgumentError: an image is smaller than a ratio.
+    """
+    return _pool(
+        "Max",
+        value,
+        pooling_ratio,
+        pseudo_random,
+        overlapping,
+        deterministic,
+        (seed, seed2),
+        name,
+    )
+
+
+def fractional_avg_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    deterministic: bool = False,
+    seed: int | None = 0,
+    seed2: int | None = 0,
+    name: str | None = None,
+) -> FractionalPool:
+    """The means of windows of random sizes; see `fractional_max_pool`."""
+    return _pool(
+        "Avg",
+        value,
+        pooling_ratio,
+        pseudo_random,
+        overlapping,
+        deterministic,
+        (seed, seed2),
+        name,
+    )

@@ -1,0 +1,150 @@
+"""The candidate sampler that learns how often classes are true.
+
+What a sampler has seen lives in the session (`Unigrams`), under its handle's name, and starts anew
+with each session, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import apply, register, register_handle
+from estimatorkit.ops.math.random import get_seed
+from estimatorkit.ops.nn.candidates import (
+    Candidates,
+    as_true_classes,
+    check_range,
+    infer_candidates,
+)
+
+
+class Unigrams:
+    """How often each class has been true, one more than it has, and draws in proportion to that.
+
+    Args:
+        range_max: the number of classes.
+        seed: two words; None for other draws in each session.
+    """
+
+    def __init__(self, range_max: int, seed: tuple[int, int] | None) -> None:
+        self._counts = np.ones(range_max, np.int64)
+        self._generator = np.random.default_rng(seed)
+        self._lock = threading.Lock()
+
+    def sample(self, true_classes: NDArray[Any], num_sampled: int, unique: bool) -> list[Any]:
+        """Draws, says what was to be expected, and then counts the true classes.
+
+        Args:
+            true_classes: int64, of any shape.
+            num_sampled: how many classes are drawn.
+            unique: whether each is drawn at most once.
+
+        Returns:
+            The classes, int64 `(num_sampled,)`; how often each true class and each of them was
+            expected, float32.
+        """
+        classes = len(self._counts)
+        outside = true_classes[(true_classes < 0) | (true_classes >= classes)]
+        if outside.size:
+            problem = f"`true_candidate` out of range [0, {classes}), received {outside[0]}"
+            raise InvalidArgumentError(None, None, explain(problem, received=outside[:10].tolist()))
+        with self._lock:
+            probabilities = self._counts / self._counts.sum()
+            ids, tries = self._draw(num_sampled, unique)
+            np.add.at(self._counts, true_classes.reshape(-1), 1)
+        expected = probabilities * num_sampled
+        if tries != num_sampled:
+            expected = -np.expm1(tries * np.log1p(-probabilities))
+        table = expected.astype(np.float32)
+        return [ids, table[true_classes], table[ids]]
+
+    def _draw(self, count: int, unique: bool) -> tuple[NDArray[Any], int]:
+        """Classes, and how many draws it took."""
+        ends = np.cumsum(self._counts)
+        if not unique:
+            return self._numbers(ends, count), count
+        found: dict[int, None] = {}  # in the order in which they came
+        tries = 0
+        while len(found) < count:
+            for number in self._numbers(ends, 2 * count).tolist():
+                tries += 1
+                found[number] = None
+                if len(found) == count:
+                    break
+        return np.array(list(found), np.int64), tries
+
+    def _numbers(self, ends: NDArray[Any], count: int) -> NDArray[Any]:
+        drawn = self._generator.integers(ends[-1], size=count)
+        return np.searchsorted(ends, drawn, side="right").astype(np.int64)
+
+
+def _sample(
+    true_classes: Any,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: tuple[int, int] | None,
+    sampler: str,
+    context: Any,
+) -> list[Any]:
+    held: Unigrams = context.resource(("unigrams", sampler), lambda: Unigrams(range_max, seed))
+    return held.sample(np.asarray(true_classes), num_sampled, unique)
+
+
+register_handle("UnigramSampler", "a sampler's handle")
+register(
+    "LearnedUnigramCandidateSampler",
+    _sample,
+    infer=infer_candidates,
+    gradient=None,
+    where="host",
+    context=True,
+    pure=False,
+    holder="sampler",
+)
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Classes drawn in proportion to how often they have been true in this session, plus one.
+
+    Args:
+        true_classes: int64 `(batch, num_true)`; each run draws first and counts them afterwards.
+        num_true: how many true classes an example has.
+        num_sampled: how many classes are drawn.
+        unique: whether each is drawn at most once.
+        range_max: the number of classes.
+        seed: of the draws.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: more unique classes are asked for than there are; or a true class is
+            none (when the graph runs).
+    """
+    check_range(num_sampled, unique, range_max, "learned_unigram_candidate_sampler")
+    default = name or "LearnedUnigramCandidateSampler"
+    with get_default_graph().init_scope():
+        counts = f"{default.removesuffix('/')}/counts"
+        handle = apply("UnigramSampler", (), {"range_max": int(range_max)}, counts)
+    attrs = {
+        "num_sampled": int(num_sampled),
+        "unique": bool(unique),
+        "range_max": int(range_max),
+        "seed": get_seed(seed),
+        "sampler": handle.name,
+    }
+    classes = as_true_classes(true_classes, num_true)
+    return Candidates(*apply("LearnedUnigramCandidateSampler", [classes], attrs, default).outputs)

@@ -1,0 +1,155 @@
+"""Many parsings of `Example`s in one: what `map(parse_example)` does with a block of elements.
+
+An element is one serialized example, or a batch of them; all examples of the block are parsed at
+once (`example_parsing.parse_rows`), and the results are cut into the rows of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.ops.parsing.example_parsing import Column as Feature
+from estimatorkit.ops.parsing.example_parsing import Part, parse_rows
+from estimatorkit.runtime.columns import NO_DIM, Column, RaggedColumn, SparseColumn
+
+_Ints = NDArray[np.int64]
+
+
+class _Elements:
+    """How the examples of a block belong to its elements.
+
+    Attributes:
+        sizes: how many examples each element has, `(elements,)`.
+        starts: where they begin, and where the last end, `(elements + 1,)`.
+        place: the number of each example within its element, `(examples,)`.
+    """
+
+    def __init__(self, sizes: _Ints) -> None:
+        self.sizes = sizes
+        self.starts = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=self.starts[1:])
+        self.place = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1], sizes)
+
+    def most(self, counts: _Ints) -> _Ints:
+        """The greatest of the numbers of each element's examples; 0 where it has none."""
+        found = np.zeros(len(self.sizes), np.int64)
+        full = np.flatnonzero(self.sizes)
+        if len(full):
+            found[full] = np.maximum.reduceat(counts, self.starts[full])
+        return found
+
+
+def parse_block(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Column] | None:
+    """What `ParseExampleV2` gives for each element of a block.
+
+    Args:
+        inputs: a column of strings, or of vectors of strings; the names that errors call the
+            examples of an element; the default values.
+        attrs: those of the operation.
+
+    Returns:
+        A column for each output; None where the elements are neither strings nor vectors.
+
+    Raises:
+        InvalidArgumentError: as `parse_examples`.
+    """
+    column, names, *defaults = inputs
+    if not _is_parsable(column):
+        return None
+    features = [Feature(*each) for each in attrs["columns"]]
+    arrays = [np.asarray(each, None if _is_number(each) else object) for each in defaults]
+    single = isinstance(column, np.ndarray) and column.ndim == 1
+    if isinstance(column, RaggedColumn):
+        flat, sizes = column.flat, column.first_axis()
+    else:
+        flat = column.reshape(-1)
+        sizes = np.full(len(column), 1 if single else column.shape[1], np.int64)
+    elements = _Elements(sizes)
+    parts = parse_rows(
+        flat.tolist(),
+        features,
+        arrays,
+        np.asarray(names, object).reshape(-1).tolist(),
+        places=elements.place,
+    )
+    rest = iter(arrays)
+    outputs: list[Column] = []
+    for part, feature in zip(parts, features, strict=True):
+        default = next(rest) if feature.default else None
+        outputs += _one_each(part) if single else _batched(part, feature, default, elements)
+    return outputs
+
+
+def _is_parsable(column: Column) -> bool:
+    """Whether rows are strings, or vectors of strings."""
+    if isinstance(column, RaggedColumn):
+        return column.shapes.shape[1] == 1 and bool((column.shapes != NO_DIM).all())
+    return isinstance(column, np.ndarray) and column.ndim in (1, 2)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype != object
+
+
+def _one_each(part: Part) -> list[Column]:
+    """The columns of a feature where an element is one example."""
+    if part[0] == "dense":
+        return [part[1]]
+    if part[0] == "ragged":
+        values, lengths = part[1:]
+        return [_ragged(values, np.stack([lengths, *_repeated(values, len(lengths))], axis=1))]
+    return list(SparseColumn(*part[1:]).parts())
+
+
+def _batched(
+    part: Part, feature: Feature, default: NDArray[Any] | None, elements: _Elements
+) -> list[Column]:
+    """The columns of a feature where an element is a batch of examples."""
+    sizes = elements.sizes
+    if part[0] == "dense":
+        values = part[1]
+        return [_ragged(values, np.stack([sizes, *_repeated(values, len(sizes))], axis=1))]
+    if part[0] == "ragged":
+        values, lengths = part[1:]
+        longest = elements.most(lengths)
+        begin = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes * longest, out=begin[1:])
+        fill = np.zeros((), values.dtype) if values.dtype != object else np.array(b"", object)
+        padded = np.full(
+            (int(begin[-1]), *values.shape[1:]),
+            fill if default is None else default.reshape(-1)[0],
+            values.dtype,
+        )
+        own = np.repeat(begin[:-1], sizes) + elements.place * np.repeat(longest, sizes)
+        within = np.arange(len(values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        padded[np.repeat(own, lengths) + within] = values
+        shapes = np.stack([sizes, longest, *_repeated(values, len(sizes))], axis=1)
+        return [_ragged(padded, shapes)]
+    indices, values, shapes, offsets = part[1:]
+    places = np.repeat(elements.place, np.diff(offsets))
+    wide = np.empty((len(sizes), indices.shape[1] + 1), np.int64)
+    wide[:, 0] = sizes
+    wide[:, 1:] = feature.shape or elements.most(shapes[:, 0])[:, None]
+    column = SparseColumn(
+        np.concatenate([places[:, None], indices], axis=1), values, wide, offsets[elements.starts]
+    )
+    return list(column.parts())
+
+
+def _repeated(values: NDArray[Any], count: int) -> list[_Ints]:
+    """The dimensions of a value behind the first, for each of `count` rows."""
+    return [np.full(count, size, np.int64) for size in values.shape[1:]]
+
+
+def _ragged(values: NDArray[Any], shapes: _Ints) -> Column:
+    """A column of rows of these shapes; a plain one where they are the same."""
+    if len(shapes) and (shapes == shapes[0]).all():
+        return values.reshape(len(shapes), *shapes[0])
+    return RaggedColumn(values.reshape(-1), shapes)
+
+
+__all__ = ["parse_block"]

@@ -1,0 +1,366 @@
+"""The features of many serialized `Example`s, read all at once with NumPy.
+
+All examples lie one after the other in one buffer, with a cursor each. At every turn the cursors
+stand at the next entry of their map of features; the form of the first one's entry (its key, and
+how many bytes each length takes) is compared with all others by whole words, and those that have
+the same are read in a dozen array operations. Examples in forms that no common writer uses
+(unpacked lists, lists in several pieces, fields in other orders) are written anew by protobuf and
+read then: so what is read is always what protobuf reads. 0.03 us a feature; protobuf's Python
+objects take 0.7 us.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.storage.byte_buffer import ByteBuffer, chosen
+from estimatorkit.storage.wire import varint
+
+NONE, BYTES, FLOATS, INTS = range(4)
+"""What a feature may hold: nothing, or one of the lists of `Feature` by their field numbers."""
+_SEVERAL = 4
+"""Strings of which there may be more than one: their places are found later."""
+
+_Array = NDArray[Any]
+_KINDS = {0x0A: BYTES, 0x12: FLOATS, 0x1A: INTS}
+_LONGEST_HEADER = 256
+_GROUPS = 64
+"""Forms that are tried at one turn. Where there are more, the examples share no forms, and protobuf
+reads the others."""
+
+
+class Lists(NamedTuple):
+    """The values of one feature in many examples.
+
+    Attributes:
+        kinds: int8 `(n,)`, what each example has: NONE or the kind of its list.
+        counts: int64 `(n,)`, how many values; 0 where the list is of another kind than asked for.
+        values: those of all examples, one after the other.
+        complete: whether all examples have a list of this kind.
+    """
+
+    kinds: _Array
+    counts: _Array
+    values: _Array
+    complete: bool
+
+
+def read_features(
+    serialized: Sequence[bytes],
+    wanted: Sequence[tuple[bytes, int]],
+    rewrite: Callable[[int, Collection[bytes]], bytes],
+) -> list[Lists]:
+    """The values of features.
+
+    Args:
+        serialized: `Example`s.
+        wanted: keys of features, and the kind of the values.
+        rewrite: gives an example (by its position) in the common form, with these features only;
+            raises where it is no `Example`.
+
+    Returns:
+        One `Lists` for each of `wanted`.
+    """
+    keys = list(dict.fromkeys(key for key, _ in wanted))
+    scan = _Scan(serialized, keys)
+    rest = scan.walk_all()
+    lists, wrong = scan.lists(wanted)
+    if len(rest) or len(wrong):
+        scan.read_again(np.union1d(rest, wrong), rewrite)
+        lists, _ = scan.lists(wanted)
+    return lists
+
+
+class _Form(NamedTuple):
+    """What the entries of one feature share: the bytes before the values.
+
+    Attributes:
+        key: the feature's name.
+        kind: of its list, or _SEVERAL.
+        size: bytes before the values.
+        words: for each word of eight bytes: which of its bits are given, and their values.
+        lengths: where the lengths are (offset, bytes); none where there are no values. Each counts
+            the bytes from its own end to the end of the entry.
+    """
+
+    key: bytes
+    kind: int
+    size: int
+    words: tuple[tuple[np.uint64, np.uint64], ...]
+    lengths: tuple[tuple[int, int], ...]
+
+
+class _Scan:
+    """Where the features of examples are.
+
+    Args:
+        texts: the examples.
+        keys: the features that are wanted.
+    """
+
+    def __init__(self, texts: Sequence[bytes], keys: Sequence[bytes]) -> None:
+        self._texts = list(texts)
+        self._keys = {key: number for number, key in enumerate(keys)}
+        # Windows that begin in an example may go over its end.
+        self._longest_header = _LONGEST_HEADER + max(map(len, keys), default=0)
+        self._join()
+        self._everyone = np.arange(len(texts))
+        shape = len(keys), len(texts)
+        self._kinds = np.zeros(shape, np.int8)
+        self._starts = np.zeros(shape, np.int64)
+        self._sizes = np.zeros(shape, np.int64)
+
+    def _join(self) -> None:
+        self._buffer = ByteBuffer(b"".join([*self._texts, bytes(self._longest_header + 64)]))
+        self._bounds = np.zeros(len(self._texts) + 1, np.int64)
+        np.cumsum(
+            np.fromiter(map(len, self._texts), np.int64, len(self._texts)), out=self._bounds[1:]
+        )
+
+    def read_again(self, rows: _Array, rewrite: Callable[[int, Collection[bytes]], bytes]) -> None:
+        """Reads these examples in the common form."""
+        self._kinds[:, rows] = NONE
+        first = len(self._texts)
+        self._texts += [rewrite(row, self._keys) for row in rows.tolist()]
+        self._join()
+        places = self._bounds[first:]
+        rest = self._walk(rows, places[:-1], places[1:], len(self._texts) * 8)
+        if len(rest):
+            raise AssertionError(f"examples {rest.tolist()} are not in the common form")
+
+    # -- finding the lists
+
+    def walk_all(self) -> _Array:
+        """Notes where the features are; returns the examples that are in another form."""
+        return self._walk(self._everyone, self._bounds[:-1], self._bounds[1:], _GROUPS)
+
+    def _walk(self, rows: _Array, at: _Array, end: _Array, groups: int) -> _Array:
+        """Notes where the features of examples are.
+
+        Args:
+            rows: the numbers of the examples.
+            at, end: where each begins and ends in the buffer.
+            groups: how many forms are tried at one turn.
+
+        Returns:
+            The examples that are in another form.
+        """
+        rest = []
+        rows, at, end = chosen(at < end, rows, at, end)  # an example may be empty
+        if len(rows):
+            size, after = self._buffer.varints(at + 1)
+            good = (self._buffer.bytes[at] == 0x0A) & (after + size == end)
+            rest.append(rows[~good])
+            rows, at, end = chosen(good, rows, after, end)
+        while True:
+            rows, at, end = chosen(at < end, rows, at, end)
+            if not len(rows):
+                return np.concatenate([*rest, rows])
+            done = []
+            for _ in range(groups):
+                form = self._form(int(at[0]), int(end[0]))
+                if form is None:
+                    rest.append(rows[:1])
+                    rows, at, end = rows[1:], at[1:], end[1:]
+                else:
+                    same, size = self._same(form, at, end)
+                    found, start, its_end, size = chosen(same, rows, at, end, size)
+                    start = start + form.size
+                    self._note(form, found, start, size)
+                    done.append((found, start + size, its_end))
+                    if len(found) == len(rows):
+                        break
+                    rows, at, end = chosen(~same, rows, at, end)
+                if not len(rows):
+                    break
+            else:
+                rest.append(rows)
+            if not done:
+                return np.concatenate(rest)
+            if len(done) == 1:
+                ((rows, at, end),) = done
+            else:
+                rows, at, end = (np.concatenate(each) for each in zip(*done, strict=True))
+
+    def _form(self, at: int, end: int) -> _Form | None:
+        """The form of the entry at this place; None where it is no common one."""
+        buffer = self._buffer.content
+        lengths: list[tuple[int, int]] = []
+        start, entry_end = at, end
+
+        def length(tag: int) -> int | None:
+            """Goes into a field that fills the rest; None where there is no such field."""
+            nonlocal at
+            if at >= entry_end or buffer[at] != tag:
+                return None
+            try:
+                size, after = varint(buffer, at + 1)
+            except ValueError:
+                return None
+            lengths.append((at + 1 - start, after - at - 1))
+            at = after
+            return size
+
+        size = length(0x0A)
+        if size is None or at + size > end:
+            return None
+        entry_end = at + size
+        key_size = length(0x0A)
+        if key_size is None or at + key_size - start > self._longest_header:
+            return None
+        lengths.pop()  # the same in all entries of this form
+        key = buffer[at : at + key_size]
+        at += key_size
+        size = length(0x12)
+        if size is None or at + size != entry_end:
+            return None
+        kind, empty = NONE, False
+        if key not in self._keys:
+            if not _is_text(key):
+                return None
+        elif not size:
+            empty = True
+        else:
+            kind = _KINDS.get(buffer[at], NONE)
+            size = length(buffer[at])
+            if kind == NONE or size is None or at + size != entry_end:
+                return None
+            values = at
+            if not size:
+                empty, kind = True, _SEVERAL if kind == BYTES else kind
+            elif (size := length(0x0A)) is None or at + size != entry_end:
+                if size is None or kind != BYTES:
+                    return None
+                kind, at = _SEVERAL, values
+                lengths.pop()
+        header = bytearray(buffer[start:at])
+        for offset, count in () if empty else lengths:
+            for place in range(offset, offset + count):
+                header[place] &= 0x80
+        return _made(key, kind, bytes(header), () if empty else tuple(lengths))
+
+    def _same(self, form: _Form, at: _Array, end: _Array) -> tuple[_Array, _Array]:
+        """Which entries are of this form, and how many bytes of values they have."""
+        width = 8 * len(form.words)
+        window = self._buffer.windows(at, width)
+        words = window.view("<u8").reshape(len(at), -1)
+        same: Any = True
+        for number, (mask, expected) in enumerate(form.words):
+            same = ((words[:, number] & mask) == expected) & same
+        if not form.lengths:
+            return same & (at + form.size <= end), np.zeros(len(at), np.int64)
+        columns = window.view(np.uint8).reshape(len(at), width)
+        own = columns[:, form.lengths[-1][0]]
+        size = _number(columns, *form.lengths[-1])
+        for offset, count in form.lengths[:-1]:
+            more = form.size - offset - count
+            if count == form.lengths[-1][1] == 1:  # below 128: bytes tell as much as numbers
+                same &= columns[:, offset] - own == np.uint8(more)
+            else:
+                same &= _number(columns, offset, count) == size + more
+        same &= at + (size + form.size) <= end
+        return same, size
+
+    def _note(self, form: _Form, rows: _Array, start: _Array, size: _Array) -> None:
+        number = self._keys.get(form.key)
+        if number is None:
+            return
+        place: Any = slice(None) if rows is self._everyone else rows
+        self._kinds[number, place] = form.kind
+        self._starts[number, place] = start
+        self._sizes[number, place] = size
+
+    # -- the values of the lists
+
+    def lists(self, wanted: Sequence[tuple[bytes, int]]) -> tuple[list[Lists], _Array]:
+        """The values of features, and the examples whose lists are in another form."""
+        kinds = np.where(self._kinds == _SEVERAL, np.int8(BYTES), self._kinds)
+        found: dict[int, Lists] = {}
+        wrong = [np.empty(0, np.int64)]
+        # Numbers of all features are unpacked together, and strings are; floats lie as they are.
+        together = [
+            *(
+                [at for at, (_, kind) in enumerate(wanted) if kind == each]
+                for each in (INTS, BYTES)
+            ),
+            *([at] for at, (_, kind) in enumerate(wanted) if kind == FLOATS),
+        ]
+        for places in filter(None, together):
+            kind = wanted[places[0]][1]
+            numbers = [self._keys[wanted[at][0]] for at in places]
+            own = kinds[numbers]
+            has = own == kind
+            its, values, bad = self._values(kind, numbers, has)
+            counts = its.reshape(has.shape) if len(its) == has.size else _filled(its, has)
+            if len(bad):
+                wrong.append(np.nonzero(has)[1][bad])
+            pieces = np.split(values, np.cumsum(counts.sum(axis=1))[:-1])
+            for at, *each in zip(places, own, counts, pieces, has.all(axis=1), strict=True):
+                found[at] = Lists(*each)
+        return [found[at] for at in range(len(wanted))], np.unique(np.concatenate(wrong))
+
+    def _values(self, kind: int, numbers: list[int], has: _Array) -> tuple[_Array, _Array, _Array]:
+        """How many values each list has, all values, and which lists are in another form."""
+        starts, sizes, several = (
+            each.reshape(-1)
+            for each in chosen(
+                has,
+                self._starts[numbers],
+                self._sizes[numbers],
+                self._kinds[numbers] == _SEVERAL,
+            )
+        )
+        if kind == FLOATS:
+            return self._buffer.floats(starts, sizes)
+        if kind == INTS:
+            return self._buffer.ints(starts, sizes)
+        if not several.any():
+            one = np.ones(len(starts), np.int64)
+            return one, self._buffer.strings(starts, sizes), np.empty(0, np.int64)
+        counts, starts, sizes, bad = self._buffer.fields(several, starts, sizes)
+        return counts, self._buffer.strings(starts, sizes), bad
+
+
+def _filled(values: _Array, where: _Array) -> _Array:
+    """Values where the mask is true, and 0 elsewhere."""
+    result = np.zeros(where.shape, np.int64)
+    result[where] = values
+    return result
+
+
+def _number(columns: _Array, offset: int, count: int) -> _Array:
+    """The lengths that stand in so many columns of bytes, the lowest seven bits first."""
+    number: _Array = columns[:, offset].astype(np.int64)
+    for place in range(1, count):
+        number &= (1 << 7 * place) - 1
+        number |= columns[:, offset + place].astype(np.int64) << 7 * place
+    return number
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4096)
+def _made(key: bytes, kind: int, header: bytes, lengths: tuple[tuple[int, int], ...]) -> _Form:
+    """A form. Of its lengths only it matters how many bytes they take."""
+    size = len(header)
+    padded = -(-size // 8) * 8
+    mask, expected = bytearray(padded), bytearray(padded)
+    mask[:size] = b"\xff" * size
+    expected[:size] = header
+    for offset, count in lengths:
+        for at in range(offset, offset + count):
+            mask[at] = 0x80
+            expected[at] &= 0x80
+    words = zip(np.frombuffer(mask, "<u8"), np.frombuffer(expected, "<u8"), strict=True)
+    return _Form(key, kind, size, tuple((one, two) for one, two in words), lengths)

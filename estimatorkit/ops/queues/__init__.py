@@ -1,0 +1,1 @@
+"""Queues, accumulators and readers."""

@@ -1,0 +1,379 @@
+"""Accumulators of gradients: `ConditionalAccumulator`, `SparseConditionalAccumulator`.
+
+Workers apply gradients, a chief takes their mean once there are enough of them. Each gradient says
+at which step it was computed; one from before the accumulator's own step is stale and dropped. The
+gradients live in the session (`_HostAccumulator`), under the handle's name or `shared_name`.
+Source: Chen et al. 2016, "Revisiting Distributed Synchronous SGD"; `tf.ConditionalAccumulator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype, int32, int64
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.ops.queues.queue_resource import Blocking
+
+
+class _HostAccumulator(Blocking):
+    """The gradients applied since the last were taken, summed: by rows, or the whole as row 0."""
+
+    def __init__(self, shape: TensorShape, mean: bool) -> None:
+        super().__init__()
+        self._shape = shape
+        self._mean = mean
+        self._step = 0
+        self._applied = 0
+        self._sums: dict[int, NDArray[Any]] = {}
+        self._counts: dict[int, int] = {}
+        self._given_shape: list[int] | None = None
+
+    def apply(
+        self, step: int, rows: Mapping[int, NDArray[Any]], shape: list[int] | None = None
+    ) -> None:
+        """Adds a gradient, unless it is stale."""
+        with self._changed:
+            if step < self._step:
+                return
+            for row, value in rows.items():
+                before = self._sums.get(row)
+                if before is not None and before.shape != value.shape:
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        explain(
+                            "Shape mismatch: expected values shape of the first gradient",
+                            expected=f"shape {before.shape}, as the first",
+                            received=f"shape {value.shape}",
+                        ),
+                    )
+                self._sums[row] = value.copy() if before is None else before + value
+                self._counts[row] = self._counts.get(row, 0) + 1
+            self._given_shape = shape or self._given_shape
+            self._applied += 1
+            self._changed.notify_all()
+
+    def take(self, required: int, context: Any) -> dict[int, NDArray[Any]]:
+        """Waits for `required` gradients and gives the mean (or sum) of all; the next step begins.
+
+        Raises:
+            InvalidArgumentError: `required` is not positive.
+            CancelledError: the waiting was cancelled.
+        """
+        if required < 1:
+            raise InvalidArgumentError(
+                None, None, f"Argument num_required must be positive, not {required}"
+            )
+        with self._changed:
+            self._wait_until(
+                lambda: self._applied >= required, context, "TakeGrad operation was cancelled"
+            )
+            taken = {
+                row: (total / total.dtype.type(self._counts[row])).astype(total.dtype)
+                if self._mean
+                else total
+                for row, total in self._sums.items()
+            }
+            self._sums, self._counts, self._applied = {}, {}, 0
+            self._step += 1
+            return taken
+
+    def whole_shape(self, rows: NDArray[Any]) -> list[int]:
+        """The shape of the whole of sparse gradients."""
+        known = self._shape.as_list() if self._shape.is_fully_defined() else self._given_shape
+        return [-1, *rows.shape[1:]] if known is None else [int(dim or 0) for dim in known]
+
+    def set_step(self, step: int) -> None:
+        """Gradients from before `step` are stale."""
+        with self._changed:
+            self._step = step
+
+    def applied(self) -> int:
+        """How many gradients were applied since the last were taken."""
+        with self._changed:
+            return self._applied
+
+
+def _held(context: Any, name: str) -> _HostAccumulator:
+    attrs = context.graph.get_operation_by_name(name).attrs
+    held: _HostAccumulator = context.resource(
+        attrs["shared_name"] or name, lambda: _HostAccumulator(attrs["shape"], attrs["mean"])
+    )
+    return held
+
+
+def _apply(step: Any, gradient: Any, *, accumulator: str, context: Any) -> list[Any]:
+    _held(context, accumulator).apply(int(step), {0: np.array(gradient)})
+    return []
+
+
+def _take(required: Any, *, accumulator: str, spec: Spec, context: Any) -> Any:
+    return _held(context, accumulator).take(int(required), context)[0]
+
+
+def _apply_rows(
+    step: Any, indices: Any, values: Any, *shape: Any, accumulator: str, context: Any
+) -> list[Any]:
+    if np.ndim(indices) != 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input indices should be vector but received shape: {list(np.shape(indices))}",
+        )
+    rows: dict[int, NDArray[Any]] = {}
+    for row, value in zip(np.asarray(indices).tolist(), np.array(values), strict=True):
+        rows[row] = rows[row] + value if row in rows else value
+    given = np.asarray(shape[0]).tolist() if shape else None
+    _held(context, accumulator).apply(int(step), rows, given)
+    return []
+
+
+def _take_rows(required: Any, *, accumulator: str, spec: Spec, context: Any) -> list[Any]:
+    held = _held(context, accumulator)
+    taken = held.take(int(required), context)
+    indices = sorted(taken)
+    row = [dim or 0 for dim in spec.shape.as_list()[1:]] if spec.shape.rank else []
+    empty = np.empty([0, *row], spec.dtype.numpy_dtype)
+    values = np.stack([taken[each] for each in indices]) if indices else empty
+    return [
+        np.asarray(indices, np.int64),
+        values,
+        np.asarray(held.whole_shape(values), np.int64),
+    ]
+
+
+def _set_step(step: Any, *, accumulator: str, context: Any) -> list[Any]:
+    _held(context, accumulator).set_step(int(step))
+    return []
+
+
+def _applied(*, accumulator: str, context: Any) -> Any:
+    return np.asarray(_held(context, accumulator).applied(), np.int32)
+
+
+def _infer_rows(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Spec]:
+    spec: Spec = attrs["spec"]
+    rank = spec.shape.rank
+    return [Spec(int64, TensorShape([None])), spec, Spec(int64, TensorShape([rank]))]
+
+
+for _type in ("ConditionalAccumulator", "SparseConditionalAccumulator"):
+    register_handle(_type, "an accumulator")
+for _type, _kernel, _infer in (
+    ("AccumulatorApplyGradient", _apply, no_outputs),
+    ("AccumulatorTakeGradient", _take, lambda inputs, attrs: [attrs["spec"]]),
+    ("SparseAccumulatorApplyGradient", _apply_rows, no_outputs),
+    ("SparseAccumulatorTakeGradient", _take_rows, _infer_rows),
+    ("AccumulatorSetGlobalStep", _set_step, no_outputs),
+    ("AccumulatorNumAccumulated", _applied, fixed(int32)),
+):
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        holder="accumulator",
+    )
+
+
+class _Accumulator:
+    """What both kinds share."""
+
+    def __init__(
+        self,
+        kind: str,
+        dtype: Any,
+        shape: Any,
+        shared_name: str | None,
+        name: str,
+        reduction_type: str,
+    ) -> None:
+        if reduction_type not in ("MEAN", "SUM"):
+            raise ValueError(
+                explain(
+                    f"{kind}: no such reduction_type",
+                    expected="'MEAN' or 'SUM'",
+                    received=repr(reduction_type),
+                )
+            )
+        self.dtype: DType = as_dtype(dtype)
+        if self.dtype.numpy_dtype.kind in "OSUb":
+            raise TypeError(
+                f"Value passed to parameter 'dtype' has DataType {self.dtype.name} not in list of "
+                "allowed values: numbers can be added up."
+            )
+        self._shape = as_shape(shape)
+        attrs = {
+            "shape": self._shape,
+            "shared_name": shared_name or "",
+            "mean": reduction_type == "MEAN",
+        }
+        with get_default_graph().init_scope():
+            self._handle = apply(kind, (), attrs, name)
+
+    @property
+    def accumulator_ref(self) -> Operation:
+        """Its handle, an operation."""
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        """Its name, without scopes."""
+        return self._handle.name.rsplit("/", 1)[-1]
+
+    def num_accumulated(self, name: str | None = None) -> Tensor:
+        """How many gradients wait to be taken, an int32."""
+        return self._op("AccumulatorNumAccumulated", [], name or f"{self.name}_NumAccumulated")[0]
+
+    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+        """An operation after which gradients from before `new_global_step` are dropped."""
+        step = _as_int64(new_global_step, "new_global_step")
+        attrs = {"accumulator": self._handle.name}
+        return apply("AccumulatorSetGlobalStep", [step], attrs, name)
+
+    def _op(
+        self, op_type: str, inputs: Sequence[Tensor], name: str | None, **attrs: Any
+    ) -> tuple[Tensor, ...]:
+        return apply(op_type, inputs, {"accumulator": self._handle.name, **attrs}, name).outputs
+
+
+def _as_int64(value: Any, name: str) -> Tensor:
+    return cast(convert_to_tensor(value, name=name), int64)
+
+
+class ConditionalAccumulator(_Accumulator):
+    """Sums dense gradients that are not stale, until their mean is taken.
+
+    Args:
+        dtype: of the gradients.
+        shape: of the gradients; None for any.
+        shared_name: accumulators of one `shared_name` are one in a session.
+        name: the name of its handle.
+        reduction_type: 'MEAN' or 'SUM'.
+
+    Raises:
+        ValueError: `reduction_type` is none of these.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str = "conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        super().__init__("ConditionalAccumulator", dtype, shape, shared_name, name, reduction_type)
+
+    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+        """An operation that adds a gradient, or drops it where it is stale.
+
+        Args:
+            grad: the gradient.
+            local_step: the step at which it was computed.
+            name: the operation's name.
+
+        Raises:
+            ValueError: it has another shape or dtype.
+        """
+        gradient = convert_to_tensor(grad, self.dtype, "gradient")
+        gradient.shape.assert_is_compatible_with(self._shape)
+        inputs = [_as_int64(local_step, "local_step"), gradient]
+        attrs = {"accumulator": self._handle.name}
+        return apply("AccumulatorApplyGradient", inputs, attrs, name)
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+        """The mean of the gradients, once there are `num_required`; then the next step begins.
+
+        Args:
+            num_required: an int or an int32 scalar, at least 1. A run waits for as many.
+            name: the operation's name.
+        """
+        required = convert_to_tensor(num_required, int32, "num_required")
+        spec = Spec(self.dtype, self._shape)
+        return self._op("AccumulatorTakeGradient", [required], name, spec=spec)[0]
+
+
+class SparseConditionalAccumulator(_Accumulator):
+    """Sums gradients of rows (`IndexedSlices`) that are not stale, until their mean is taken.
+
+    The mean of a row is over the gradients that hold the row.
+
+    Args:
+        dtype, shared_name, reduction_type: see `ConditionalAccumulator`.
+        shape: of the whole; None for any.
+        name: the name of its handle.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str = "sparse_conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        super().__init__(
+            "SparseConditionalAccumulator", dtype, shape, shared_name, name, reduction_type
+        )
+
+    def apply_grad(
+        self,
+        grad_indices: Any,
+        grad_values: Any,
+        grad_shape: Any = None,
+        local_step: Any = 0,
+        name: str | None = None,
+    ) -> Operation:
+        """An operation that adds a gradient, or drops it where it is stale.
+
+        Args:
+            grad_indices: the rows, integers `(n,)`.
+            grad_values: their gradients, `(n, ...)`.
+            grad_shape: the shape of the whole, or None.
+            local_step: the step at which it was computed.
+            name: the operation's name.
+
+        Raises:
+            ValueError: the values have another shape or dtype.
+        """
+        values = convert_to_tensor(grad_values, self.dtype, "gradient_values")
+        if values.shape.rank is not None and self._shape.rank is not None:
+            values.shape[1:].assert_is_compatible_with(self._shape[1:])
+        inputs = [_as_int64(local_step, "local_step"), _as_int64(grad_indices, "indices"), values]
+        if grad_shape is not None:
+            inputs.append(_as_int64(grad_shape, "gradient_shape"))
+        attrs = {"accumulator": self._handle.name}
+        return apply("SparseAccumulatorApplyGradient", inputs, attrs, name)
+
+    def apply_indexed_slices_grad(
+        self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None
+    ) -> Operation:
+        """`apply_grad` of `IndexedSlices`."""
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, ...]:
+        """Indices (sorted), values and shape of the mean; else as `ConditionalAccumulator`."""
+        required = convert_to_tensor(num_required, int32, "num_required")
+        rest = self._shape[1:] if self._shape.rank else TensorShape(None)
+        spec = Spec(self.dtype, TensorShape([None]).concatenate(rest))
+        return self._op("SparseAccumulatorTakeGradient", [required], name, spec=spec)
+
+    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+        """The mean as `IndexedSlices`; see `take_grad`."""
+        indices, values, shape = self.take_grad(num_required, name)
+        return IndexedSlices(values, indices, shape)

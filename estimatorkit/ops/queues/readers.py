@@ -1,0 +1,423 @@
+"""Readers: records of files whose names come out of a queue.
+
+A reader is a handle in the graph; the file it is in, and how far, live in the session
+(`_HostReader`). `read` takes the next record, and the next name from the queue where a file is at
+its end; the end of the queue is the end of the records. What a file's records are is one generator
+for each kind.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import int64, string
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.registry import Spec, apply, fixed, no_outputs, register, register_handle
+from estimatorkit.core.shapes import SCALAR, TensorShape
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.ops.queues.queue_resource import Blocking
+from estimatorkit.ops.queues.queues import QueueBase, host_queue
+from estimatorkit.storage.filesystem import file_errors, open_file
+from estimatorkit.storage.records import TFRecordOptions, records_with_offsets
+
+Record = tuple[bytes, bytes]
+"""A key and a value."""
+
+
+# -- what the records of a file are
+
+
+def _whole_file(name: bytes) -> Iterator[Record]:
+    yield name, _content(name)
+
+
+def _content(name: bytes) -> bytes:
+    path = os.fsdecode(name)
+    with open_file(path) as file, file_errors("read", path):
+        content: bytes = file.read()
+    return content
+
+
+def _text_lines(name: bytes, skip_header_lines: int = 0) -> Iterator[Record]:
+    path = os.fsdecode(name)
+    with open_file(path) as file, file_errors("read", path):
+        for number, line in enumerate(file, 1):
+            if number > skip_header_lines:
+                yield b"%s:%d" % (name, number), line.rstrip(b"\n").replace(b"\r", b"")
+
+
+def _fixed_length(
+    name: bytes,
+    record_bytes: int,
+    header_bytes: int,
+    footer_bytes: int,
+    hop_bytes: int,
+    coding: str,
+) -> Iterator[Record]:
+    data = _content(name)
+    if coding == "GZIP":
+        data = gzip.decompress(data)
+    elif coding == "ZLIB":
+        data = zlib.decompress(data)
+    data = data[header_bytes : len(data) - footer_bytes]
+    starts = range(0, len(data) - record_bytes + 1, hop_bytes or record_bytes)
+    for number, start in enumerate(starts):
+        yield b"%s:%d" % (name, number), data[start : start + record_bytes]
+
+
+def _tf_records(name: bytes, compression: str) -> Iterator[Record]:
+    start = 0
+    for end, record in records_with_offsets(name, compression):
+        yield b"%s:%d" % (name, start), record
+        start = end
+
+
+def _identity(name: bytes) -> Iterator[Record]:
+    yield name, name
+
+
+_KINDS: dict[str, Callable[..., Iterator[Record]]] = {
+    "WholeFileReader": _whole_file,
+    "TextLineReader": _text_lines,
+    "FixedLengthRecordReader": _fixed_length,
+    "TFRecordReader": _tf_records,
+    "IdentityReader": _identity,
+}
+
+
+# -- what a reader is in a session
+
+
+class _HostReader(Blocking):
+    """Where a reader is."""
+
+    def __init__(self, kind: str, attrs: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._kind = kind
+        self._attrs = attrs
+        self._forget()
+
+    def _forget(self) -> None:
+        self._file: Iterator[Record] | None = None
+        self._name = b""
+        self._in_file = 0
+        self.produced = 0
+        self.completed = 0
+
+    def read(self, queue: str, count: int, context: Any) -> list[Record]:
+        """The next records, up to `count` of one file, and at least one.
+
+        Raises:
+            OpError: the file cannot be read; the subclass says why.
+            OutOfRangeError: the queue of names is closed and empty.
+        """
+        with self.alone(context, "Read operation was cancelled"):
+            while True:
+                if self._file is None:
+                    ((name,),) = host_queue(context, queue).dequeue(1, context)
+                    self._start(name.item())
+                records = self._take(count)
+                if records:
+                    return records
+
+    def _start(self, name: bytes, skip: int = 0) -> None:
+        self._file = itertools.islice(_KINDS[self._kind](name, **self._attrs), skip, None)
+        self._name, self._in_file = name, skip
+
+    def _take(self, count: int) -> list[Record]:
+        file = self._file or iter(())
+        try:
+            records = list(itertools.islice(file, count))
+        except OpError:
+            self._file = None  # the next read goes on with the next file
+            raise
+        if len(records) < count:
+            self._file = None
+            self.completed += 1
+        self._in_file += len(records)
+        self.produced += len(records)
+        return records
+
+    def reset(self, context: Any) -> None:
+        """Forgets the file, and begins to count anew."""
+        with self.alone(context, "Reset operation was cancelled"):
+            self._forget()
+
+    def state(self, context: Any) -> bytes:
+        """Where it is, for `restore`."""
+        with self.alone(context, "Serialize operation was cancelled"):
+            state = {
+                "kind": self._kind,
+                "file": None
+                if self._file is None
+                else self._name.decode("utf-8", "surrogateescape"),
+                "in_file": self._in_file,
+                "produced": self.produced,
+                "completed": self.completed,
+            }
+        return json.dumps(state).encode()
+
+    def restore(self, data: bytes, context: Any) -> None:
+        """Goes where `state` was.
+
+        Raises:
+            InvalidArgumentError: this is no state of such a reader.
+        """
+        try:
+            state = json.loads(data)
+            kind, file = state["kind"], state["file"]
+            counts = [int(state[name]) for name in ("in_file", "produced", "completed")]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "Could not parse state of a reader",
+                    expected="what serialize_state() gave",
+                    received=repr(data)[:200],
+                ),
+            ) from error
+        if kind != self._kind:
+            raise InvalidArgumentError(
+                None, None, explain("another reader's state", expected=self._kind, received=kind)
+            )
+        with self.alone(context, "Restore operation was cancelled"):
+            self._forget()
+            if file is not None:
+                self._start(file.encode("utf-8", "surrogateescape"), counts[0])
+            self.produced, self.completed = counts[1:]
+
+
+def _reader(context: Any, name: str) -> _HostReader:
+    op: Operation = context.graph.get_operation_by_name(name)
+    kind = op.type.removesuffix("V2")
+    held: _HostReader = context.resource(name, lambda: _HostReader(kind, op.attrs))
+    return held
+
+
+# -- operations
+
+
+def _read(*, reader: str, queue: str, context: Any) -> list[Any]:
+    ((key, value),) = _reader(context, reader).read(queue, 1, context)
+    return [np.array(key, object), np.array(value, object)]
+
+
+def _read_up_to(count: Any, *, reader: str, queue: str, context: Any) -> list[Any]:
+    records = _reader(context, reader).read(queue, int(count), context)
+    return [np.array(column, object) for column in zip(*records, strict=True)]
+
+
+def _restore(state: Any, *, reader: str, context: Any) -> list[Any]:
+    _reader(context, reader).restore(np.asarray(state).item(), context)
+    return []
+
+
+def _reset(*, reader: str, context: Any) -> list[Any]:
+    _reader(context, reader).reset(context)
+    return []
+
+
+for _kind in _KINDS:
+    register_handle(f"{_kind}V2", "a reader")
+
+_VECTOR = TensorShape([None])
+for _type, _kernel, _infer in (
+    ("ReaderReadV2", _read, lambda inputs, attrs: [Spec(string, SCALAR)] * 2),
+    ("ReaderReadUpToV2", _read_up_to, lambda inputs, attrs: [Spec(string, _VECTOR)] * 2),
+    (
+        "ReaderNumRecordsProducedV2",
+        lambda *, reader, context: np.asarray(_reader(context, reader).produced, np.int64),
+        fixed(int64),
+    ),
+    (
+        "ReaderNumWorkUnitsCompletedV2",
+        lambda *, reader, context: np.asarray(_reader(context, reader).completed, np.int64),
+        fixed(int64),
+    ),
+    (
+        "ReaderSerializeStateV2",
+        lambda *, reader, context: np.array(_reader(context, reader).state(context), object),
+        fixed(string),
+    ),
+    ("ReaderRestoreStateV2", _restore, no_outputs),
+    ("ReaderResetV2", _reset, no_outputs),
+):
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        holder="reader",
+    )
+
+
+class ReaderBase:
+    """What all readers can do; keys and values are strings."""
+
+    def __init__(self, kind: str, attrs: dict[str, Any], name: str | None) -> None:
+        with get_default_graph().init_scope():
+            self._handle = apply(f"{kind}V2", (), attrs, name or f"{kind}V2")
+
+    @property
+    def reader_ref(self) -> Operation:
+        """Its handle, an operation."""
+        return self._handle
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether `serialize_state` works: it does."""
+        return True
+
+    def _op(
+        self, op_type: str, name: str | None, inputs: Sequence[Tensor] = (), **attrs: Any
+    ) -> Operation:
+        attrs = {"reader": self._handle.name, **attrs}
+        return apply(op_type, inputs, attrs, name or op_type)
+
+    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Key and value of the next record: string scalars.
+
+        Args:
+            queue: the queue of file names (a `QueueBase` of one string component, or its handle).
+            name: the operation's name.
+
+        A run raises `OutOfRangeError` where the queue is closed and empty.
+        """
+        op = self._op("ReaderReadV2", name, queue=_name_of(queue))
+        return op.outputs[0], op.outputs[1]
+
+    def read_up_to(
+        self, queue: Any, num_records: Any, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of up to `num_records` records, at least one: vectors of strings.
+
+        Args:
+            queue: see `read`.
+            num_records: an int or an int64 scalar. There are fewer where a file ends.
+            name: the operation's name.
+        """
+        count = convert_to_tensor(num_records, dtype_hint=int64)
+        op = self._op("ReaderReadUpToV2", name, [count], queue=_name_of(queue))
+        return op.outputs[0], op.outputs[1]
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """How many records the reader has given, an int64."""
+        return self._op("ReaderNumRecordsProducedV2", name).outputs[0]
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """How many files the reader has read to the end, an int64."""
+        return self._op("ReaderNumWorkUnitsCompletedV2", name).outputs[0]
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """Where the reader is, a string for `restore_state`."""
+        return self._op("ReaderSerializeStateV2", name).outputs[0]
+
+    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+        """An operation that takes the reader where it was when `state` was made."""
+        return self._op("ReaderRestoreStateV2", name, [convert_to_tensor(state, string)])
+
+    def reset(self, name: str | None = None) -> Operation:
+        """An operation that lets the reader begin anew, with the next name of its queue."""
+        return self._op("ReaderResetV2", name)
+
+
+def _name_of(queue: Any) -> str:
+    name: str = (queue.queue_ref if isinstance(queue, QueueBase) else queue).name
+    return name
+
+
+class WholeFileReader(ReaderBase):
+    """A file is one record: its name is the key, what is in it the value."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__("WholeFileReader", {}, name)
+
+
+class TextLineReader(ReaderBase):
+    """A line is a record, without its line end; the key is 'name:line', counted from 1.
+
+    Args:
+        skip_header_lines: how many lines to leave out at the beginning of each file.
+        name: the name of its handle.
+    """
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__("TextLineReader", {"skip_header_lines": skip_header_lines or 0}, name)
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """So many bytes are a record; the key is 'name:record', counted from 0.
+
+    Args:
+        record_bytes: the length of a record.
+        header_bytes, footer_bytes: what is left out at the beginning and end of a file.
+        hop_bytes: from the start of one record to the next; `record_bytes` by default.
+        name: the name of its handle.
+        encoding: None, 'GZIP' or 'ZLIB'.
+
+    Raises:
+        ValueError: a length is out of its range, or the encoding none of these.
+    """
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        lengths = [header_bytes or 0, footer_bytes or 0, hop_bytes or 0]
+        if record_bytes <= 0 or min(lengths) < 0 or (encoding or "") not in ("", "GZIP", "ZLIB"):
+            raise ValueError(
+                explain(
+                    "FixedLengthRecordReader: an argument is out of its range",
+                    expected="record_bytes > 0, the other lengths >= 0, encoding 'GZIP' or 'ZLIB'",
+                    received=(record_bytes, *lengths, encoding),
+                )
+            )
+        attrs = {
+            "record_bytes": record_bytes,
+            "header_bytes": lengths[0],
+            "footer_bytes": lengths[1],
+            "hop_bytes": lengths[2],
+            "coding": encoding or "",
+        }
+        super().__init__("FixedLengthRecordReader", attrs, name)
+
+
+class TFRecordReader(ReaderBase):
+    """The records of a TFRecord file; the key is 'name:offset'.
+
+    Args:
+        name: the name of its handle.
+        options: a `TFRecordOptions`, or the name or number of a compression.
+
+    A run raises `DataLossError` where a file is damaged.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        compression = TFRecordOptions.get_compression_type_string(options)
+        super().__init__("TFRecordReader", {"compression": compression}, name)
+
+
+class IdentityReader(ReaderBase):
+    """The queue's strings are the records, keys and values."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__("IdentityReader", {}, name)

@@ -1,0 +1,1 @@
+"""Lookup tables, vocabularies, and the ids of feature columns."""

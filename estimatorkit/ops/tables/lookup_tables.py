@@ -1,0 +1,433 @@
+"""Lookup tables as host objects: what a table's handle stands for in a session.
+
+A `HostTable` is a dict from keys to values (bytes, ints, floats, or rows for values with a shape).
+Static tables are filled once, from arrays or from a text file; mutable ones change. Those who look
+up and those who change may be different threads.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType, string
+from estimatorkit.core.errors import FailedPreconditionError, InvalidArgumentError, explain
+from estimatorkit.storage.filesystem import file_errors, open_file
+from estimatorkit.storage.number_text import to_number
+
+WHOLE_LINE = -2
+LINE_NUMBER = -1
+
+
+class TableSpec(NamedTuple):
+    """What a table is.
+
+    Attributes:
+        name: that of its handle.
+        key_dtype: of the keys.
+        value_dtype: of the values.
+        value_shape: of one value.
+        mutable: whether it is filled by insertions and needs no initializer.
+        reserved: keys that may not be used: the empty and the deleted key of a `DenseTable`.
+        key_shape: of one key.
+        buckets: how many buckets a `DenseTable` has at first; 0 for other tables.
+    """
+
+    name: str
+    key_dtype: DType
+    value_dtype: DType
+    value_shape: tuple[int, ...] = ()
+    mutable: bool = False
+    reserved: tuple[Any, ...] = ()
+    key_shape: tuple[int, ...] = ()
+    buckets: int = 0
+
+
+class HostTable:
+    """The content of a table.
+
+    Args:
+        spec: what it is.
+    """
+
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec = spec
+        self._lock = threading.RLock()
+        self._entries: dict[Any, Any] | None = {} if spec.mutable else None
+
+    def _content(self) -> dict[Any, Any]:
+        if self._entries is None:
+            raise FailedPreconditionError(
+                None,
+                None,
+                explain(
+                    "Table not initialized",
+                    received=f"table {self._spec.name!r}",
+                    hint="run tables_initializer() first",
+                ),
+            )
+        return self._entries
+
+    def initialize(self, items: Iterable[tuple[Any, Any]]) -> None:
+        """Fills the table; filling it again with the same changes nothing.
+
+        Raises:
+            FailedPreconditionError: a key has two values, or the table holds others already.
+        """
+        entries: dict[Any, Any] = {}
+        for key, value in items:
+            if entries.setdefault(key, value) != value:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    explain(
+                        f"HashTable has different value for same key. Key {_shown(key)} has "
+                        f"{_shown(entries[key])} and trying to add value {_shown(value)}",
+                        received=f"table {self._spec.name!r}",
+                    ),
+                )
+        with self._lock:
+            if self._entries is not None and self._entries != entries:
+                raise FailedPreconditionError(
+                    None,
+                    None,
+                    explain(
+                        "Table already initialized with different data",
+                        received=f"table {self._spec.name!r}",
+                    ),
+                )
+            self._entries = entries
+
+    def size(self) -> int:
+        """How many keys there are; 0 before it is filled."""
+        return len(self._entries or ())
+
+    def lookup(self, keys: Any, default: Any) -> NDArray[Any]:
+        """The values of keys.
+
+        Args:
+            keys: any shape.
+            default: what keys have that are not there: one value, or one for each key.
+        """
+        flat = self._keys(keys)
+        shape = self._values_shape(keys)
+        default = np.asarray(default, self._spec.value_dtype.numpy_dtype)
+        with self._lock:
+            entries = self._content()
+            if default.shape == self._spec.value_shape:
+                missing = default[()] if default.ndim == 0 else default
+                found = [entries.get(key, missing) for key in flat]
+            else:
+                each = np.broadcast_to(default, shape).reshape(len(flat), *self._spec.value_shape)
+                found = [entries.get(key, other) for key, other in zip(flat, each, strict=True)]
+        return self._values(found, shape)
+
+    def find(self, keys: Sequence[Any]) -> list[Any]:
+        """The values of keys, None for those that are not there."""
+        entries = self._content()
+        return [entries.get(key) for key in keys]
+
+    def _values(self, found: Sequence[Any], shape: Sequence[int]) -> NDArray[Any]:
+        result = np.empty((len(found), *self._spec.value_shape), self._spec.value_dtype.numpy_dtype)
+        if found:
+            result[:] = found
+        return result.reshape(shape)
+
+    def _keys(self, keys: Any) -> list[Any]:
+        flat = self._flat(keys)
+        if self._spec.reserved and not set(self._spec.reserved).isdisjoint(flat):
+            empty, *_ = self._spec.reserved
+            which = "empty_key" if empty in flat else "deleted_key"
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Using the {which} as a table key is not allowed",
+                    received=f"table {self._spec.name!r}",
+                ),
+            )
+        return flat
+
+    def _flat(self, keys: Any) -> list[Any]:
+        """The keys, one after the other; a tuple for a key with a shape."""
+        if isinstance(keys, bytes):
+            return [keys]
+        array, shape = np.asarray(keys), self._spec.key_shape
+        if not shape:
+            found: list[Any] = array.ravel().tolist()
+            return found
+        if array.shape[-len(shape) :] != shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Input key shape {list(array.shape)} must end with the table's key shape "
+                    f"{list(shape)}",
+                    received=f"table {self._spec.name!r}",
+                ),
+            )
+        return [tuple(row) for row in array.reshape(-1, math.prod(shape)).tolist()]
+
+    def _values_shape(self, keys: Any) -> tuple[int, ...]:
+        """The shape of the values of keys."""
+        shape = np.shape(keys)
+        return (*shape[: len(shape) - len(self._spec.key_shape)], *self._spec.value_shape)
+
+    def _rows(self, keys: Any, values: Any) -> list[tuple[Any, Any]]:
+        flat = self._keys(keys)
+        shape = self._values_shape(keys)
+        array = np.array(values, self._spec.value_dtype.numpy_dtype)  # the table's own copy
+        if array.shape != shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Expected shape {list(shape)} for value, got {list(array.shape)}",
+                    received=f"table {self._spec.name!r}",
+                ),
+            )
+        rows = array.reshape(len(flat), *self._spec.value_shape)
+        return list(zip(flat, rows if self._spec.value_shape else rows.tolist(), strict=True))
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Puts values in, in place of those that the keys have."""
+        rows = self._rows(keys, values)
+        with self._lock:
+            self._content().update(rows)
+
+    def remove(self, keys: Any) -> None:
+        """Takes keys out; those that are not there are no error."""
+        flat = self._keys(keys)
+        with self._lock:
+            for key in flat:
+                self._content().pop(key, None)
+
+    def replace(self, keys: Any, values: Any) -> None:
+        """Puts keys and values in place of the whole content."""
+        rows = self._rows(keys, values)
+        with self._lock:
+            self._entries = dict(rows)
+
+    def entries(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """All keys `(n, *key shape)` and their values `(n, *value shape)`, in the order of their
+        coming.
+        """
+        with self._lock:
+            entries = dict(self._content())
+        return self._arrays(list(entries), list(entries.values()))
+
+    def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What the table's operation exports: `entries`."""
+        return self.entries()
+
+    def _arrays(
+        self, keys: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        size, shape = len(keys), self._spec.key_shape
+        made = np.empty((size, math.prod(shape)) if shape else size, self._key_type)
+        if size:
+            made[:] = keys
+        return made.reshape(size, *shape), self._values(values, (size, *self._spec.value_shape))
+
+    @property
+    def _key_type(self) -> Any:
+        return self._spec.key_dtype.numpy_dtype
+
+
+class DenseTable(HostTable):
+    """The content of a `DenseHashTable`: as many buckets as TensorFlow's table has.
+
+    A bucket has a key, the empty key, or the deleted key with the value of the key that was there.
+
+    Args:
+        spec: what it is.
+
+    Raises:
+        InvalidArgumentError: the number of buckets is less than 4 or no power of 2, or the empty
+            and the deleted key are equal.
+    """
+
+    _FULL = 0.8  # TensorFlow's `max_load_factor`
+
+    def __init__(self, spec: TableSpec) -> None:
+        super().__init__(spec)
+        self._buckets = spec.buckets
+        self._deleted: list[Any] = []
+        problem = None
+        if spec.buckets < 4 or spec.buckets & (spec.buckets - 1):
+            problem = f"Number of buckets must be at least 4 and a power of 2, got: {spec.buckets}"
+        elif spec.reserved[0] == spec.reserved[1]:
+            problem = f"Empty and deleted keys cannot be equal, got: {spec.reserved[0]!r}"
+        if problem:
+            raise InvalidArgumentError(
+                None, None, explain(problem, received=f"table {spec.name!r}")
+            )
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Puts values in; the number of buckets doubles as long as more than 0.8 of them would be
+        used, were all keys new.
+        """
+        with self._lock:
+            self._reserve(self.size() + len(self._flat(keys)))
+            super().insert(keys, values)
+            self._fit()
+
+    def remove(self, keys: Any) -> None:
+        """Takes keys out; their buckets stay until the table grows."""
+        flat = self._keys(keys)
+        with self._lock:
+            entries = self._content()
+            self._deleted += [entries.pop(key) for key in flat if key in entries]
+
+    def replace(self, keys: Any, values: Any) -> None:
+        """Puts keys and values in place of the whole content; reserved keys are left out."""
+        used = [at for at, key in enumerate(self._flat(keys)) if key not in self._spec.reserved]
+        with self._lock:
+            super().replace(np.asarray(keys)[used], np.asarray(values)[used])
+            self._deleted = []
+            self._reserve(self.size())
+
+    def export(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """All buckets: keys `(buckets, size of a key)`, values `(buckets, size of a value)`."""
+        empty_key, deleted_key = self._spec.reserved
+        with self._lock:
+            entries, deleted = self._content(), self._deleted
+            free = self._buckets - len(entries) - len(deleted)
+            keys = [*entries, *[deleted_key] * len(deleted), *[empty_key] * free]
+            nothing = np.zeros(self._spec.value_shape, self._spec.value_dtype.numpy_dtype)
+            if self._spec.value_dtype is string:
+                nothing[...] = b""
+            values = [*entries.values(), *deleted, *[nothing[()]] * free]
+        made, rows = self._arrays(keys, values)
+        return made.reshape(self._buckets, -1), rows.reshape(self._buckets, -1)
+
+    def _reserve(self, size: int) -> None:
+        """Grows, if need be, to hold so many keys."""
+        while size > self._buckets * self._FULL:
+            self._buckets *= 2
+            self._deleted = []
+
+    def _fit(self) -> None:
+        """New keys take the buckets of deleted ones where there are no others."""
+        del self._deleted[: max(0, self.size() + len(self._deleted) - self._buckets)]
+
+
+def _shown(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+# -- vocabulary files
+
+
+class Column(NamedTuple):
+    """Where keys or values stand in a text file.
+
+    Attributes:
+        place: the column, counted from 0, or WHOLE_LINE, or LINE_NUMBER.
+        dtype: of what stands there.
+    """
+
+    place: int
+    dtype: DType
+
+
+def read_vocabulary(
+    path: str, key: Column, value: Column, vocab_size: int, delimiter: str, offset: int = 0
+) -> list[tuple[Any, Any]]:
+    """The keys and values of a text file, a pair a line.
+
+    A byte order mark, which editors put before the first word, is not part of it.
+
+    Args:
+        path: the file.
+        key: where the keys stand.
+        value: where the values do.
+        vocab_size: how many lines are read; all where negative.
+        delimiter: the character between columns.
+        offset: added to line numbers.
+
+    Raises:
+        NotFoundError: there is no such file.
+        InvalidArgumentError: it has too few lines or columns, an empty line, or other values.
+    """
+    with open_file(path) as file, file_errors("read the vocabulary", path):
+        lines = file.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    # A line may end as Windows writes it.
+    lines = [line[:-1] if line.endswith(b"\r") else line for line in lines]
+    if vocab_size >= 0:
+        if len(lines) < vocab_size:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    f"Invalid vocab_size in {path}: expected {vocab_size} but got {len(lines)}",
+                    hint="leave vocab_size out to read every line",
+                ),
+            )
+        lines = lines[:vocab_size]
+    if b"" in lines:
+        position = sum(len(line) + 1 for line in lines[: lines.index(b"") + 1])
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Invalid content in {path}: empty line found at position {position}",
+                expected="a word in each line",
+            ),
+        )
+    keys = _column(lines, key, delimiter.encode(), path, offset)
+    values = _column(lines, value, delimiter.encode(), path, offset)
+    return list(zip(keys, values, strict=True))
+
+
+def _column(
+    lines: Sequence[bytes], column: Column, delimiter: bytes, path: str, offset: int
+) -> Sequence[Any]:
+    if column.place == LINE_NUMBER:
+        return range(offset, offset + len(lines))
+    convert: Callable[[bytes], Any] = bytes if column.dtype is string else to_number(column.dtype)
+    if column.place == WHOLE_LINE and column.dtype is string:
+        return lines
+    return [
+        _cell(line, number, column, convert, delimiter, path) for number, line in enumerate(lines)
+    ]
+
+
+def _cell(
+    line: bytes,
+    number: int,
+    column: Column,
+    convert: Callable[[bytes], Any],
+    delimiter: bytes,
+    path: str,
+) -> Any:
+    cells = [line] if column.place == WHOLE_LINE else line.split(delimiter)
+    index = max(column.place, 0)
+    if index >= len(cells):
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Invalid number of columns in {path} line {number} ({_shown(line[:100])}) : "
+                f"expected at least {index + 1} got {len(cells)}"
+            ),
+        )
+    try:
+        return convert(cells[index])
+    except ValueError as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            explain(
+                f"Field {_shown(cells[index])} in line {number} is not a valid {column.dtype.name}",
+                received=path,
+            ),
+        ) from error

@@ -1,0 +1,202 @@
+"""Tables that change while a graph runs: `MutableHashTable` and `DenseHashTable`.
+
+Their content is part of a checkpoint (they are `Saveable`s in the collection SAVEABLE_OBJECTS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, as_dtype
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.registry import apply, constant_value
+from estimatorkit.core.tensor import Operation
+from estimatorkit.lazy import listing
+from estimatorkit.ops.tables.lookup_tables import TableSpec
+from estimatorkit.ops.tables.tables import LookupInterface, host_table, split_keys
+
+
+class MutableHashTable(LookupInterface):
+    """A table that is empty at first; keys are inserted and removed by operations.
+
+    Args:
+        key_dtype: the dtype of the keys.
+        value_dtype: the dtype of the values.
+        default_value: the value of keys that are not there; its shape is that of all values.
+        name: the table's name, also in checkpoints.
+        checkpoint: whether a `Saver` saves the content.
+        experimental_is_anonymous: accepted for TensorFlow's signature.
+        shared_name: the name under which a session holds the content, shared by all that say it.
+    """
+
+    saved_suffixes: ClassVar[Sequence[str]] = ("-keys", "-values")
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+        shared_name: str | None = None,
+        *,
+        reserved: tuple[Any, ...] = (),
+        key_shape: tuple[int, ...] = (),
+        buckets: int = 0,
+    ) -> None:
+        dtype = as_dtype(value_dtype)
+        with get_default_graph().name_scope(f"{name}_default"):
+            self._default = convert_to_tensor(default_value, dtype, "default_value")
+        shape = self._default.shape
+        if not shape.is_fully_defined():
+            raise ValueError(
+                explain(
+                    "the shape of a table's default value must be known",
+                    received=self._default,
+                    made_at=self._default.op.source,
+                )
+            )
+        dims = tuple(int(dim) for dim in shape.as_list() if dim is not None)
+        spec = TableSpec(name, as_dtype(key_dtype), dtype, dims, True, reserved, key_shape, buckets)
+        super().__init__(spec, shared_name)
+        if checkpoint:
+            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self)
+
+    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+        """The values of keys.
+
+        Args:
+            keys: a tensor or a sparse tensor, of the table's key dtype.
+            dynamic_default_values: the values of keys that are not there: one, or one for each key.
+            name: the operation's name.
+
+        Returns:
+            Values of shape `(*keys' shape, *value shape)`.
+        """
+        default = self._default if dynamic_default_values is None else dynamic_default_values
+        return self._find(keys, default, name)
+
+    def __getitem__(self, keys: Any) -> Any:
+        return self.lookup(keys)
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """An operation that puts values in, in place of those that the keys have.
+
+        Args:
+            keys: of any shape.
+            values: of shape `(*keys' shape, *value shape)`.
+            name: the operation's name.
+        """
+        _, found = split_keys(keys, self.key_dtype)
+        inputs = [found, convert_to_tensor(values, self.value_dtype, "values")]
+        name = name or f"{self._own}_lookup_table_insert"
+        return apply("LookupTableInsertV2", inputs, self.table_attrs, name)
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
+        """An operation that takes keys out; those that are not there are no error."""
+        _, found = split_keys(keys, self.key_dtype)
+        name = name or f"{self._own}_lookup_table_remove"
+        return apply("LookupTableRemoveV2", [found], self.table_attrs, name)
+
+    erase = remove
+
+    # -- as a `Saveable`
+
+    def values_to_save(self, state: Any) -> Sequence[NDArray[Any]]:
+        """All keys and all values in a session."""
+        return host_table(state, **self.table_attrs).entries()
+
+    def restore_values(self, state: Any, values: Sequence[NDArray[Any]]) -> None:
+        """Puts keys and values in place of the content in a session."""
+        keys, rows = values
+        host_table(state, **self.table_attrs).replace(keys, rows)
+
+
+class DenseHashTable(MutableHashTable):
+    """A mutable table with a number of buckets and two reserved keys, whose keys may have a shape.
+
+    `export` gives all buckets, as TensorFlow's table does: keys `(buckets, size of a key)` and
+    values `(buckets, size of a value)`, with the empty and the deleted key among them. Checkpoints
+    hold the entries alone.
+
+    Args:
+        key_dtype: the dtype of the keys.
+        value_dtype: the dtype of the values.
+        default_value: the value of keys that are not there; its shape is that of all values.
+        empty_key: a key that is never used; its shape is that of all keys.
+        deleted_key: another one.
+        initial_num_buckets: how many buckets there are at first: a power of 2, at least 4; 2**17 by
+            default. It doubles when more than 0.8 of them would be used.
+        name: the table's name, also in checkpoints.
+        checkpoint: whether a `Saver` saves the content.
+        experimental_is_anonymous: accepted for TensorFlow's signature.
+
+    Raises:
+        InvalidArgumentError: the reserved keys differ in shape; when run: they are equal, or the
+            number of buckets is not a power of 2.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        empty, deleted = (_value(key, as_dtype(key_dtype)) for key in (empty_key, deleted_key))
+        if empty.shape != deleted.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "Empty and deleted keys must have same shape, got shapes: "
+                    f"{list(empty.shape)} and {list(deleted.shape)}",
+                    received=f"table {name!r}",
+                ),
+            )
+        super().__init__(
+            key_dtype,
+            value_dtype,
+            default_value,
+            name,
+            checkpoint,
+            reserved=(_plain(empty), _plain(deleted)),
+            key_shape=empty.shape,
+            buckets=_BUCKETS if initial_num_buckets is None else int(initial_num_buckets),
+        )
+
+
+_BUCKETS = 2**17
+"""How many buckets a table has that says nothing."""
+
+
+def _value(key: Any, dtype: DType) -> NDArray[Any]:
+    """A reserved key, which must be known when the graph is built."""
+    value = constant_value(convert_to_tensor(key, dtype, "key"))
+    if value is None:
+        raise TypeError(
+            explain("the reserved keys of a table must be known", received=key, expected="values")
+        )
+    return np.asarray(value)
+
+
+def _plain(key: NDArray[Any]) -> Any:
+    """A key as a table holds it: bytes or a Python number, a tuple of such if it has a shape."""
+    return tuple(key.ravel().tolist()) if key.ndim else key.item()
+
+
+__all__ = ["DenseHashTable", "MutableHashTable"]
+__dir__ = listing(__name__)

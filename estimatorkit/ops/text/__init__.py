@@ -1,0 +1,1 @@
+"""Ops on strings, CSV records and audio files."""

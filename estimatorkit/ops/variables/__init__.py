@@ -1,0 +1,1 @@
+"""Variables: state ops, initializers, scopes, partitioned variables."""

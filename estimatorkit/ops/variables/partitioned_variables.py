@@ -1,0 +1,391 @@
+"""`PartitionedVariable`: one variable as several, each a slice along one axis; and partitioners.
+
+A partitioner is a function of (shape, dtype) that says how many slices each axis has.
+
+`get_variable(partitioner=...)` makes them. The parts are variables of their own, called
+'name/part_0' and so on, and optimizers see these. Checkpoints hold the whole, so that it may be cut
+otherwise when it is restored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+from estimatorkit.core.builtin_ops import identity
+from estimatorkit.core.dtypes import DType, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.shapes import TensorShape, as_shape
+from estimatorkit.core.tensor import Operators, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.array.joining import concat, split
+
+Partitioner: TypeAlias = Callable[..., Sequence[int]]
+
+
+@dataclass(frozen=True)
+class PartitionInfo:
+    """Which slice of a whole variable an initializer makes.
+
+    Attributes:
+        full_shape: the shape of the whole.
+        var_offset: where the slice begins, for each dimension.
+    """
+
+    full_shape: list[int]
+    var_offset: list[int]
+
+    def single_offset(self, shape: Sequence[int]) -> int:
+        """Where a slice of this shape begins, along the axis that is cut."""
+        return self.var_offset[self.single_slice_dim(shape)]
+
+    def single_slice_dim(self, shape: Sequence[int]) -> int:
+        """The axis that is cut into slices of this shape; 0 where none is.
+
+        Raises:
+            TypeError: `shape` is no sequence.
+            ValueError: it has another rank, reaches beyond the whole, or is cut along several axes.
+        """
+        if not isinstance(shape, Sequence):
+            raise TypeError(f"`shape` must be a sequence (like tuple or list) instead of {shape!r}")
+        places = list(zip(shape, self.full_shape, self.var_offset, strict=False))
+        cut = [axis for axis, (size, whole, _) in enumerate(places) if size != whole]
+        beyond = any(start + size > whole for size, whole, start in places)
+        if len(shape) != len(self.full_shape) or beyond or len(cut) > 1:
+            raise ValueError(
+                explain(
+                    "the shape is not that of a slice along one axis",
+                    expected=f"a part of {self.full_shape} that begins at {self.var_offset}",
+                    received=list(shape),
+                )
+            )
+        return cut[0] if cut else 0
+
+
+class PartitionedVariable(Operators):
+    """A variable in parts. As a tensor it is the parts joined.
+
+    Args:
+        name: its name.
+        shape: the shape of the whole.
+        dtype: its dtype.
+        variable_list: the parts, in any order, each with its `save_slice_info`.
+        partitions: how many slices each axis has; more than one for one axis at most.
+
+    Attributes:
+        partitions: as given.
+
+    Raises:
+        ValueError: there are no parts, a part does not say where it is in a tensor of this shape,
+            or there are slices along several axes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: Any,
+        dtype: DType,
+        variable_list: Sequence[Variable],
+        partitions: Sequence[int],
+    ) -> None:
+        if not variable_list:
+            raise ValueError("variable_list may not be empty")
+        infos = [variable.save_slice_info for variable in variable_list]
+        if any(count < 1 for count in partitions):
+            raise ValueError(f"partition values must be positive: {list(partitions)}")
+        if None in infos:
+            names = [variable.name for variable in variable_list]
+            raise ValueError(f"All variables must have a save_slice_info available: {names}")
+        shapes = [list(info.full_shape) for info in infos if info is not None]
+        if any(each != as_shape(shape).as_list() for each in shapes):
+            raise ValueError(
+                f"All variables' full shapes must match shape: {shape}; but full shapes were: "
+                f"{shapes}"
+            )
+        self.name = name
+        self.dtype = dtype
+        self.shape = as_shape(shape)
+        self._variables = sorted(variable_list, key=_offset)
+        self.partitions = list(partitions)
+        self.axis = partition_axis(name, partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def _get_variable_list(self) -> list[Variable]:
+        """The parts, in order; TensorFlow's name for `list(self)`."""
+        return list(self._variables)
+
+    def _get_partitions(self) -> list[int]:
+        """TensorFlow's name for `partitions`."""
+        return self.partitions
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self.as_tensor()[key]
+
+    def __repr__(self) -> str:
+        return (
+            f"<PartitionedVariable {self.name!r} shape={self.shape} dtype={self.dtype.name} in "
+            f"{len(self)} parts>"
+        )
+
+    def get_shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self.shape
+
+    def as_tensor(self) -> Tensor:
+        """The parts joined."""
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.name_scope(None):
+            if len(self) == 1:
+                return identity(self._variables[0], name=self.name)
+            with graph.name_scope(f"{self.name}/ConcatPartitions/"):
+                joined = concat(self._variables, self.axis)
+            return identity(joined, name=self.name)
+
+    def _as_tensor(self) -> Tensor:
+        return self.as_tensor()
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> list[Tensor]:
+        """Operations that set the parts, a list: of a whole value, or of a list of parts."""
+        parts = zip(self._variables, self._slices(value), strict=True)
+        return [variable.assign(part, use_locking, name) for variable, part in parts]
+
+    def assign_add(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> list[Tensor]:
+        """Operations that add to the parts; see `assign`."""
+        parts = zip(self._variables, self._slices(value), strict=True)
+        return [variable.assign_add(part, use_locking, name) for variable, part in parts]
+
+    def assign_sub(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> list[Tensor]:
+        """Operations that subtract from the parts; see `assign`."""
+        parts = zip(self._variables, self._slices(value), strict=True)
+        return [variable.assign_sub(part, use_locking, name) for variable, part in parts]
+
+    def _slices(self, value: Any) -> list[Any]:
+        if isinstance(value, (list, PartitionedVariable)):
+            return list(value)
+        sizes = [variable.shape[self.axis] for variable in self._variables]
+        return list(split(value, sizes, axis=self.axis))
+
+
+def _offset(part: Variable) -> list[int]:
+    info = part.save_slice_info
+    return [] if info is None else list(info.var_offset)
+
+
+def whole_of(name: str, parts: Sequence[Variable]) -> PartitionedVariable | None:
+    """The variable that these are all the parts of, by what they say of themselves.
+
+    Args:
+        name: how it is to be called.
+        parts: variables with a `save_slice_info`, in any order.
+
+    Returns:
+        None where some are missing, or they are parts along several axes.
+    """
+    found = [(part.save_slice_info, part) for part in parts if part.save_slice_info is not None]
+    found.sort(key=lambda each: each[0].var_offset)
+    shape = found[0][0].full_shape
+    cut = {
+        axis
+        for info, _ in found
+        for axis, size in enumerate(info.full_shape)
+        if info.var_shape[axis] != size
+    }
+    axis = min(cut, default=0)
+    ends = list(accumulate((info.var_shape[axis] for info, _ in found), initial=0))
+    if len(cut) > 1 or any(info.full_shape != shape for info, _ in found):
+        return None
+    if [info.var_offset[axis] for info, _ in found] != ends[:-1] or ends[-1] != shape[axis]:
+        return None
+    partitions = [len(found) if each == axis else 1 for each in range(len(shape))]
+    variables = [part for _, part in found]
+    return PartitionedVariable(name, shape, variables[0].dtype, variables, partitions)
+
+
+def partition_axis(name: str, partitions: Sequence[int]) -> int:
+    """The axis that is cut; 0 where none is.
+
+    Raises:
+        ValueError: several are, or a number is not positive.
+    """
+    cut = [axis for axis, count in enumerate(partitions) if count > 1]
+    if len(cut) > 1 or any(count < 1 for count in partitions):
+        raise ValueError(
+            explain(
+                f"partitions of {name}: only one axis may be cut",
+                expected="numbers of slices, all 1 but one",
+                received=list(partitions),
+            )
+        )
+    return cut[0] if cut else 0
+
+
+def partitions_of(
+    name: str, shape: TensorShape, dtype: DType, partitioner: Partitioner
+) -> list[int]:
+    """How many slices a partitioner gives each axis of a variable.
+
+    Raises:
+        ValueError: the shape is not known or has no axes, or the partitioner's answer does not fit.
+    """
+    if not shape.is_fully_defined():
+        raise ValueError(
+            explain(
+                "Shape of a new partitioned variable must be fully defined, but instead was "
+                f"{shape}.",
+                hint=f"give {name} a shape",
+            )
+        )
+    if shape.rank == 0:
+        raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
+    found = partitioner(shape=shape, dtype=dtype)
+    if not isinstance(found, Sequence):
+        raise ValueError(f"Partitioner must return a sequence, but saw: {found}")
+    partitions = [int(count) for count in found]
+    if len(partitions) != shape.rank:
+        raise ValueError(
+            "Partitioner returned a partition list that does not match the Variable's rank: "
+            f"{partitions} vs. {shape}"
+        )
+    if any(count < 1 for count in partitions):
+        raise ValueError(f"Partitioner returned zero partitions for some axes: {partitions}")
+    if sum(count > 1 for count in partitions) > 1:
+        raise ValueError(
+            f"Can only slice a variable along one dimension: shape: {shape}, partitioning: "
+            f"{partitions}"
+        )
+    return partitions
+
+
+def slices_of(
+    name: str, shape: TensorShape, partitions: Sequence[int]
+) -> list[tuple[PartitionInfo, list[int]]]:
+    """Where each slice of a variable is, and its shape.
+
+    Sizes differ by one at most, the larger first.
+
+    Raises:
+        ValueError: there are more slices than the axis is long.
+    """
+    dims = [int(dim) for dim in shape.as_list() if dim is not None]
+    axis = partition_axis(name, partitions)
+    count = partitions[axis]
+    if count > dims[axis]:
+        raise ValueError(
+            explain(
+                f"{name} cannot be cut into {count} slices along axis {axis}",
+                expected=f"at most {dims[axis]}",
+            )
+        )
+    found, start = [], 0
+    for number in range(count):
+        size = dims[axis] // count + (number < dims[axis] % count)
+        offset = [0] * len(dims)
+        offset[axis] = start
+        found.append((PartitionInfo(dims, offset), [*dims[:axis], size, *dims[axis + 1 :]]))
+        start += size
+    return found
+
+
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
+    """A partitioner into `num_shards` slices along `axis` (fewer where it is shorter)."""
+
+    def partitioner(shape: Any, **_: Any) -> list[int]:
+        return _along(as_shape(shape), axis, num_shards)
+
+    return partitioner
+
+
+def variable_axis_size_partitioner(
+    max_shard_bytes: int,
+    axis: int = 0,
+    bytes_per_string_element: int = 16,
+    max_shards: int | None = None,
+) -> Partitioner:
+    """A partitioner into slices of at most `max_shard_bytes`, as far as one axis allows.
+
+    Args:
+        max_shard_bytes: bytes.
+        axis: the axis that is cut.
+        bytes_per_string_element: an estimate for strings.
+        max_shards: the most slices.
+
+    Raises:
+        ValueError: a number is not positive.
+    """
+    if max_shard_bytes < 1 or bytes_per_string_element < 1:
+        raise ValueError(
+            explain(
+                "Both max_shard_bytes and bytes_per_string_element must be positive",
+                received=f"{max_shard_bytes} and {bytes_per_string_element}",
+            )
+        )
+    if max_shards is not None and max_shards < 1:
+        raise ValueError(explain("max_shards must be positive", received=max_shards))
+
+    def partitioner(shape: Any, dtype: DType) -> list[int]:
+        whole = _with_axis(as_shape(shape), axis)
+        length = whole[axis] or 1
+        row_bytes = _bytes(whole, dtype, bytes_per_string_element) / length
+        rows = max(1, math.floor(max_shard_bytes / max(row_bytes, 1)))
+        return _along(whole, axis, min(max_shards or length, math.ceil(length / rows)))
+
+    return partitioner
+
+
+def min_max_variable_partitioner(
+    max_partitions: int = 1,
+    axis: int = 0,
+    min_slice_size: int = 256 << 10,
+    bytes_per_string_element: int = 16,
+) -> Partitioner:
+    """A partitioner into at most `max_partitions` slices of at least `min_slice_size` bytes."""
+
+    def partitioner(shape: Any, dtype: DType) -> list[int]:
+        whole = as_shape(shape)
+        wanted = math.ceil(_bytes(whole, dtype, bytes_per_string_element) / min_slice_size)
+        return _along(whole, axis, max(1, min(max_partitions, wanted)))
+
+    return partitioner
+
+
+def _bytes(shape: TensorShape, dtype: DType, bytes_per_string: int) -> int:
+    return (shape.num_elements() or 0) * (bytes_per_string if dtype is string else dtype.size)
+
+
+def _along(shape: TensorShape, axis: int, count: int) -> list[int]:
+    partitions = [1] * len(_with_axis(shape, axis))
+    partitions[axis] = min(count, shape[axis] or 1)
+    return partitions
+
+
+def _with_axis(shape: TensorShape, axis: int) -> TensorShape:
+    if axis >= len(shape):
+        raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
+    return shape

@@ -1,0 +1,106 @@
+"""Tensors that a session keeps between runs: `get_session_handle` and its like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.builtin_ops import placeholder
+from estimatorkit.core.conversion import make
+from estimatorkit.core.dtypes import as_dtype, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.registry import Spec, apply, register
+from estimatorkit.core.shapes import SCALAR, UNKNOWN
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
+
+
+def _text(handle: Any) -> str:
+    raw = np.asarray(handle, object).item()
+    return raw.decode() if isinstance(raw, bytes) else str(raw)
+
+
+def _keep(value: Any, *, context: Any, label: str) -> Any:
+    # A copy: the run may go on with the array itself.
+    return np.array(SessionStore.of(context).keep(label, np.array(value)).encode(), object)
+
+
+def _value(handle: Any, *, context: Any, dtype: Any) -> Any:
+    found = SessionStore.of(context).value(_text(handle))
+    if found.dtype != dtype.numpy_dtype:
+        raise ValueError(f"the tensor of this handle is {found.dtype}, not {dtype.name}")
+    return found
+
+
+def _forget(handle: Any, *, context: Any) -> list[Any]:
+    SessionStore.of(context).forget(_text(handle))
+    return []
+
+
+for _type, _kernel, _infer in (
+    ("GetSessionHandle", _keep, lambda inputs, attrs: [Spec(string, SCALAR)]),
+    ("GetSessionTensor", _value, lambda inputs, attrs: [Spec(attrs["dtype"], UNKNOWN)]),
+    ("DeleteSessionTensor", _forget, lambda inputs, attrs: []),
+):
+    register(
+        _type,
+        _kernel,
+        infer=_infer,
+        gradient=None,
+        where="host",
+        context=True,
+        pure=False,
+        stays=True,
+    )
+
+
+def get_session_handle(data: Any, name: str | None = None) -> Tensor:
+    """Keeps a tensor in the session, on the host, for later runs.
+
+    Args:
+        data: the tensor.
+        name: the operation's name.
+
+    Returns:
+        A string scalar; a run that fetches it gives a `TensorHandle`.
+
+    Raises:
+        TypeError: `data` is no tensor.
+    """
+    if not isinstance(data, Tensor):
+        raise TypeError(explain("`data` must be of type Tensor.", received=repr(data)[:200]))
+    return make("GetSessionHandle", {"value": data}, {"label": data.op.name}, name)
+
+
+def get_session_tensor(handle: Any, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """A tensor that an earlier run has kept.
+
+    Args:
+        handle: a handle's text; accepted for TensorFlow's signature, which takes its device.
+        dtype: the tensor's dtype.
+        name: the operation's name.
+
+    Returns:
+        A placeholder for a handle's text, and the tensor.
+    """
+    holder = placeholder(string, [])
+    attrs = {"dtype": as_dtype(dtype)}
+    return holder, make("GetSessionTensor", {"handle": holder}, attrs, name)
+
+
+def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor, Operation]:
+    """Lets the session forget a tensor.
+
+    Args:
+        handle: a handle's text; accepted for TensorFlow's signature, which takes its device.
+        name: the operation's name.
+
+    Returns:
+        A placeholder for a handle's text, and the operation.
+    """
+    holder = placeholder(string, [])
+    return holder, apply("DeleteSessionTensor", [holder], name=name)
+
+
+__all__ = ["TensorHandle", "delete_session_tensor", "get_session_handle", "get_session_tensor"]

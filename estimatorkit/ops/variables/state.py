@@ -1,0 +1,337 @@
+"""State ops: a variable's handle, reading it, and assigning to it.
+
+A handle (`VarHandleOp`) stands for the state of that name in the session. Kernels are pure: they
+take the old value and give the new one; which inputs are handles and which of them change is said
+by the row (`updates`, `overwrites`).
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core.dtypes import bool_, resource, string
+from estimatorkit.core.errors import (
+    FailedPreconditionError,
+    OutOfRangeError,
+    explain,
+)
+from estimatorkit.core.registry import (
+    Case,
+    Spec,
+    broadcast_shapes,
+    fixed,
+    register,
+    same_as_input,
+)
+from estimatorkit.core.shapes import TensorShape
+from estimatorkit.ops.array.indexing import bounds_of_slices, index_of, infer_strided_slice
+
+_VALUE = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
+_ROWS = np.array([2, 0, 2], np.int32)
+_NEW = np.array([[0.5, 1.0], [-1.0, 2.0], [0.25, 4.0]], np.float32)
+
+
+def _no_run(dtype: Any, shape: Any) -> Any:
+    raise AssertionError("a handle is looked up, never run")
+
+
+register("VarHandleOp", _no_run, infer=fixed(resource), gradient=None, pure=False)
+
+
+def of_handle(inputs: Any, attrs: Any) -> list[Spec]:
+    """One output, with the spec of the variable whose handle is the first input."""
+    handle = inputs[0].op.attrs
+    return [Spec(handle["dtype"], handle["shape"])]
+
+
+register(
+    "ReadVariableOp",
+    lambda value: value,
+    numpy_kernel=lambda value: value,
+    infer=of_handle,
+    gradient="same",
+    pure=False,
+    cases=lambda: [Case((_VALUE,), {}, _VALUE)],
+)
+register(
+    "AssignVariableOp",
+    lambda old, value: (value, value),
+    numpy_kernel=lambda old, value: (value, value),
+    infer=of_handle,
+    gradient=None,
+    updates=(0,),
+    overwrites=(0,),
+    pure=False,
+    cases=lambda: [Case((_VALUE, _VALUE * 2), {}, (_VALUE * 2, _VALUE * 2))],
+)
+
+for _type, _function in (
+    ("AssignAddVariableOp", lambda old, delta: old + delta),
+    ("AssignSubVariableOp", lambda old, delta: old - delta),
+):
+    register(
+        _type,
+        lambda old, delta, function=_function: (function(old, delta),) * 2,
+        infer=of_handle,
+        gradient=None,
+        updates=(0,),
+        pure=False,
+        cases=lambda function=_function: [
+            Case((_VALUE, _VALUE * 3), {}, (function(_VALUE, _VALUE * 3),) * 2)
+        ],
+    )
+
+
+def _scattered(function: Any) -> Any:
+    def kernel(old: Any, indices: Any, updates: Any) -> Any:
+        new = function(old, indices, updates)
+        return new, new
+
+    return kernel
+
+
+def _method(name: str) -> Any:
+    return lambda old, at, updates: getattr(old.at[at], name)(updates)
+
+
+def _divide(old: Any, at: Any, updates: Any) -> Any:
+    """Division in the variable's dtype: integers are truncated, as TensorFlow's."""
+    return jax.lax.div(old, jnp.ones_like(old).at[at].multiply(updates))
+
+
+def _expected(function: Any) -> Any:
+    result = _VALUE.copy()
+    for row, update in zip(_ROWS, _NEW, strict=True):
+        result[row] = function(result[row], update)
+    return result, result
+
+
+for _type, _change, _python in (
+    ("ResourceScatterUpdate", _method("set"), lambda old, new: new),
+    ("ResourceScatterAdd", _method("add"), lambda old, new: old + new),
+    ("ResourceScatterSub", _method("subtract"), lambda old, new: old - new),
+    ("ResourceScatterMul", _method("multiply"), lambda old, new: old * new),
+    ("ResourceScatterDiv", _divide, lambda old, new: old / new),
+    ("ResourceScatterMin", _method("min"), np.minimum),
+    ("ResourceScatterMax", _method("max"), np.maximum),
+):
+    register(
+        _type,
+        _scattered(_change),
+        infer=of_handle,
+        gradient=None,
+        updates=(0,),
+        pure=False,
+        cases=lambda python=_python: [Case((_VALUE, _ROWS, _NEW), {}, _expected(python))],
+    )
+
+
+def _at_points(function: Any) -> Any:
+    """As `function`, where the last axis of the indices counts dimensions."""
+
+    def change(old: Any, indices: Any, updates: Any) -> Any:
+        return function(old, tuple(jnp.moveaxis(jnp.asarray(indices), -1, 0)), updates)
+
+    return change
+
+
+_POINTS = np.array([[2, 1], [0, 0]], np.int32)
+_AT_POINTS = np.array([0.5, -1.0], np.float32)
+
+
+def _expected_at_points(function: Any) -> Any:
+    result = _VALUE.copy()
+    at = tuple(_POINTS.T)
+    result[at] = function(result[at], _AT_POINTS)
+    return result, result
+
+
+for _type, _name, _python in (
+    ("ResourceScatterNdUpdate", "set", lambda old, new: new),
+    ("ResourceScatterNdAdd", "add", lambda old, new: old + new),
+    ("ResourceScatterNdSub", "subtract", lambda old, new: old - new),
+    ("ResourceScatterNdMin", "min", np.minimum),
+    ("ResourceScatterNdMax", "max", np.maximum),
+):
+    register(
+        _type,
+        _scattered(_at_points(_method(_name))),
+        infer=of_handle,
+        gradient=None,
+        updates=(0,),
+        pure=False,
+        cases=lambda python=_python: [
+            Case((_VALUE, _POINTS, _AT_POINTS), {}, _expected_at_points(python)),
+            Case((_VALUE, _ROWS[:2, None], _NEW[:2]), {}, _expected_rows(python)),
+        ],
+    )
+
+
+def _expected_rows(function: Any) -> Any:
+    result = _VALUE.copy()
+    result[_ROWS[:2]] = function(result[_ROWS[:2]], _NEW[:2])
+    return result, result
+
+
+# -- slices
+
+
+def _slice_assigned(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
+    new = jnp.asarray(old).at[index_of(index, dynamic)].set(value)
+    return new, new
+
+
+def _slice_assigned_on_host(old: Any, value: Any, *dynamic: Any, index: Any) -> Any:
+    new = old.copy()
+    new[index_of(index, dynamic)] = value
+    return new, new
+
+
+def _infer_slice_assigned(inputs: Any, attrs: Any) -> list[Spec]:
+    whole = of_handle(inputs, attrs)
+    handle, value = inputs[:2]
+    like = SimpleNamespace(dtype=whole[0].dtype, shape=whole[0].shape, op=handle.op)
+    (part,) = infer_strided_slice([like, *inputs[2:]], attrs)
+
+    def refusal(_: int, __: int) -> Exception:
+        return ValueError(
+            explain(
+                f"Cannot broadcast input shape {value.shape} into final shape {part.shape}: a "
+                f"slice of {handle.op.name} is assigned",
+                made_at=handle.op.source,
+            )
+        )
+
+    if value.shape.rank is not None and part.shape.rank is not None:
+        if value.shape.rank > part.shape.rank:
+            raise refusal(0, 0)
+        if not broadcast_shapes(value.shape, part.shape, refusal).is_compatible_with(part.shape):
+            raise refusal(0, 0)
+    return whole
+
+
+register(
+    "ResourceStridedSliceAssign",
+    _slice_assigned,
+    numpy_kernel=_slice_assigned_on_host,
+    infer=_infer_slice_assigned,
+    gradient=None,
+    updates=(0,),
+    pure=False,
+    static=lambda attrs: bounds_of_slices(attrs, 2),
+    cases=lambda: [
+        Case(
+            (_VALUE, np.array([7.0, 8.0], np.float32), np.int32(1)),
+            {"index": ("input", ("slice", None, None, -1))},
+            (np.array([[1.0, 2.0], [8.0, 7.0], [5.0, 6.0]], np.float32),) * 2,
+        ),
+    ],
+)
+
+
+# -- asking the session
+
+register(
+    "VarIsInitializedOp",
+    lambda *, context, variable: np.asarray(context.variables.is_initialized(variable)),
+    where="host",
+    infer=fixed(bool_),
+    gradient=None,
+    context=True,
+    pure=False,
+    holder="variable",
+)
+
+
+def _report_uninitialized(*, context: Any, variables: tuple[str, ...]) -> Any:
+    missing = context.variables.uninitialized(variables)
+    return np.array([name.encode() for name in missing], object)
+
+
+def _assert_initialized(*, context: Any, variables: tuple[str, ...]) -> list[Any]:
+    missing = context.variables.uninitialized(variables)
+    if missing:
+        raise FailedPreconditionError(
+            None,
+            None,
+            explain(
+                f"Attempting to use uninitialized value {missing[0]}",
+                received=f"no value yet for {', '.join(missing)}",
+                hint="run global_variables_initializer() or restore a checkpoint first",
+            ),
+        )
+    return []
+
+
+register(
+    "ReportUninitializedVariables",
+    _report_uninitialized,
+    where="host",
+    infer=fixed(string, TensorShape([None])),
+    gradient=None,
+    context=True,
+    pure=False,
+    stays=True,
+)
+register(
+    "AssertVariablesInitialized",
+    _assert_initialized,
+    where="host",
+    infer=lambda inputs, attrs: [],
+    gradient=None,
+    context=True,
+    pure=False,
+    stays=True,
+)
+
+
+def _initialized_value(initial: Any, *, context: Any, variable: str) -> Any:
+    with context.variables.lock:  # a run that changes it gives its memory away
+        value = context.variables.values.get(variable)
+        return initial if value is None else np.array(value)
+
+
+register(
+    "InitializedValue",
+    _initialized_value,
+    where="host",
+    infer=same_as_input(),
+    gradient=None,
+    context=True,
+    pure=False,
+    holder="variable",
+)
+
+
+def _count_up_to(
+    before: Any, *, context: Any, variable: str, limit: int, in_body: bool = False
+) -> Any:
+    """Counts in one step, so that threads count together; `before` may be of another's step."""
+    with nullcontext() if in_body else context.lock:
+        value = np.array(before if in_body else context.values[variable])
+        if value >= limit:
+            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+        after = value + value.dtype.type(1)
+        if in_body:  # a body works on a value that is its own until it ends
+            return after, value
+        context.values[variable] = after
+    return value
+
+
+register(
+    "CountUpTo",
+    _count_up_to,
+    where="host",
+    infer=of_handle,
+    gradient=None,
+    updates=lambda attrs: (0,) if attrs.get("in_body") else (),
+    context=True,
+    pure=False,
+    holder="variable",
+)

@@ -1,0 +1,513 @@
+"""Scopes that share variables by name: `variable_scope` and `get_variable`.
+
+Each graph has one store: its variables by full name, and for each thread the current scope, which
+holds defaults and says whether a name that is there is shared or refused. A scope is a prefix of
+variable names; `Variable(...)` itself knows only name scopes. Custom getters stand between
+`get_variable` and `VariableStore.get`, which looks the variable up or makes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from enum import Enum
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import as_dtype, float32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.variable_options import validated
+from estimatorkit.core.variables import (
+    Variable,
+    global_variables,
+    local_variables,
+    trainable_variables,
+)
+from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.ops.variables.variable_store import VariableStore
+
+
+class _ReuseMode(Enum):
+    AUTO_REUSE = "AUTO_REUSE"
+
+
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
+"""As `reuse`: make the variable where it is not there, share it where it is."""
+
+
+class VariableScope:
+    """What `get_variable` is told by the `with variable_scope(...)` blocks around it.
+
+    Attributes:
+        name: the prefix of variable names, without a '/' at its end.
+        reuse: False, True or AUTO_REUSE.
+        initializer, regularizer, dtype, constraint, partitioner, custom_getter: defaults for
+            `get_variable`.
+        caching_device, use_resource: kept for TensorFlow's signature.
+        original_name_scope: the name scope that was opened with it.
+    """
+
+    def __init__(
+        self,
+        reuse: Any = False,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        name_scope: str = "",
+        dtype: Any = float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self.reuse = reuse
+        self.name = name
+        self.initializer = initializer
+        self.regularizer = regularizer
+        self.caching_device = caching_device
+        self.partitioner = partitioner
+        self.custom_getter = custom_getter
+        self.original_name_scope = name_scope
+        self.dtype = dtype
+        self.use_resource = use_resource
+        self.constraint = constraint
+
+    def reuse_variables(self) -> None:
+        """Shares variables from here on."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Sets the default initializer."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the default regularizer."""
+        self.regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Accepted for TensorFlow's signature."""
+        self.caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Sets the default partitioner."""
+        self.partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Sets the getter that stands before `get_variable`."""
+        self.custom_getter = custom_getter
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Sets the default dtype."""
+        self.dtype = dtype
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Accepted for TensorFlow's signature."""
+        self.use_resource = use_resource
+
+    def global_variables(self) -> list[Variable]:
+        """The global variables under this scope."""
+        return global_variables(self._prefix)
+
+    def local_variables(self) -> list[Variable]:
+        """The local variables under this scope."""
+        return local_variables(self._prefix)
+
+    def trainable_variables(self) -> list[Variable]:
+        """The trainable variables under this scope."""
+        return trainable_variables(self._prefix)
+
+    def get_collection(self, name: str) -> list[Any]:
+        """What a collection holds under this scope."""
+        return get_default_graph().get_collection(name, self._prefix)
+
+    @property
+    def _prefix(self) -> str | None:
+        return f"{self.name}/" if self.name else None
+
+
+class _OpenScopes(threading.local):
+    """The variable scopes that a thread is in: those of others do not count for it."""
+
+    def __init__(self) -> None:
+        self.scope = VariableScope()
+        self.counts: dict[str, int] = {}
+
+
+_making = threading.Lock()
+
+
+class _Store(VariableStore):
+    """The variables of a graph by name, and what scopes threads are in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = _OpenScopes()
+
+    @property
+    def scope(self) -> VariableScope:
+        """The current scope of this thread."""
+        return self._open.scope
+
+    @scope.setter
+    def scope(self, scope: VariableScope) -> None:
+        self._open.scope = scope
+
+    @property
+    def scope_counts(self) -> dict[str, int]:
+        """How often this thread has opened a scope, by its name."""
+        return self._open.counts
+
+    @scope_counts.setter
+    def scope_counts(self, counts: dict[str, int]) -> None:
+        self._open.counts = counts
+
+
+def _store() -> _Store:
+    graph = get_default_graph()
+    if graph.variable_store is None:
+        with _making:
+            graph.variable_store = graph.variable_store or _Store()
+    store: _Store = graph.variable_store
+    return store
+
+
+def partitioned_variables(graph: Graph | None = None) -> list[PartitionedVariable]:
+    """The partitioned variables of a graph (the default graph), in the order of their making."""
+    store: _Store | None = (graph or get_default_graph()).variable_store
+    return [] if store is None else list(store.partitioned.values())
+
+
+def get_variable_scope() -> VariableScope:
+    """The current variable scope."""
+    return _store().scope
+
+
+@contextmanager
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Iterator[VariableScope]:
+    """Puts variables made by `get_variable` inside under a prefix, and operations under a name
+    scope.
+
+    Args:
+        name_or_scope: a name, a `VariableScope` to enter again, or None to use `default_name`.
+        default_name: made unique, and used where `name_or_scope` is None.
+        values: accepted for TensorFlow's signature.
+        initializer, regularizer, partitioner, dtype: defaults for `get_variable` inside.
+        constraint: a default for `get_variable` inside, but not in scopes further inside.
+        caching_device, use_resource: accepted for TensorFlow's signature.
+        custom_getter: a function `(getter, name, **arguments)` called instead of the getter, which
+            looks the variable up or makes it. One inside another is called first. Operations that
+            it makes are at the top of the name scopes.
+        reuse: None or False (as outside), True or AUTO_REUSE.
+        auxiliary_name_scope: whether to open the name scope.
+
+    Raises:
+        TypeError: neither a name nor a default name; or a scope or `auxiliary_name_scope` of
+            another type.
+        ValueError: `reuse` is none of these, or True with a default name.
+        RuntimeError: the blocks do not end in the order opposite to that of their beginning.
+
+    Source: `tf.compat.v1.variable_scope`.
+    """
+    if name_or_scope is None and default_name is None:
+        raise TypeError("If default_name is None then name_or_scope is required")
+    if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+        raise TypeError(
+            explain(
+                "VariableScope: name_or_scope must be a string or VariableScope.",
+                received=repr(name_or_scope),
+            )
+        )
+    if reuse not in (None, False, True, AUTO_REUSE):
+        raise ValueError(
+            explain("The reuse parameter must be True or False or None.", received=repr(reuse))
+        )
+    if not isinstance(auxiliary_name_scope, bool):
+        raise TypeError(
+            f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+        )
+    if name_or_scope is None and reuse:
+        raise ValueError("reuse=True cannot be used without a name_or_scope")
+    store = _store()
+    graph = get_default_graph()
+    outer = store.scope
+    entered = name_or_scope if isinstance(name_or_scope, VariableScope) else None
+    base = entered or outer
+    if entered is not None:
+        name = entered.name
+        leaf = name.rsplit("/", 1)[-1]
+    else:
+        leaf = str(default_name if name_or_scope is None else name_or_scope)
+        unique = _unique_scope(store, leaf) if name_or_scope is None else leaf
+        name = f"{outer.name}/{unique}" if outer.name else unique
+    current = graph.get_name_scope()
+    names = leaf if auxiliary_name_scope else current and f"{current}/"
+    stays = auxiliary_name_scope and not leaf
+    with nullcontext("") if stays else graph.name_scope(names) as scope:
+        inner = VariableScope(
+            reuse=reuse or base.reuse,
+            name=name,
+            initializer=_first(initializer, base.initializer),
+            regularizer=_first(regularizer, base.regularizer),
+            caching_device=_first(caching_device, base.caching_device),
+            partitioner=_first(partitioner, base.partitioner),
+            custom_getter=_nested(custom_getter, base.custom_getter),
+            name_scope=scope if entered is None else entered.original_name_scope,
+            dtype=_first(dtype, base.dtype),
+            use_resource=_first(use_resource, base.use_resource),
+            constraint=constraint,
+        )
+        store.scope = inner
+        store.scope_counts[name] = store.scope_counts.get(name, 0) + 1
+        counts = dict(store.scope_counts)
+        try:
+            yield inner
+        finally:
+            if store.scope is not inner:
+                raise RuntimeError("Improper nesting of variable_scope.")
+            store.scope = outer
+            if entered is not None:
+                store.scope_counts = counts
+            else:
+                for key in [key for key in store.scope_counts if key.startswith(f"{name}/")]:
+                    del store.scope_counts[key]
+
+
+def _first(given: Any, inherited: Any) -> Any:
+    return inherited if given is None else given
+
+
+def _unique_scope(store: _Store, name: str) -> str:
+    prefix = f"{store.scope.name}/" if store.scope.name else ""
+    if store.scope_counts.get(prefix + name, 0) == 0:
+        return name
+    number = 1
+    while store.scope_counts.get(f"{prefix}{name}_{number}", 0) > 0:
+        number += 1
+    return f"{name}_{number}"
+
+
+def _nested(inner: Any, outer: Any) -> Any:
+    """A custom getter within another one."""
+    if inner is None or outer is None:
+        return outer if inner is None else inner
+    return lambda getter, *args, **kwargs: inner(functools.partial(outer, getter), *args, **kwargs)
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """The variable of this name under the current variable scope: made, or shared if the scope says
+    so.
+
+    Args:
+        name: the name within the scope.
+        shape: its shape; not needed where `initializer` is a value.
+        dtype: float32 by default.
+        initializer: an `Initializer`, a function of (shape, dtype), a function without arguments
+            where no shape is given, or a value; by default the scope's, then `GlorotUniform` for
+            floats and zeros for the rest.
+        regularizer: a function of the variable giving a loss, which is put into
+            REGULARIZATION_LOSSES.
+        trainable: True by default, but for `synchronization` ON_READ.
+        collections: see `Variable`.
+        partitioner: makes a `PartitionedVariable`: a function of (shape, dtype) giving the number
+            of slices for each axis.
+        validate_shape, constraint, aggregation: see `Variable`.
+        custom_getter: see `variable_scope`; used instead of the scope's.
+        synchronization: a `VariableSynchronization`; ON_READ makes `trainable` False by default.
+        caching_device, use_resource: accepted for TensorFlow's signature.
+
+    Returns:
+        A `Variable`; with a partitioner a `PartitionedVariable`; with a custom getter what that
+        returns.
+
+    Raises:
+        ValueError: it is there and may not be shared, or is there with another shape, dtype or
+            number of parts, or is to be shared and is not there; no shape is known; a value of
+            another dtype than `dtype` or with a shape beside it; or an argument of another kind.
+    """
+    store = _store()
+    scope = store.scope
+    full_name = f"{scope.name}/{name}" if scope.name else name
+    getter = _first(custom_getter, scope.custom_getter)
+    if getter is not None and not callable(getter):
+        raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
+    sync, how, trained = validated(synchronization, aggregation, trainable, full_name)
+    found: Variable  # as type checkers see it: what programs without the two arguments get
+    with get_default_graph().name_scope(None):
+        if dtype is not None and initializer is not None and not callable(initializer):
+            of_value = convert_to_tensor(initializer).dtype
+            if of_value is not as_dtype(dtype):
+                raise ValueError(
+                    f"Initializer type '{of_value!r}' and explicit dtype '{as_dtype(dtype)!r}' "
+                    "don't match."
+                )
+        arguments: dict[str, Any] = {
+            "shape": shape,
+            "dtype": as_dtype(_first(dtype, scope.dtype)),
+            "initializer": _first(initializer, scope.initializer),
+            "regularizer": _first(regularizer, scope.regularizer),
+            "reuse": scope.reuse,
+            "trainable": trained,
+            "collections": collections,
+            "caching_device": _first(caching_device, scope.caching_device),
+            "partitioner": _first(partitioner, scope.partitioner),
+            "validate_shape": validate_shape,
+            "use_resource": _first(use_resource, scope.use_resource),
+            "constraint": _first(constraint, scope.constraint),
+            "synchronization": sync,
+            "aggregation": how,
+        }
+        if getter is None:
+            found = store.get(full_name, **arguments)
+        else:
+            found = getter(store.get, full_name, **_accepted(getter, arguments))
+    return found
+
+
+def _accepted(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Those of the newer arguments that a custom getter knows, and all the others."""
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return arguments
+    newer = {"constraint", "synchronization", "aggregation"} - set(parameters)
+    return {key: value for key, value in arguments.items() if key not in newer}
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Sequence[str] | None = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+) -> Variable:
+    """As `get_variable`, in LOCAL_VARIABLES and not trainable: checkpoints leave it out."""
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        False,
+        [*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        custom_getter,
+        constraint,
+        synchronization,
+        aggregation,
+    )
+
+
+def create_partitioned_variables(
+    shape: Any,
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = float32,
+    trainable: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Variable]:
+    """The parts of a variable that is cut as `slicing` says.
+
+    Args:
+        shape: the shape of the whole.
+        slicing: how many parts each axis has; more than one for one axis at most.
+        initializer: see `get_variable`.
+        dtype: see `get_variable`.
+        trainable: whether optimizers change the parts by default.
+        collections: see `Variable`.
+        name: under the current variable scope; 'PartitionedVariable', made unique, by default.
+        reuse: see `variable_scope`.
+
+    Raises:
+        ValueError: `slicing` does not fit the shape.
+
+    Source: `tf.compat.v1.create_partitioned_variables`.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        if scope.custom_getter is not None:
+            raise ValueError(
+                explain(
+                    "create_partitioned_variables does not work with a custom getter",
+                    received=repr(scope.custom_getter),
+                    hint="get_variable with a partitioner",
+                )
+            )
+        whole: Any = _store().get(
+            scope.name,
+            shape=shape,
+            dtype=dtype,
+            initializer=_first(initializer, scope.initializer),
+            regularizer=scope.regularizer,
+            reuse=scope.reuse,
+            trainable=trainable,
+            collections=collections,
+            partitioner=lambda shape, dtype: list(slicing),
+            constraint=scope.constraint,
+        )
+    return list(whole)
+
+
+def variable_op_scope(
+    values: Any, name_or_scope: Any, default_name: str | None = None, **rest: Any
+) -> Any:
+    """`variable_scope` by its older name and with its older order of arguments."""
+    return variable_scope(name_or_scope, default_name, values, **rest)
+
+
+def no_regularizer(_: Any) -> None:
+    """A regularizer that gives no loss: to undo a scope's."""
+    return None

@@ -1,0 +1,1 @@
+"""Running graphs: optimizing, planning, lowering to XLA, executing; sessions."""

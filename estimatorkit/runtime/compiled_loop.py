@@ -1,0 +1,324 @@
+"""`CompiledLoop`: the executables of steps, a whole block of them or one.
+
+On a CPU XLA (jax 0.10) does a convolution by its fast kernels and on all cores only outside loops:
+the training step of a network of two convolutions took three times as long in a loop. Steps with
+operations whose rows say `outside_loops` are therefore calls of their own there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from estimatorkit.core import registry
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.columns import is_aligned
+from estimatorkit.runtime.executor import State, large_constants
+from estimatorkit.runtime.huge_pages import use_large_pages
+from estimatorkit.runtime.lower import changed_names, segment_function, state_names
+from estimatorkit.runtime.partial_batch import TwoShapes
+from estimatorkit.runtime.plan import Plan, Segment
+
+_IN_ORDER = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+"""XLA's option for loops on a CPU: operations run one after the other, large ones on all cores. By
+default those that do not depend on each other are handed to all cores, which costs small ones more
+than it saves: a census wide-and-deep step, 250 of them, took 325 us and 430 us of the cores' time,
+and takes 285 and 323 (on one core 245)."""
+
+STEPS_WITHOUT_INPUT = 1024
+"""The block length of steps that take no elements."""
+
+
+@dataclass(frozen=True)
+class LoopShape:
+    """A plan that can run as one call: its parts."""
+
+    get_next: Operation | None
+    made: frozenset[Tensor]
+    step: Segment
+    after: Segment | None
+
+    @staticmethod
+    def of(plan: Plan, after: Plan) -> LoopShape | None:
+        """The parts of a step's plan and the one after it; None where one call cannot hold them."""
+        *before, step = plan.segments or (None,)
+        if step is None or step.place != "device" or step.static_inputs:
+            return None
+        get_next = None
+        made: set[Tensor] = set()
+        if before:
+            ops = [op for segment in before for op in segment.ops]
+            sources = [op for op in ops if op.type == "IteratorGetNext"]
+            if any(segment.place != "host" for segment in before) or len(sources) != 1:
+                return None
+            get_next = sources[0]
+            if not all(op is get_next or _may_run_ahead(op) for op in ops):
+                return None
+            made = {tensor for op in ops for tensor in op.outputs}
+            if any(tensor in made and tensor.dtype.on_host for tensor in plan.results):
+                return None
+        if len(after.segments) > 1:
+            return None
+        last = after.segments[0] if after.segments else None
+        if last is not None and (last.place != "device" or last.inputs or changed_names(last)):
+            return None
+        return LoopShape(get_next, frozenset(made), step, last)
+
+
+_LOOKUPS = ("LookupTableFindV2", "LookupTableFindOrHash")
+"""They depend on tables, which are filled before training and stay as they are."""
+
+
+def _may_run_ahead(op: Operation) -> bool:
+    """Whether host work may be done when elements are read, for many steps at once."""
+    row = registry.lookup(op.type)
+    return (row.pure and not row.random and not row.context) or op.type in _LOOKUPS
+
+
+def _filled_up(runs: NDArray[np.int32], length: int) -> NDArray[np.int32]:
+    """The runs of a block, with empty ones as many as a block of this length may have."""
+    missing = length // 2 + 1 - len(runs)
+    return np.concatenate([runs, np.zeros((missing, 2, 2), np.int32)])
+
+
+class CompiledLoop:
+    """The executable of a loop: `jax.jit` adds one for each shape of block."""
+
+    def __init__(
+        self,
+        shape: LoopShape,
+        state: State,
+        every: Sequence[Tensor],
+        after: Sequence[Tensor],
+        name: str,
+    ) -> None:
+        self._step = shape.step
+        self._after = shape.after
+        self._state = state
+        self._every = every
+        self._after_tensors = after
+        self._name = name
+        self.elements = list(
+            dict.fromkeys(tensor for tensor in (*self._step.inputs, *every) if tensor in shape.made)
+        )
+        self._changed = changed_names(self._step)
+        taken = [*state_names(self._step), *self._changed]
+        if self._after is not None:
+            taken.extend(state_names(self._after))
+        self._kept = [name for name in dict.fromkeys(taken) if name not in self._changed]
+        wide = self._step.wide or (self._after is not None and self._after.wide)
+        wide = wide or any(tensor.dtype.is_wide for tensor in (*every, *after))
+        self._context: Callable[[], AbstractContextManager[Any]] = x64 if wide else nullcontext
+        with self._context():
+            self._constants = list(large_constants(self._step).values())
+        self._block: Any = None
+        self._columns: list[Any] = []
+        self._fetched: dict[Any, list[Any]] = {}
+        self._on_cpu = jax.default_backend() == "cpu"
+        self._singly = self._on_cpu and any(
+            registry.lookup(op.type).outside_loops for op in self._step.ops
+        )
+        self._many = jax.jit(
+            self._block_of_steps,
+            static_argnums=(7,),
+            donate_argnums=(5,),
+            compiler_options=_IN_ORDER if self._on_cpu else None,
+        )
+        self._one = jax.jit(self._step_alone, static_argnums=(6,), donate_argnums=(4, 5))
+        self._last = jax.jit(self._run_after)
+
+    def columns(self, block: Any) -> list[Any]:
+        """The columns of a block that the step takes, on the device; put there once a block."""
+        if block is not self._block:
+            with self._context():
+                # The block is not written to any more, so that a device that is the CPU may use its
+                # memory as it is; the call itself sees to that at once, `device_put` in 150 us.
+                self._columns = [
+                    column
+                    if self._on_cpu and not self._singly and is_aligned(column)
+                    else jax.device_put(column, may_alias=True)
+                    for column in block.ready
+                ]
+            self._block = block
+        return self._columns
+
+    def __call__(
+        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """Runs steps `start` to `start + count` of a block.
+
+        Args:
+            columns: the block's, on the device.
+            start, count: which steps.
+            two_shapes: which rows are how large, where they are of two shapes.
+
+        Returns:
+            The values fetched at each step, in the rows of the block, and those after the last.
+        """
+        with self._state.lock, self._context():
+            kept = self._take(self._kept)
+            run = self._run_singly if self._singly else self._run_at_once
+            compilations = self._state.compilations[self._name]
+            done = run(columns, start, count, two_shapes, kept)
+            if self._state.compilations[self._name] != compilations:
+                use_large_pages(self._state.take(self._changed))
+            return done
+
+    def _run_at_once(
+        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
+    ) -> tuple[list[Any], list[Any]]:
+        shapes: Any = () if two_shapes is None else two_shapes.shapes
+        runs: Any = None
+        if two_shapes is not None:
+            pairs = two_shapes.runs
+            runs = _filled_up(pairs, len(columns[0])), np.int32(len(pairs))
+        every, after, changed = self._many(
+            *(columns, self._constants, np.int32(start), np.int32(count), kept),
+            *(self._state.held.to_donate(self._take(self._changed)), runs, shapes),
+        )
+        self._state.values.update(zip(self._changed, changed, strict=True))
+        return every, after
+
+    def _run_singly(
+        self, columns: list[Any], start: int, count: int, two_shapes: TwoShapes | None, kept: Any
+    ) -> tuple[list[Any], list[Any]]:
+        changed = self._state.held.to_donate(self._take(self._changed))
+        given = columns, self._constants, kept
+        every = self._buffers(given, changed, None if two_shapes is None else two_shapes.shapes[0])
+        for index in range(start, start + count):
+            sizes = None if two_shapes is None else two_shapes.of(index)
+            changed, every = self._one(*given, np.int32(index), changed, every, sizes)
+            # At every step: an interrupted loop leaves the variables as the last step made them.
+            self._state.values.update(zip(self._changed, changed, strict=True))
+        return every, self._last(self._with(kept, changed))
+
+    def _take(self, names: Sequence[str]) -> list[Any]:
+        """The values of variables, as the executable takes them."""
+        return self._state.take(names)
+
+    def _step_function(self) -> Callable[..., Any]:
+        """The step's segment as a function (see `segment_function`)."""
+        return segment_function(self._step, {})
+
+    def _buffers(self, given: tuple[Any, ...], changed: Any, sizes: Any) -> list[Any]:
+        """Zeros for what a block's steps fetch."""
+        columns = given[0]
+        key = tuple(column.shape for column in columns), sizes
+        if key not in self._fetched:
+            row = jax.ShapeDtypeStruct((), np.dtype(np.int32))  # type: ignore[no-untyped-call]
+            step = functools.partial(self._run_step, sizes=sizes)
+            self._fetched[key] = jax.eval_shape(step, *given, row, changed)[0]
+        length = len(columns[0]) if columns else STEPS_WITHOUT_INPUT
+        return [
+            jax.device_put(np.zeros((length, *each.shape), each.dtype))
+            for each in self._fetched[key]
+        ]
+
+    def _with(self, kept: Any, changed: Any) -> dict[str, Any]:
+        """The variables by name."""
+        return dict(zip((*self._kept, *self._changed), (*kept, *changed), strict=True))
+
+    def _run_step(
+        self, columns: Any, constants: Any, kept: Any, index: Any, current: Any, sizes: Any = None
+    ) -> tuple[list[Any], list[Any]]:
+        """One step: what it fetches, and the variables that it changes."""
+        by_tensor = {
+            tensor: lax.dynamic_index_in_dim(column, index, 0, False)
+            for tensor, column in zip(self.elements, columns, strict=True)
+        }
+        for tensor, size in zip(self.elements, sizes or (), strict=False):
+            by_tensor[tensor] = by_tensor[tensor][tuple(map(slice, size))]
+        rest = iter(constants)
+        inputs = [
+            next(rest) if tensor.op.type == "Const" else by_tensor[tensor]
+            for tensor in self._step.inputs
+        ]
+        values = self._with(kept, current)
+        function = self._step_function()
+        given, new = function(inputs, [values[name] for name in state_names(self._step)])
+        by_tensor.update(zip(self._step.outputs, given, strict=True))
+        return [self._value(tensor, by_tensor) for tensor in self._every], new
+
+    def _step_alone(
+        self,
+        columns: Any,
+        constants: Any,
+        kept: Any,
+        index: Any,
+        changed: Any,
+        every: Any,
+        sizes: Any,
+    ) -> Any:
+        self._state.compilations[self._name] += 1
+        given, new = self._run_step(columns, constants, kept, index, changed, sizes)
+        return new, _with_row(every, given, index)
+
+    def _block_of_steps(
+        self,
+        columns: Any,
+        constants: Any,
+        start: Any,
+        count: Any,
+        kept: Any,
+        changed: Any,
+        runs: Any,
+        shapes: Any,
+    ) -> Any:
+        self._state.compilations[self._name] += 1
+        length = columns[0].shape[0] if columns else STEPS_WITHOUT_INPUT
+        step = functools.partial(self._run_step, columns, constants, kept)
+        like, _ = jax.eval_shape(functools.partial(step, sizes=(*shapes, None)[0]), 0, changed)
+        every = [jax.numpy.zeros((length, *each.shape), each.dtype) for each in like]
+
+        def body(index: Any, carried: Any, sizes: Any = None) -> Any:
+            current, every = carried
+            given, new = step(index, current, sizes)
+            return new, _with_row(every, given, index)
+
+        carried = (list(changed), every)
+        if runs is None:
+            changed, every = lax.fori_loop(start, start + count, body, carried)
+        else:
+
+            def both(pair: Any, carried: Any) -> Any:
+                for kind, sizes in enumerate(shapes):
+                    first, last = jax.numpy.clip(places[pair, kind], start, start + count)
+                    one = functools.partial(body, sizes=sizes)
+                    carried = lax.fori_loop(first, last, one, carried)
+                return carried
+
+            places, pairs = runs
+            changed, every = lax.fori_loop(0, pairs, both, carried)
+        return every, self._run_after(self._with(kept, changed)), changed
+
+    def _run_after(self, values: dict[str, Any]) -> list[Any]:
+        by_tensor: dict[Tensor, Any] = {}
+        if self._after is not None:
+            function = segment_function(self._after, {})
+            given, _ = function([], [values[name] for name in state_names(self._after)])
+            by_tensor = dict(zip(self._after.outputs, given, strict=True))
+        return [self._value(tensor, by_tensor) for tensor in self._after_tensors]
+
+    def _value(self, tensor: Tensor, computed: dict[Tensor, Any]) -> Any:
+        if tensor in computed:
+            return computed[tensor]
+        after = None if self._after is None else self._after.rewriting.value(tensor)
+        known = self._step.rewriting.value(tensor)  # a constant belongs to no segment
+        return jax.numpy.asarray(after if known is None else known)
+
+
+def _with_row(every: Sequence[Any], given: Sequence[Any], index: Any) -> list[Any]:
+    """Buffers with a step's values in its row."""
+    return [
+        lax.dynamic_update_index_in_dim(buffer, value, index, 0)
+        for buffer, value in zip(every, given, strict=True)
+    ]

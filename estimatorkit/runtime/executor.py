@@ -1,0 +1,588 @@
+"""Running plans: `State` (what a session holds), compiled segments, and `PlanRunner`, which runs a
+plan on feeds.
+
+A device segment is one call of a `jax.jit` function; variables are its inputs and outputs, and the
+buffers of those it changes are donated. `State.compilations` counts what XLA compiled, by name, so
+that tests can assert it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from estimatorkit.core.cancellation import LoopWatch, cancellable
+from estimatorkit.core.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    explain,
+)
+from estimatorkit.core.function_graph import may_not_end
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.tensor_slice import TensorSlice
+from estimatorkit.core.x64 import x64
+from estimatorkit.runtime.huge_pages import use_large_pages
+from estimatorkit.runtime.lower import changed_names, interpret, segment_function, state_names
+from estimatorkit.runtime.malloc_tuning import keep_freed_memory
+from estimatorkit.runtime.placement import DEFAULT, Placer, default_name, device_named
+from estimatorkit.runtime.plan import Plan, Segment, make_plan
+from estimatorkit.runtime.recompilation import ShapeWatch
+from estimatorkit.runtime.resource_store import ResourceStore
+from estimatorkit.runtime.timeline import Trace
+from estimatorkit.runtime.varying_shapes import VaryingShapes
+
+
+class RunPlan(Protocol):
+    """What a run does."""
+
+    def describe(self) -> str:
+        """The plan as text."""
+
+
+class Runner(Protocol):
+    """A run that is planned."""
+
+    @property
+    def plan(self) -> RunPlan:
+        """What it does."""
+
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """Runs it (see `PlanRunner.run`)."""
+
+
+class State:
+    """What a session holds between runs, in part shared with others (see `targets`).
+
+    Attributes:
+        values: variables by name, and the counters of random operations (three uint32 words: seed,
+            seed, count).
+        resources: host objects by name (iterators, ...).
+        compilations: how often XLA compiled, by what.
+        lock: held while state changes.
+        held: all that other sessions may share.
+        placer: gives operations their devices.
+        several_devices: whether values may be on another device than the default one.
+        cancelled: set when the session closes; what blocks looks at it.
+        functions: what runs the bodies of functions on the host, by function.
+    """
+
+    def __init__(
+        self, graph: Graph, placer: Placer | None = None, held: ResourceStore | None = None
+    ) -> None:
+        keep_freed_memory()
+        self.held = held = held or ResourceStore()
+        self.graph = graph
+        self.placer = placer or Placer()
+        self.several_devices = False
+        self.cancelled = threading.Event()
+        self._run = threading.local()
+        self.values = held.values
+        self.resources = held.resources
+        self.compilations: Counter[str] = Counter()
+        self.functions: dict[Any, Any] = {}
+        self.lock = held.lock
+        self._making = held.making
+        self._asked: State | None = None
+
+    def for_function(self, graph: Graph) -> State:
+        """The state of a function's body: variables of its own, the same host objects."""
+        held = ResourceStore(resources=self.resources, making=self._making)
+        inner = State(graph, self.placer, held)
+        inner.compilations = self.compilations
+        inner.cancelled = self.cancelled
+        inner._run = self._run
+        inner._asked = self.variables
+        return inner
+
+    def body_of(self, function: Any) -> Any:
+        """What runs the body of a function that works on what others hold; None for any other."""
+        return None
+
+    def own(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that this process holds."""
+        return list(names)
+
+    def cancel(self) -> None:
+        """Ends what waits in runs: the session closes."""
+        self.cancelled.set()
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that the run of this thread still has; None for any time."""
+        deadline = getattr(self._run, "deadline", None)
+        return None if deadline is None else max(deadline - time.monotonic(), 0.0)
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Inside, what blocks in this thread ends after so many seconds (0: never)."""
+        outer = getattr(self._run, "deadline", None)
+        self._run.deadline = time.monotonic() + seconds if seconds else outer
+        try:
+            yield
+        finally:
+            self._run.deadline = outer
+
+    @contextmanager
+    def watched(self, watch: Callable[[], None]) -> Iterator[None]:
+        """Inside, what blocks in this thread ends by what `watch` raises."""
+        self._run.watch = watch
+        try:
+            yield
+        finally:
+            del self._run.watch
+
+    def raise_if_cancelled(self) -> None:
+        """What an operation that waits calls every now and then.
+
+        Raises:
+            CancelledError: the session was closed.
+            DeadlineExceededError: the run's time is over.
+        """
+        self.cancellation_check()()
+
+    def cancellation_check(self) -> Callable[[], None]:
+        """`raise_if_cancelled` of the run of this thread, for other threads, too."""
+        deadline = getattr(self._run, "deadline", None)
+        watch = getattr(self._run, "watch", None)
+
+        def check() -> None:
+            if self.cancelled.is_set():
+                raise CancelledError(None, None, "Step was cancelled: the session was closed.")
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineExceededError(None, None, "Timed out waiting for notification.")
+            if watch is not None:
+                watch()
+
+        return check
+
+    def resource(self, name: Any, make: Callable[[], Any]) -> Any:
+        """The host object called `name` (or that of a function), made by `make` on first use.
+
+        Raises:
+            CancelledError: the session was closed, and has forgotten its objects.
+        """
+        with self._making:
+            if name not in self.resources:
+                self.raise_if_cancelled()
+                self.resources[name] = make()
+            return self.resources[name]
+
+    @property
+    def variables(self) -> State:
+        """The part that host kernels ask for variables (see `uninitialized`)."""
+        return self._asked or self
+
+    def uninitialized(self, names: Sequence[str]) -> list[str]:
+        """Those of the variables that have no value."""
+        return [name for name in names if name not in self.values]
+
+    def is_initialized(self, name: str) -> bool:
+        """Whether the variable has a value."""
+        return not self.uninitialized([name])
+
+    def take(self, names: Sequence[str]) -> list[Any]:
+        """The values of these names, for one who holds the lock: the next run may donate them.
+
+        Raises:
+            FailedPreconditionError: a variable has none.
+        """
+        try:
+            return [self.values[name] for name in names]
+        except KeyError:
+            self.raise_if_cancelled()  # a session that closes forgets its values
+            return [self._value_or_counter(name) for name in names]
+
+    def read(self, names: Sequence[str]) -> list[Any]:
+        """A consistent snapshot of the named values, which no later run changes.
+
+        Raises:
+            FailedPreconditionError: a variable has none.
+        """
+        return self.held.read(lambda: self.take(names))
+
+    def put(self, name: str, value: Any) -> None:
+        """Gives a variable a value."""
+        with self.lock:
+            self.values[name] = value
+
+    def to_save(self, names: Sequence[str]) -> list[Any]:
+        """What a checkpoint takes for these variables: their values."""
+        return self.read(names)
+
+    def restore(self, path: str, parts: Mapping[str, TensorSlice]) -> set[str]:
+        """Lets others that hold variables read them from a checkpoint.
+
+        Args:
+            path: the checkpoint's.
+            parts: what of its tensors the variables are, by their names.
+
+        Returns:
+            The names of those that are restored.
+        """
+        return set()
+
+    def random_counters(self) -> dict[str, Any]:
+        """The counters of random operations that have run, by the operations' names."""
+        own = {op.name: op.type for op in self.graph.get_operations()}
+        with self.lock:
+            found = [name for name in self.values if own.get(name, "VarHandleOp") != "VarHandleOp"]
+        return dict(zip(found, self.read(found), strict=True))
+
+    def restart_random(self) -> None:
+        """Lets random operations begin anew, as in a new session of the graph."""
+        with self.lock:
+            for name in self.random_counters():
+                del self.values[name]
+
+    def put_on_device(self) -> None:
+        """Moves values that were loaded as arrays to the device, rather than in every run."""
+        with self.lock, x64():
+            for name, value in self.values.items():
+                if isinstance(value, np.ndarray) and value.dtype.kind not in "OSU":
+                    self.values[name] = jax.device_put(value)
+
+    def runner(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        optimize: bool = True,
+        elsewhere: Collection[Operation] = frozenset(),
+    ) -> Runner:
+        """Plans a run (see `make_plan`) and makes what runs it."""
+        placer = self.placer
+        plan = make_plan(self.graph, fetches, targets, feeds, placer, optimize, elsewhere)
+        placer.report(op for segment in plan.segments for op in segment.ops)
+        return PlanRunner(plan, self)
+
+    def _value_or_counter(self, name: str) -> Any:
+        if name not in self.values:
+            op = self.graph.get_operation_by_name(name)
+            if op.type == "VarHandleOp":
+                raise uninitialized(op)
+            self.values[name] = self._first_counter(op.attrs["_seed"])
+        return self.values[name]
+
+    @staticmethod
+    def _first_counter(seed: tuple[int, int] | None) -> Any:
+        words = seed or tuple(np.frombuffer(os.urandom(8), np.uint32))
+        return np.array([*words, 0], np.uint32)
+
+
+def uninitialized(handle: Operation) -> FailedPreconditionError:
+    """The error of a variable without a value."""
+    name = handle.name
+    return FailedPreconditionError(
+        None,
+        handle,
+        explain(
+            f"Attempting to use uninitialized value {name}",
+            received=f"variable {name!r}, which has no value in this session",
+            made_at=handle.source,
+            hint="run global_variables_initializer() or restore a checkpoint first",
+        ),
+    )
+
+
+class CompiledSegment:
+    """A device segment with its executables.
+
+    There is one for each set of static values; `jax.jit` adds one for each shape.
+    """
+
+    def __init__(self, segment: Segment, state: State, name: str) -> None:
+        self.segment = segment
+        self._state = state
+        self._name = name
+        self._executables: dict[Any, Callable[..., Any]] = {}
+        self._static = list(segment.static_inputs)
+        self._traced = [tensor for tensor in segment.inputs if tensor not in self._static]
+        self._watch = ShapeWatch(self._traced, self._static)
+        self.varying = VaryingShapes(segment)
+        self._changed = changed_names(segment)
+        taken = state_names(segment)
+        self._kept = [name for name in taken if name not in self._changed]
+        self._donated = [name for name in taken if name in self._changed]
+        self._context: Callable[[], AbstractContextManager[Any]] = (
+            x64 if segment.wide else nullcontext
+        )
+        with self._context():
+            self._constants = large_constants(segment)
+        self._device = device_named(segment.device)
+        self._is_quick = True
+        self._may_not_end = any(map(may_not_end, segment.ops))
+        state.several_devices = state.several_devices or segment.device != DEFAULT
+
+    def __call__(self, values: dict[Any, Any]) -> None:
+        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        with self._state.lock:
+            self.run(values)
+
+    def run(self, values: dict[Any, Any]) -> None:
+        """Runs the segment for one who holds the state's lock."""
+        inputs = [
+            values[tensor] if tensor in values else self._constants[tensor]  # a feed wins
+            for tensor in self._traced
+        ]
+        executable = self._executable(values)
+        state = self._state
+        compilations = state.compilations[self._name]
+        with self._context():
+            kept = state.take(self._kept)
+            donated = state.held.to_donate(state.take(self._donated))
+            if state.several_devices:
+                inputs, kept, donated = jax.device_put((inputs, kept, donated), self._device)
+            if self._may_not_end:
+                outputs, changed = self._watched(executable, inputs, kept, donated)
+            else:
+                outputs, changed = executable(inputs, kept, donated)
+                state.values.update(zip(self._changed, changed, strict=True))
+        if state.compilations[self._name] != compilations:
+            use_large_pages(changed)
+        for tensor, value in zip(self.segment.outputs, outputs, strict=True):
+            values[tensor] = value
+        values[self] = (*outputs, *changed)[-1:]
+
+    def _watched(self, executable: Callable[..., Any], *arguments: Any) -> Any:
+        """A call whose loops a deadline, the session's end or a signal can end.
+
+        Variables then have the values of the last iteration.
+        """
+        watch = LoopWatch(self._state.cancellation_check())
+        with watch.running():
+            outputs, changed = executable(*arguments, watch.number)
+            self._state.values.update(zip(self._changed, changed, strict=True))
+            for result in (*outputs, *changed)[-1:]:
+                watch.wait(result)
+        return outputs, changed
+
+    def wait(self, values: dict[Any, Any]) -> None:
+        """Returns when the call for `values` has finished, and with it the use of fed arrays."""
+        for result in values[self]:
+            while isinstance(result, jax.Array):
+                try:
+                    self._is_quick = _wait(result, self._is_quick) < _QUICK_SECS
+                    return
+                except RuntimeError:
+                    if not result.is_deleted():
+                        raise
+                # A run of another thread has taken the variable over: what it makes of it comes
+                # after this call.
+                with self._state.lock:
+                    result = self._state.values.get(self._changed[-1])
+
+    def _executable(self, values: dict[Tensor, Any]) -> Callable[..., Any]:
+        static = {tensor: np.asarray(values[tensor]) for tensor in self._static}
+        key = tuple((value.tobytes(), value.shape) for value in static.values())
+        found = self._executables.get(key)
+        if found is None:
+            found = self._executables[key] = self._compile(static)
+        return found
+
+    def _compile(self, static: dict[Tensor, Any]) -> Callable[..., Any]:
+        function = segment_function(self.segment, static, self.varying.add)
+        taken = [*self._kept, *self._donated]
+        names = state_names(self.segment)
+
+        def segment(inputs: Any, kept: Any, donated: Any, number: Any = None) -> Any:
+            self._state.compilations[self._name] += 1  # traced once a compilation
+            self._watch.add(inputs, list(static.values()))
+            values = dict(zip(taken, [*kept, *donated], strict=True))
+            with cancellable(number):
+                return function(inputs, [values[name] for name in names])
+
+        return jax.jit(segment, donate_argnums=(2,))
+
+
+def _wait(array: Any, is_quick: bool) -> float:
+    """Waits for an array; returns the seconds that it took.
+
+    Args:
+        array: what is waited for.
+        is_quick: whether it will be there soon: then the processor is not given away at first.
+            Waking a sleeping thread takes about 40 us here, more than many a step.
+    """
+    started = time.perf_counter()
+    for _ in range(_SPINS if is_quick else 1):
+        if array.is_ready():
+            break
+    else:
+        array.block_until_ready()
+    return time.perf_counter() - started
+
+
+_SPINS = 500
+"""Of about 0.2 us each."""
+
+_QUICK_SECS = 2e-4
+"""What took longer will hardly be there within `_SPINS`: other processes can use the time."""
+
+
+def large_constants(segment: Segment) -> dict[Tensor, Any]:
+    """The constants that are arguments of a segment's executable, on the device, in order."""
+    return {
+        tensor: jax.device_put(tensor.op.attrs["value"])
+        for tensor in segment.inputs
+        if tensor.op.type == "Const"
+    }
+
+
+class HostSegment:
+    """A host segment: operations run one after the other, values forgotten after their last use."""
+
+    def __init__(self, segment: Segment, state: State) -> None:
+        self._segment = segment
+        self._state = state
+        kept = set(segment.outputs) | set(segment.inputs)
+        self._last_use: dict[Any, list[Tensor]] = {}
+        seen: set[Tensor] = set()
+        resolve = segment.rewriting.resolve
+        for op in reversed(segment.ops):
+            used = (*map(resolve, op.inputs), *op.outputs)
+            fresh = [t for t in used if t not in seen and t not in kept]
+            seen.update(fresh)
+            self._last_use[op] = list(dict.fromkeys(fresh))
+
+    def __call__(self, values: dict[Tensor, Any]) -> None:
+        """Runs the segment: takes its inputs from `values`, puts its outputs there."""
+        local = {tensor: np.asarray(values[tensor]) for tensor in self._segment.inputs}
+        state = self._state
+        names = state.own(self._segment.reads)
+        variables: dict[str, Any] = dict.fromkeys(self._segment.reads)  # None where others hold it
+        variables.update(zip(names, state.read(names), strict=True))
+        interpret(
+            self._segment.ops,
+            local,
+            variables,
+            host=True,
+            context=state,
+            last_use=self._last_use,
+            rewriting=self._segment.rewriting,
+        )
+        written = state.own(self._segment.writes)
+        with state.lock:
+            state.values.update((name, variables[name]) for name in written)
+        for tensor in self._segment.outputs:
+            values[tensor] = np.asarray(local[tensor], tensor.dtype.numpy_dtype)
+        state.raise_if_cancelled()  # Python functions and datasets do not look by themselves
+
+
+class PlanRunner:
+    """Runs a plan on values of its feeds."""
+
+    def __init__(self, plan: Plan, state: State) -> None:
+        self.plan = plan
+        self._feeds = plan.feeds
+        self._fetches = plan.results
+        known = {tensor: plan.rewriting.value(tensor) for tensor in self._fetches}
+        self._constants = {
+            tensor: value
+            for tensor, value in known.items()
+            if value is not None and tensor not in plan.feeds
+        }
+        self._steps: list[CompiledSegment | HostSegment] = [
+            CompiledSegment(segment, state, segment_name(segment))
+            if segment.place == "device"
+            else HostSegment(segment, state)
+            for segment in plan.segments
+        ]
+        levels: dict[int, list[CompiledSegment | HostSegment]] = {}
+        for segment, step in zip(plan.segments, self._steps, strict=True):
+            levels.setdefault(segment.level, []).append(step)
+        self._levels = list(levels.values())
+        self._state = state
+        self._next: PlanRunner | None = None
+        self._compiled = [step for step in self._steps if isinstance(step, CompiledSegment)]
+        # JAX may read a fed array in place: the caller must not get it back while it does.
+        self._waits = [
+            step.wait for step in self._compiled if set(step.segment.inputs) & set(plan.feeds)
+        ]
+
+    def run(self, feeds: Sequence[Any], trace: Trace | None = None) -> list[Any]:
+        """The values of the plan's fetches, as NumPy arrays (scalars for 0-d).
+
+        Args:
+            feeds: the values of the plan's feeds, in order.
+            trace: measures each segment.
+        """
+        return [
+            to_numpy(value, tensor)
+            for value, tensor in zip(self.compute(feeds, trace), self._fetches, strict=True)
+        ]
+
+    def compute(
+        self,
+        feeds: Sequence[Any],
+        trace: Trace | None = None,
+        waits: list[Callable[[], None]] | None = None,
+    ) -> list[Any]:
+        """As `run`, but arrays of devices stay there.
+
+        Args:
+            feeds, trace: see `run`.
+            waits: gets what waits until the feeds are used, instead of waiting here.
+        """
+        if self._next is not None:
+            return self._next.compute(feeds, trace, waits)
+        values: dict[Any, Any] = dict(zip(self._feeds, feeds, strict=True))
+        if self._constants:
+            values.update(self._constants)
+        if trace is None:
+            for steps in self._levels:
+                if len(steps) == 1:
+                    steps[0](values)
+                else:
+                    self._run_together(steps, values)
+        else:
+            if not self.plan.segments:  # of constants and feeds only
+                trace.add("constants", default_name(), "", time.time_ns())
+            for segment, step in zip(self.plan.segments, self._steps, strict=True):
+                where = "host" if segment.place == "host" else segment.device or default_name()
+                types = Counter(op.type for op in segment.ops)
+                label = ", ".join(f"{count} {kind}" for kind, count in types.most_common())
+                with trace.span(segment_name(segment), where, label, values):
+                    step(values)
+        if waits is None:
+            for wait in self._waits:
+                wait(values)
+        else:
+            waits += [partial(wait, values) for wait in self._waits]
+        for step in self._compiled:
+            if for_host := step.varying.for_host():
+                self._next = PlanRunner(self.plan.with_on_host(for_host), self._state)
+        return [values[tensor] for tensor in self._fetches]
+
+    def _run_together(
+        self, steps: Sequence[CompiledSegment | HostSegment], values: dict[Tensor, Any]
+    ) -> None:
+        """Runs segments that do not depend on each other: those of devices at the same time."""
+        compiled = [step for step in steps if isinstance(step, CompiledSegment)]
+        with self._state.lock, ThreadPoolExecutor(len(compiled)) as pool:
+            for done in [pool.submit(step.run, values) for step in compiled]:
+                done.result()
+        for step in steps:
+            if isinstance(step, HostSegment):
+                step(values)
+
+
+def to_numpy(value: Any, tensor: Tensor) -> Any:
+    """A tensor's value as the caller's own NumPy array, or as a scalar if it has no dimensions."""
+    array = np.array(value, tensor.dtype.numpy_dtype)
+    return array if array.ndim else array[()]
+
+
+def segment_name(segment: Segment) -> str:
+    """What a segment is called where compilations are counted: its last operation."""
+    return segment.ops[-1].name

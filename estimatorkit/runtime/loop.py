@@ -1,0 +1,261 @@
+"""`StepLoop`: many steps of a graph in one XLA call.
+
+A step is a set of operations and fetches without feeds: in training, the update and the loss. Where
+its plan takes the next elements of one source, does host work that depends on them alone (ids of
+words, crosses), and then is one device segment, the steps of a whole block of elements run inside
+one executable, a loop over the block; the host work is done for the whole block when it is read.
+The executable takes the range of steps, so that it is the same one however many steps are asked
+for, and results are equal to the bit for every way of asking (`compiled_loop`). Any other plan
+(`py_func`, queues) runs one step a call, by the session.
+
+The source of elements is anything with `block(prepare)` and a `lock` (see
+`data.execution.cursor.Cursor`): this module does not know datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.errors import OpError, OutOfRangeError
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime import compiled_loop
+from estimatorkit.runtime.batched_executor import BlockPlan
+from estimatorkit.runtime.compiled_loop import CompiledLoop, LoopShape
+from estimatorkit.runtime.executor import PlanRunner, State
+from estimatorkit.runtime.indexed_columns import NumberedColumn, RowWork, as_picked
+from estimatorkit.runtime.plan import make_plan
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a call of `StepLoop.run` did.
+
+    Attributes:
+        count: how many steps ran.
+        every: for each tensor fetched at every step its values, `(count, ...)`.
+        after: the values of the tensors fetched after the last step.
+        ended: whether the input has ended.
+        elements: where the elements are that the steps took: columns, the row of the first, and how
+            many; none where steps ran one by one.
+    """
+
+    count: int
+    every: list[NDArray[Any]]
+    after: list[NDArray[Any]]
+    ended: bool
+    elements: tuple[tuple[Sequence[Any], int, int], ...] = ()
+
+    def element(self, number: int) -> list[Any] | None:
+        """The tensors of the element that a step took, by its number; None where not known."""
+        for columns, start, count in self.elements:
+            if number < count:
+                return [column[start + number] for column in columns]
+            number -= count
+        return None
+
+
+class StepLoop:
+    """Runs steps, many in one call where the plan allows it.
+
+    Args:
+        graph: the graph.
+        state: the session's state.
+        every: tensors fetched at every step.
+        targets: operations run at every step.
+        after: tensors fetched once after the last step of a call; they may depend on variables
+            only.
+        source: gives the object with `block(prepare)` and `lock` for an `IteratorGetNext`
+            operation.
+        name: what the executable is called where compilations are counted.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        state: State,
+        every: Sequence[Tensor],
+        targets: Sequence[Operation],
+        after: Sequence[Tensor],
+        source: Callable[[Operation], Any],
+        name: str,
+    ) -> None:
+        self._every = list(dict.fromkeys(every))
+        self._order = [self._every.index(tensor) for tensor in every]
+        self._after = list(after)
+        # What depends on the elements' shape is of one shape in a block only.
+        self._by_block = not all(tensor.shape.is_fully_defined() for tensor in every)
+        may_differ = not self._by_block
+        self._input_error: Exception | None = None
+        self.input_failed = False
+        """Whether the input has raised an error: the steps before it were whole."""
+        self.plan = make_plan(graph, self._every, targets, [], state.placer)
+        self._after_plan = make_plan(graph, self._after, [], [], state.placer)
+        self.operations = [op for segment in self.plan.segments for op in segment.ops]
+        shape = LoopShape.of(self.plan, self._after_plan)
+        self.one_call = shape is not None
+        if shape is not None:
+            results = self.plan.results, self._after_plan.results
+            self._compiled = CompiledLoop(shape, state, *results, name)
+            self._source = None if shape.get_next is None else source
+            self._get_next = shape.get_next
+            if shape.get_next is not None:
+                elements = self._compiled.elements
+                self._prepare = Preparation(graph, shape.get_next, elements, state, may_differ)
+        else:
+            self._runner = PlanRunner(self.plan, state)
+            self._after_runner = PlanRunner(self._after_plan, state)
+
+    def run(self, steps: int) -> Steps:
+        """Runs up to `steps` steps, fewer where the input ends.
+
+        Where the input fails, the steps before are run, and the next call raises its error.
+
+        Raises:
+            OutOfRangeError: the input has ended before the first of them.
+        """
+        if self._input_error is not None:
+            self._raise_input_error()
+        done, every, after, ended, *elements = (
+            self._run_blocks(steps) if self.one_call else self._run_singly(steps)
+        )
+        if not done:
+            self._raise_input_error()
+        ordered = [every[position] for position in self._order]
+        return Steps(done, ordered, after, ended, tuple(elements))
+
+    def _raise_input_error(self) -> NoReturn:
+        error, self._input_error = self._input_error, None
+        self.input_failed = True
+        raise error or RuntimeError("no step was run")
+
+    def _run_blocks(self, steps: int) -> tuple[Any, ...]:
+        parts: list[tuple[int, int, list[Any]]] = []
+        elements: list[tuple[Sequence[Any], int, int]] = []
+        after: list[Any] = []
+        done = 0
+        ended = False
+        while done < steps and not (parts and self._by_block):
+            columns: list[Any] = []
+            start, available = 0, compiled_loop.STEPS_WITHOUT_INPUT
+            block = None
+            if self._source is not None:
+                cursor = self._source(self._get_next)  # type: ignore[arg-type]
+                try:
+                    with cursor.lock:
+                        block = cursor.block(self._prepare)
+                        start = block.offset
+                        available = min(steps - done, block.count - start)
+                        block.offset += available
+                except OutOfRangeError:
+                    if done == 0:
+                        raise
+                    ended = True
+                    break
+                except Exception as error:
+                    self._input_error = error
+                    break
+                columns = self._compiled.columns(block)
+                elements.append((block.columns, start, available))
+            count = min(steps - done, available)
+            two_shapes = None if block is None else block.two_shapes
+            kept, after = self._compiled(columns, start, count, two_shapes)
+            parts.append((start, count, kept))
+            done += count
+        if not done:
+            return 0, [], [], ended
+        every: list[Any] = [
+            np.concatenate(
+                [np.asarray(kept[position])[start : start + count] for start, count, kept in parts]
+            )
+            for position in range(len(self._every))
+        ]
+        return done, every, [np.array(value) for value in after], ended, *elements
+
+    def _run_singly(self, steps: int) -> tuple[Any, ...]:
+        rows: list[list[Any]] = []
+        ended = False
+        while len(rows) < steps:
+            try:
+                rows.append(self._runner.run([]))
+            except OutOfRangeError:
+                if not rows:
+                    raise
+                ended = True
+                break
+            except OpError as error:
+                if error.op is None or not error.op.type.startswith("IteratorGetNext"):
+                    raise
+                self._input_error = error
+                break
+        if not rows:
+            return 0, [], [], ended
+        every = [
+            np.stack([np.asarray(row[position]) for row in rows])
+            for position in range(len(self._every))
+        ]
+        after = [np.asarray(value) for value in self._after_runner.run([])]
+        return len(rows), every, after, ended
+
+
+class Preparation:
+    """The host work of steps, on a block of elements: columns of elements to those that steps take.
+
+    Args:
+        graph: the graph.
+        get_next: the operation that takes the next element.
+        wanted: tensors of the element, or that host work makes of it.
+        state: the session's state.
+        two_shapes: whether the loop takes elements of two shapes in one block.
+
+    Attributes:
+        together: how many elements each step takes, one after the other.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        get_next: Operation,
+        wanted: Sequence[Tensor],
+        state: State,
+        two_shapes: bool,
+    ) -> None:
+        self.two_shapes = two_shapes
+        self.together = 1
+        self._places = [tensor.value_index if tensor.op is get_next else None for tensor in wanted]
+        made = [tensor for tensor in wanted if tensor.op is not get_next]
+        plan = make_plan(graph, made, [], get_next.outputs, state.placer)
+        taken = {tensor for segment in plan.segments for tensor in segment.inputs}
+        feeds = [tensor for tensor in get_next.outputs if tensor in taken]
+        self._feeds = [tensor.value_index for tensor in feeds]
+        self._work = BlockPlan(plan, feeds, {}, state, "") if made else None
+        self._row_work = RowWork(self._work) if self._work and self._work.is_by_row else None
+
+    def __call__(self, columns: Sequence[Any], count: int) -> list[Any]:
+        """The columns that steps take.
+
+        Args:
+            columns: those of all tensors of `count` elements.
+            count: the number of elements.
+        """
+        made = iter(self._made([columns[place] for place in self._feeds], count))
+        return [
+            next(made) if place is None else as_picked(columns[place]) for place in self._places
+        ]
+
+    def _made(self, columns: Sequence[Any], count: int) -> Sequence[Any]:
+        """The columns that host work makes."""
+        if self._work is None:
+            return ()
+        if self._row_work is not None and all(
+            isinstance(column, NumberedColumn) for column in columns
+        ):
+            made = self._row_work(columns)
+            if made is not None:
+                return made
+        return self._work([as_picked(column) for column in columns], count)

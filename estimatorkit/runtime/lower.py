@@ -1,0 +1,362 @@
+"""From a segment to code: the interpreter that JAX traces (device) and that runs as it is (host).
+
+`interpret` runs operations in order on values and on state. Traced by `jax.jit` it gives the
+executable of a device segment. Values that follow from constants and shapes stay NumPy arrays while
+tracing, so that a computed shape is known where XLA needs it. A forward operation whose
+`VectorJacobianProduct` is in the same segment runs once, by `jax.vjp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from estimatorkit.core import gradients, registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import InvalidArgumentError, OpError, explain
+from estimatorkit.core.function_graph import GraphFunction
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime.graph_optimizer import Rewriting
+from estimatorkit.runtime.plan import Segment
+from estimatorkit.runtime.random_bits import random_key, split_key, state_in_body
+
+_AS_WRITTEN = Rewriting()
+
+_REFUSALS = (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError)
+"""What kernels raise on values they cannot take; reported with the op and the user's line."""
+
+
+def interpret(
+    ops: Sequence[Operation],
+    values: dict[Tensor, Any],
+    state: dict[str, Any],
+    *,
+    host: bool,
+    context: Any = None,
+    last_use: Mapping[Operation, Sequence[Tensor]] | None = None,
+    differentiable: bool = False,
+    rewriting: Rewriting = _AS_WRITTEN,
+    instead: Mapping[Operation, Callable[..., Any]] | None = None,
+) -> None:
+    """Runs operations in order.
+
+    Args:
+        ops: the operations.
+        values: what is known of tensors; their outputs are added.
+        state: variables and random counters by name; changed in place.
+        host: run host kernels and NumPy twins rather than JAX.
+        context: the session's resources, for host kernels that ask for them.
+        last_use: tensors to forget after an operation.
+        differentiable: JAX may differentiate the whole (the body of a function): gradients that are
+            not those of the kernels must be part of it.
+        rewriting: what stands in for operations that do not run.
+        instead: functions of the inputs that give operations' outputs in the kernels' place.
+
+    Raises:
+        InvalidArgumentError: a kernel refused its inputs.
+    """
+    shared = {} if host else _shared_pulls(ops, rewriting)
+    pulls: dict[str, tuple[Sequence[Any], Any, tuple[int, ...]]] = {}
+    outputs: Sequence[Any]
+    for op in ops:
+        row = registry.lookup(op.type)
+        attrs = op.kernel_attrs
+        inputs = [
+            _input(position, rewriting.resolve(tensor), row, values, state, rewriting)
+            for position, tensor in enumerate(op.inputs)
+        ]
+        try:
+            if instead is not None and op in instead:
+                outputs = [instead[op](*inputs)]
+            elif op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in pulls:
+                outputs = _pull(op, inputs, pulls[_forward_of(op, rewriting)])
+            elif op.name in shared:
+                given, pull = gradients.pull_back(op.type, attrs, inputs, shared[op.name])
+                pulls[op.name] = (given, pull, shared[op.name])
+                outputs = given
+            elif differentiable and gradients.is_special(op):
+                outputs = _run_with_own_gradient(op, inputs, values, state)
+            else:
+                outputs = _run_kernel(op, row, inputs, attrs, state, host, context)
+        except OpError as error:
+            attribute(op, error)
+            raise
+        except _REFUSALS as error:
+            raise _refused(op, inputs, error) from error
+        updates = row.updated_positions(attrs)
+        new_state, outputs = outputs[: len(updates)], outputs[len(updates) :]
+        for position, new in zip(updates, new_state, strict=True):
+            state[op.inputs[position].op.name] = new
+        for tensor, value in zip(op.outputs, outputs, strict=True):
+            values[tensor] = value
+        if last_use is not None:
+            for tensor in last_use.get(op, ()):
+                values.pop(tensor, None)
+
+
+def _input(
+    position: int,
+    tensor: Tensor,
+    row: registry.OpDef,
+    values: dict[Tensor, Any],
+    state: dict[str, Any],
+    rewriting: Rewriting,
+) -> Any:
+    if tensor.dtype is resource:
+        return None if position in row.overwrites else state[tensor.op.name]
+    value = values.get(tensor)
+    return rewriting.value(tensor) if value is None else value
+
+
+def _run_kernel(
+    op: Operation,
+    row: registry.OpDef,
+    inputs: list[Any],
+    attrs: dict[str, Any],
+    state: dict[str, Any],
+    host: bool,
+    context: Any,
+) -> Sequence[Any]:
+    if host:
+        extra = {"context": context} if row.context else {}
+        kernel = row.kernel if row.where == "host" else row.numpy_kernel  # a function: its twin
+        if kernel is None:
+            raise InvalidArgumentError(
+                None,
+                op,
+                explain(
+                    f"{op.type} cannot work on strings",
+                    received=", ".join(str(tensor) for tensor in op.inputs),
+                    made_at=op.source,
+                ),
+            )
+        result = kernel(*inputs, **attrs, **extra)
+    elif row.random:
+        word = state[op.name]
+        state[op.name] = word.at[2].add(np.uint32(1))
+        result = row.kernel(*inputs, **attrs, key=random_key(word))
+    else:
+        result = registry.fold(row, inputs, attrs, op.outputs)
+        if result is not None:
+            results = result if isinstance(result, (tuple, list)) else (result,)
+            return [
+                np.asarray(each, tensor.dtype.numpy_dtype)
+                for each, tensor in zip(results, op.outputs, strict=True)
+            ]
+        result = row.kernel(*inputs, **attrs)
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def _run_with_own_gradient(
+    op: Operation, inputs: list[Any], values: Mapping[Tensor, Any], state: dict[str, Any]
+) -> Sequence[Any]:
+    """Runs an operation whose gradient is not that of its kernel, so that JAX uses its own."""
+    row = registry.lookup(op.type)
+    backward = gradients.backward_function(op)
+
+    def run(*given: Any) -> tuple[Any, ...]:
+        return tuple(_run_kernel(op, row, list(given), op.kernel_attrs, state, False, None))
+
+    if backward is None:
+        outputs = list(map(jax.lax.stop_gradient, run(*inputs)))
+        for at, position in enumerate(row.updated_positions(op.kernel_attrs)):
+            old = state[op.inputs[position].op.name]
+            outputs[at] = _read_as(old, outputs[at])
+        return outputs
+    captured = [
+        state[tensor.op.name]
+        if tensor.dtype is resource
+        else values[tensor]
+        if tensor in values
+        else tensor.op.attrs["value"]
+        for tensor in backward.function.captured
+    ]
+    traced = [at for at, value in enumerate(inputs) if not isinstance(value, np.ndarray)]
+
+    def whole(chosen: Sequence[Any]) -> list[Any]:
+        every = list(inputs)
+        for at, value in zip(traced, chosen, strict=True):
+            every[at] = value
+        return every
+
+    @jax.custom_vjp
+    def call(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
+        return run(*whole(chosen))
+
+    def forward(chosen: Sequence[Any], captured: Sequence[Any]) -> Any:
+        outputs = run(*whole(chosen))
+        return outputs, (chosen, captured, outputs)
+
+    def pull(kept: Any, incoming: Any) -> Any:
+        chosen, captured, outputs = kept
+        dense = [
+            jax.numpy.zeros(output.shape, output.dtype)
+            if getattr(each, "dtype", None) == jax.dtypes.float0
+            else each
+            for each, output in zip(gradients.conjugated(incoming), outputs, strict=True)
+        ]
+        _, found = call_function(backward.function, [*whole(chosen), *outputs, *dense, *captured])
+        by_position = dict(zip(backward.positions, gradients.conjugated(found), strict=True))
+        return [by_position.get(at) for at in traced], None
+
+    call.defvjp(forward, pull)
+    result: tuple[Any, ...] = call([inputs[at] for at in traced], captured)
+    return result
+
+
+@jax.custom_jvp
+def _read_as(old: Any, new: Any) -> Any:
+    """The value of a variable after an assignment. Reads after it count for the variable's
+    gradient like those before; nothing flows into what was assigned.
+    """
+    return new
+
+
+@_read_as.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return primals[1], tangents[0]
+
+
+def call_function(
+    function: GraphFunction,
+    inputs: Sequence[Any],
+    key: Any = None,
+    instead: Mapping[Operation, Callable[..., Any]] | None = None,
+) -> tuple[list[Any], list[Any]]:
+    """Runs a function's body, in JAX.
+
+    Args:
+        function: the function.
+        inputs: the values of its inputs, those of variables for handles. What is given as a NumPy
+            array is known inside.
+        key: two random words (see `split_key`), where it draws random numbers or holds a function
+            that does.
+        instead: see `interpret`.
+
+    Returns:
+        The new values of the variables that it changes, and its outputs.
+    """
+    values: dict[Tensor, Any] = {}
+    state: dict[str, Any] = {}
+    for tensor, value in zip(function.inputs, inputs, strict=True):
+        if tensor.dtype is resource:
+            state[tensor.op.name] = value
+        else:
+            values[tensor] = value
+    for op in function.ops:
+        if registry.lookup(op.type).random:
+            state[op.name] = state_in_body(split_key(key, op.index))
+    interpret(function.ops, values, state, host=False, differentiable=True, instead=instead)
+    changed = [state[function.inputs[position].op.name] for position in function.updated]
+    return changed, [_kept_known(values, tensor) for tensor in function.outputs]
+
+
+def _kept_known(values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
+    value = values[tensor] if tensor in values else tensor.op.attrs["value"]
+    known = isinstance(value, (np.ndarray, np.generic))
+    return (np if known else jax.numpy).asarray(value, tensor.dtype.numpy_dtype)
+
+
+def _forward_of(op: Operation, rewriting: Rewriting) -> str:
+    """The name of the operation that runs as the forward one of a backward operation."""
+    name: str = op.attrs["_forward"]
+    return rewriting.same_name.get(name, name)
+
+
+def _shared_pulls(ops: Sequence[Operation], rewriting: Rewriting) -> dict[str, tuple[int, ...]]:
+    """The inputs by which operations of the segment are differentiated within it, by name."""
+    here = {op.name for op in ops}
+    wanted: dict[str, set[int]] = {}
+    for op in ops:
+        if op.type == "VectorJacobianProduct" and _forward_of(op, rewriting) in here:
+            wanted.setdefault(_forward_of(op, rewriting), set()).update(op.attrs["wanted"])
+    return {name: tuple(sorted(positions)) for name, positions in wanted.items()}
+
+
+def _pull(
+    op: Operation, inputs: list[Any], shared: tuple[Sequence[Any], Any, tuple[int, ...]]
+) -> list[Any]:
+    outputs, pull, positions = shared
+    incoming = inputs[op.attrs["inputs"] :]
+    given = gradients.given_positions(
+        op.attrs["forward_type"], op.attrs["forward_attrs"], op.attrs["given"]
+    )
+    results = pull(gradients.output_gradients(outputs, given, incoming))
+    by_position = dict(zip(positions, results, strict=True))
+    return [by_position[position] for position in op.attrs["wanted"]]
+
+
+def attribute(op: Operation, error: OpError) -> None:
+    """Says which operation an error came from, and the user's line, where the kernel did not."""
+    if error.op is None:
+        error.op = op
+        if "made at:" not in error.message:
+            error.message += f"\n  made at:  {op.source} ({op.name}, {op.type})"
+
+
+def _refused(op: Operation, inputs: Sequence[Any], error: Exception) -> InvalidArgumentError:
+    received = ", ".join(
+        f"{tensor.name} {tuple(getattr(value, 'shape', ()))} {tensor.dtype.name}"
+        for tensor, value in zip(op.inputs, inputs, strict=True)
+    )
+    return InvalidArgumentError(
+        None,
+        op,
+        explain(
+            f"{op.name} ({op.type}) cannot take these inputs: {str(error).splitlines()[0]}",
+            received=received or None,
+            made_at=op.source,
+        ),
+    )
+
+
+def segment_function(
+    segment: Segment,
+    static_values: Mapping[Tensor, Any],
+    watch: Callable[[Mapping[Tensor, Any]], None] | None = None,
+) -> Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]:
+    """A device segment as a function for `jax.jit`.
+
+    Args:
+        segment: the segment.
+        static_values: the values of its static inputs.
+        watch: called with the traced values of all tensors, once a compilation.
+
+    Returns:
+        `function(inputs, state) -> (outputs, new state)`; `inputs` are the traced ones in order,
+        `state` the values of `state_names(segment)`, the new state those of
+        `changed_names(segment)`.
+    """
+    traced_inputs = [tensor for tensor in segment.inputs if tensor not in static_values]
+    names = state_names(segment)
+
+    def function(inputs: Sequence[Any], state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        values: dict[Tensor, Any] = dict(zip(traced_inputs, inputs, strict=True))
+        values.update(static_values)
+        current = dict(zip(names, state, strict=True))
+        interpret(segment.ops, values, current, host=False, rewriting=segment.rewriting)
+        if watch is not None:
+            watch(values)
+        return (
+            [_as_declared(values[tensor], tensor) for tensor in segment.outputs],
+            [current[name] for name in changed_names(segment)],
+        )
+
+    return function
+
+
+def _as_declared(value: Any, tensor: Tensor) -> Any:
+    return jax.numpy.asarray(value, tensor.dtype.numpy_dtype)
+
+
+def state_names(segment: Segment) -> list[str]:
+    """The state that a segment takes: variables it reads, counters of its random operations."""
+    return [*segment.reads, *segment.random]
+
+
+def changed_names(segment: Segment) -> list[str]:
+    """The state that a segment gives back."""
+    return [*segment.writes, *segment.random]

@@ -1,0 +1,101 @@
+"""`Session.partial_run`: one run in several parts, each fed with more than the one before.
+
+What a part has computed for later ones is kept and stands in for its operations there, so that
+nothing runs twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import InvalidArgumentError
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.plan import needed_operations
+
+
+class PartialRun:
+    """The state of a run in parts.
+
+    Args:
+        fetches: all tensors that will be fetched.
+        targets: all operations that will be run.
+        feeds: all tensors that will be fed.
+        state: the session's.
+
+    Raises:
+        InvalidArgumentError: nothing will be fetched or run.
+    """
+
+    def __init__(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        state: State,
+    ) -> None:
+        if not fetches and not targets:
+            raise _refused("Must specify at least one target to fetch or execute.")
+        self._fetches = list(fetches)
+        self._targets = list(targets)
+        self._feeds = set(feeds)
+        self._state = state
+        self._known: dict[Tensor, Any] = {}
+        self._ops = needed_operations(self._fetches, self._targets, self._feeds, must_feed=False)
+        self._done: set[Operation] = set()
+        self._given: set[Tensor | Operation] = set()
+
+    def __call__(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Mapping[Tensor, Any],
+    ) -> list[Any]:
+        """Runs the next part.
+
+        Raises:
+            InvalidArgumentError: something is fetched or fed that was not announced, or a second
+                time.
+        """
+        self._check("fetch", [*fetches, *targets], {*self._fetches, *self._targets}, self._given)
+        self._check("feed", list(feeds), self._feeds, self._known)
+        self._known.update(feeds)
+        rest = [op for op in targets if op not in self._done]
+        known = list(self._known)
+        running = set(needed_operations(fetches, rest, known, elsewhere=self._done))
+        later = [op for op in self._ops if op not in running and op not in self._done]
+        kept = {
+            tensor
+            for op in later
+            for tensor in op.inputs
+            if tensor.op in running and tensor not in self._known
+        }
+        wanted = list(
+            dict.fromkeys([*fetches, *kept, *(t for t in self._fetches if t.op in running)])
+        )
+        runner = self._state.runner(wanted, rest, known, False, self._done)
+        values = dict(zip(wanted, runner.run([self._known[t] for t in known]), strict=True))
+        self._known.update(values)
+        self._done.update(running)
+        self._given.update([*fetches, *targets])
+        return [values[tensor] for tensor in fetches]
+
+    @staticmethod
+    def _check(
+        what: str,
+        asked: Sequence[Tensor | Operation],
+        announced: Collection[Tensor | Operation],
+        done: Collection[Tensor | Operation],
+    ) -> None:
+        """Refuses what was not announced, and what has come before."""
+        for each in asked:
+            if each not in announced:
+                raise _refused(f"The {what} {each.name} was not specified in partial_run_setup.")
+            if each in done:
+                past = "fed" if what == "feed" else "fetched"
+                raise _refused(f"The {what} {each.name} has already been {past}.")
+
+
+def _refused(problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, problem)

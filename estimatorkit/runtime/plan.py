@@ -1,0 +1,467 @@
+"""From fetches and feeds to a plan: prune, fold and share, place, order, cut into segments.
+`print(plan.describe())` shows it.
+
+A *segment* is a group of operations of one place (a device, or the host) that run as one: a device
+segment becomes one XLA call. Every operation gets a level such that an edge between places always
+leads to a higher level; operations of one place and level form a segment, so there is never a cycle
+between segments, and those of one level can run at the same time. With one device, levels are
+pushed as late as possible, so that a training step is one host segment (the input) and one device
+segment; with several, nothing is put off, so that no device waits longer than it must.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from estimatorkit.core import registry
+from estimatorkit.core.dtypes import resource
+from estimatorkit.core.errors import InvalidArgumentError, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.registry import Place
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.runtime.graph_optimizer import Rewriting, rewrite
+
+Location: TypeAlias = tuple[Place, str]
+"""A place, and the device's name ('' for the default one, and for the host)."""
+
+NEVER_RUN = ("Const", "VarHandleOp")
+"""Constants are values and handles are names: they belong to no segment."""
+
+LARGE_CONSTANT = 16384
+"""Bytes; larger constants are arguments of the executable: as code XLA would fold and copy them."""
+
+
+@dataclass(eq=False)
+class Segment:
+    """Operations that run as one.
+
+    Attributes:
+        place: 'device' or 'host'.
+        ops: in the order in which they run.
+        inputs: tensors that come from feeds or earlier segments, and large constants.
+        static_inputs: those of `inputs` whose values XLA must know to compile.
+        outputs: tensors that later segments or the caller take.
+        reads: variables whose value is needed at the start.
+        writes: variables that get a new value.
+        random: operations whose random counters move on.
+        device: the device's name, '' for the default one (and on the host).
+        level: segments of one level do not depend on each other.
+        rewriting: what stands in for operations that do not run.
+    """
+
+    place: Place
+    ops: list[Operation]
+    device: str
+    level: int
+    rewriting: Rewriting
+    inputs: list[Tensor] = field(default_factory=list)
+    static_inputs: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    writes: list[str] = field(default_factory=list)
+    random: list[str] = field(default_factory=list)
+
+    @property
+    def wide(self) -> bool:
+        """Whether 64-bit values occur."""
+        return any(map(_is_wide, self.ops)) or any(tensor.dtype.is_wide for tensor in self.inputs)
+
+
+def _is_wide(op: Operation) -> bool:
+    """Whether 64-bit values occur in an operation, or in the functions that it holds."""
+    attrs = op.attrs.get("forward_attrs", op.attrs)  # of a gradient: those of its operation
+    held = (inner for function in attrs.get("functions", ()) for inner in function.ops)
+    return any(tensor.dtype.is_wide for tensor in (*op.inputs, *op.outputs)) or any(
+        map(_is_wide, held)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a run does: segments in order.
+
+    Attributes:
+        fetches: the tensors asked for.
+        feeds: the tensors given.
+        segments: in an order that respects all edges.
+        pruned: how many operations of the graph do not run.
+        rewriting: what stands in for operations that are needed and do not run.
+        with_on_host: gives a plan of the same run in which these operations run on the host, too.
+    """
+
+    fetches: tuple[Tensor, ...]
+    feeds: tuple[Tensor, ...]
+    segments: tuple[Segment, ...]
+    pruned: int
+    rewriting: Rewriting
+    with_on_host: Callable[[Collection[Operation]], Plan]
+
+    @property
+    def results(self) -> list[Tensor]:
+        """What is computed for each fetch: itself, or the tensor that stands in for it."""
+        return [
+            tensor if tensor in self.feeds else self.rewriting.resolve(tensor)
+            for tensor in self.fetches
+        ]
+
+    def describe(self) -> str:
+        """The plan as text: what is left out and why, then each segment with its operations, what
+        it receives, sends and changes.
+        """
+        running = sum(len(segment.ops) for segment in self.segments)
+        folded = list(dict.fromkeys(tensor.op for tensor in self.rewriting.known))
+        shared = {one.op: other.op for one, other in self.rewriting.same.items()}
+        lines = [
+            f"plan: {running} operations in {len(self.segments)} segments, "
+            f"{self.pruned} of the graph not needed, {len(folded)} folded, {len(shared)} shared"
+        ]
+        lines.extend(f"  folded: {op} (its value is known)" for op in folded)
+        lines.extend(f"  shared: {op} (the same as {other.name})" for op, other in shared.items())
+        senders = {tensor: segment for segment in self.segments for tensor in segment.outputs}
+        for number, segment in enumerate(self.segments):
+            what = "one XLA call" if segment.place == "device" else "NumPy and Python"
+            lines.append(f"segment {number} on the {_where(segment)} ({what})")
+            for label, names in (
+                ("receives", [_received(tensor, segment, senders) for tensor in segment.inputs]),
+                ("reads", segment.reads),
+                ("writes", segment.writes),
+                ("sends", [self._sent(tensor, segment) for tensor in segment.outputs]),
+            ):
+                if names:
+                    lines.append(f"  {label}: {', '.join(names)}")
+            lines.extend(f"    {op}" for op in segment.ops)
+        return "\n".join(lines)
+
+    def _sent(self, tensor: Tensor, segment: Segment) -> str:
+        to = [each for each in self.segments if tensor in each.inputs]
+        others = list(dict.fromkeys(_where(each) for each in to if _where(each) != _where(segment)))
+        return f"Send({tensor.name} to {', '.join(others)})" if others else tensor.name
+
+
+def _where(segment: Segment) -> str:
+    return f"{segment.place} {segment.device}".rstrip()
+
+
+def _received(tensor: Tensor, segment: Segment, senders: dict[Tensor, Segment]) -> str:
+    sender = senders.get(tensor)
+    if sender is None or _where(sender) == _where(segment):
+        return tensor.name
+    return f"Recv({tensor.name} from {_where(sender)})"
+
+
+def make_plan(
+    graph: Graph,
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    placer: Callable[[Operation], str] = lambda op: "",
+    optimize: bool = True,
+    elsewhere: Collection[Operation] = frozenset(),
+    on_host: Collection[Operation] = frozenset(),
+) -> Plan:
+    """Plans a run.
+
+    Args:
+        graph: the graph.
+        fetches: tensors whose values are wanted.
+        targets: operations that are to run.
+        feeds: tensors whose values are given.
+        placer: gives the name of each operation's device, '' for the default one.
+        optimize: fold operations of constants, and run equal ones once.
+        elsewhere: operations that others run: what is needed of them is fed.
+        on_host: operations that run on the host, although a device could.
+
+    Raises:
+        InvalidArgumentError: a placeholder that is needed is not fed.
+    """
+    fed = set(feeds)
+    needed = needed_operations(fetches, targets, fed, elsewhere=elsewhere)
+    rewriting = rewrite(needed, fed, set(fetches)) if optimize else Rewriting()
+    ops = needed
+    if optimize:
+        ops = needed_operations(fetches, targets, fed, rewriting, elsewhere)
+    places = {op: _location(op, placer, op in on_host) for op in ops}
+    static = _StaticValues(fed, places, rewriting)
+    edges = _edges(ops, fed, static, rewriting)
+    if reductions := static.reductions():
+        places.update(dict.fromkeys(reductions, ("host", "")))
+        static = _StaticValues(fed, places, rewriting)
+        edges = _edges(ops, fed, static, rewriting)
+    levels = _levels(ops, places, edges)
+    groups: dict[tuple[int, Location], list[Operation]] = {}
+    for op in ops:
+        groups.setdefault((levels[op], places[op]), []).append(op)
+    # Devices first within a level: their calls return before the work is done, the host's do not.
+    segments = [
+        Segment(place, groups[level, (place, device)], device, level, rewriting)
+        for level, (place, device) in sorted(groups)
+    ]
+    _connect(segments, fetches, fed, static, rewriting)
+    unused = len(graph.get_operations()) - len(needed)
+
+    def with_on_host(more: Collection[Operation]) -> Plan:
+        chosen = {*on_host, *more}
+        return make_plan(graph, fetches, targets, feeds, placer, optimize, elsewhere, chosen)
+
+    return Plan(tuple(fetches), tuple(feeds), tuple(segments), unused, rewriting, with_on_host)
+
+
+def needed_operations(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    fed: Collection[Tensor],
+    rewriting: Rewriting | None = None,
+    elsewhere: Collection[Operation] = frozenset(),
+    must_feed: bool = True,
+) -> list[Operation]:
+    """The operations that must run, in the order of their making (see `make_plan`).
+
+    Raises:
+        InvalidArgumentError: `must_feed`, and a placeholder among them is not fed.
+    """
+    rewriting = rewriting or Rewriting()
+    needed: set[Operation] = set()
+    constants: set[Operation] = set()
+
+    def makers(tensors: Sequence[Tensor]) -> list[Operation]:
+        resolved = [rewriting.resolve(tensor) for tensor in tensors if tensor not in fed]
+        return [tensor.op for tensor in resolved if tensor not in rewriting.known]
+
+    pending = [*makers(fetches), *targets]
+    while pending:
+        op = pending.pop()
+        if op in needed or op in constants or op in elsewhere:
+            continue
+        (constants if op.type in NEVER_RUN else needed).add(op)
+        pending.extend(makers(op.inputs))
+        pending.extend(op.control_inputs)
+    for op in sorted(needed, key=lambda op: op.index):
+        if op.type == "Placeholder" and must_feed:
+            if op.outputs[0] in fed:  # reached by a control edge only
+                needed.discard(op)
+                continue
+            (tensor,) = op.outputs
+            shape = tensor.shape if tensor.shape.rank is not None else "<unknown>"
+            raise InvalidArgumentError(
+                None,
+                op,
+                explain(
+                    f"You must feed a value for placeholder tensor '{op.name}' with dtype "
+                    f"{tensor.dtype.name} and shape {shape}",
+                    made_at=op.source,
+                    hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})",
+                ),
+            )
+    return sorted(needed, key=lambda op: op.index)
+
+
+def is_on_host(op: Operation) -> bool:
+    """Whether no device can run an operation: its row says so, or it is on strings."""
+    by_row = registry.lookup(op.type).place(op.attrs) == "host"
+    return by_row or any(tensor.dtype.on_host for tensor in (*op.inputs, *op.outputs))
+
+
+def _location(op: Operation, placer: Callable[[Operation], str], on_host: bool) -> Location:
+    return ("host", "") if on_host or is_on_host(op) else ("device", placer(op))
+
+
+class _StaticValues:
+    """Which values can be known when XLA compiles, and from which segment inputs they follow."""
+
+    def __init__(
+        self, fed: set[Tensor], places: dict[Operation, Location], rewriting: Rewriting
+    ) -> None:
+        self._fed = fed
+        self._places = places
+        self._rewriting = rewriting
+        self.from_outside: set[Tensor] = set()
+        """Tensors that a segment must be given as values, not as traced arrays."""
+        self._computed: set[Operation] = set()
+
+    def resolve(self, tensor: Tensor) -> bool:
+        """Whether the value follows at compile time; notes the tensors that it follows from."""
+        tensor = self._rewriting.resolve(tensor)
+        follows = tensor in self._rewriting.known or self._follows(tensor)
+        if follows:  # where an earlier segment computes it, it arrives as a value
+            self.from_outside.add(tensor)
+        return follows
+
+    def _follows(self, tensor: Tensor) -> bool:
+        op = tensor.op
+        if tensor in self._fed or self._places.get(op) == ("host", ""):
+            # Sizes and axes only: compiled-in data would be a compilation for each new value.
+            return tensor.dtype.is_integer and (tensor.shape.rank or 0) <= 1
+        row = registry.lookup(op.type)
+        if op.type == "Const" or row.known_from_shape:
+            return True
+        # An empty list of inputs is a source of its own (a variable's value, a random draw): not
+        # known.
+        follows = row.foldable and bool(op.inputs) and all(map(self.resolve, op.inputs))
+        if follows:
+            self._computed.add(op)
+        return follows
+
+    def reductions(self) -> set[Operation]:
+        """Operations that make a scalar of a vector from outside, and those between.
+
+        On the host, a new vector of lengths is a new compilation only if, say, their maximum is
+        another.
+        """
+        found: set[Operation] = set()
+        for op in self._computed:
+            vectors = [tensor for tensor in op.inputs if tensor.shape.rank != 0]
+            if op.outputs[0].shape.rank == 0 and any(map(self._from_outside, vectors)):
+                pending = [op]
+                while pending:
+                    each = pending.pop()
+                    found.add(each)
+                    pending.extend(
+                        tensor.op
+                        for tensor in map(self._rewriting.resolve, each.inputs)
+                        if tensor.op in self._computed
+                        and tensor.op not in found
+                        and tensor not in self._fed
+                        and self._from_outside(tensor)
+                    )
+        return found
+
+    def _from_outside(self, tensor: Tensor) -> bool:
+        """Whether a value follows from feeds or the host's, rather than from shapes alone."""
+        tensor = self._rewriting.resolve(tensor)
+        if tensor in self._fed or self._places.get(tensor.op) == ("host", ""):
+            return True
+        return tensor.op in self._computed and any(map(self._from_outside, tensor.op.inputs))
+
+
+def order_of(ops: Sequence[Operation], fed: set[Tensor]) -> dict[Operation, list[Operation]]:
+    """For each operation those of `ops` that come before it: its inputs' makers, its control
+    inputs, and the readers and writers of its variables that were made before it.
+    """
+    edges = _edges(ops, fed, _StaticValues(fed, {}, _AS_WRITTEN), _AS_WRITTEN)
+    return {op: [earlier for earlier, _ in before] for op, before in edges.items()}
+
+
+_AS_WRITTEN = Rewriting()
+
+_Edges = dict[Operation, list[tuple[Operation, bool]]]
+"""For each operation its predecessors; True where a value must be known to compile it."""
+
+
+def _edges(
+    ops: Sequence[Operation], fed: set[Tensor], static: _StaticValues, rewriting: Rewriting
+) -> _Edges:
+    chosen = set(ops)
+    edges: _Edges = {}
+    last_write: dict[Tensor, Operation] = {}
+    since_write: dict[Tensor, list[Operation]] = {}
+    for op in ops:
+        row = registry.lookup(op.type)
+        static_positions = row.static_positions(op.attrs)
+        updates = row.updated_positions(op.attrs)
+        before: list[tuple[Operation, bool]] = []
+        for position, tensor in enumerate(op.inputs):
+            if tensor.dtype is resource:
+                continue
+            known = position not in static_positions or static.resolve(tensor)
+            tensor = rewriting.resolve(tensor)
+            if not known:
+                static.from_outside.add(tensor)
+            if tensor not in fed and tensor.op in chosen:
+                before.append((tensor.op, not known))
+            if tensor.op.type == "Const":
+                others = tensor.op.control_inputs
+                before.extend((other, False) for other in others if other in chosen)
+        before.extend((other, False) for other in op.control_inputs if other in chosen)
+        # Reads and writes of one variable keep the order of their making.
+        for position, handle in enumerate(op.inputs):
+            if handle.dtype is not resource:
+                continue
+            if handle in last_write:
+                before.append((last_write[handle], False))
+            if position in updates:
+                before.extend((reader, False) for reader in since_write.pop(handle, ()))
+                last_write[handle] = op
+            else:
+                since_write.setdefault(handle, []).append(op)
+        edges[op] = before
+    return edges
+
+
+def _levels(
+    ops: Sequence[Operation], places: dict[Operation, Location], edges: _Edges
+) -> dict[Operation, int]:
+    levels: dict[Operation, int] = {}
+    after: dict[Operation, list[tuple[Operation, bool]]] = {op: [] for op in ops}
+    for op in ops:  # as early as possible
+        level = 0
+        for earlier, crosses in edges[op]:
+            step = int(crosses or places[earlier] != places[op])
+            level = max(level, levels[earlier] + step)
+            after[earlier].append((op, crosses))
+        levels[op] = level
+    if len({device for place, device in places.values() if place == "device"}) > 1:
+        return levels
+    last: dict[Location, int] = {}
+    for op in ops:
+        last[places[op]] = max(last.get(places[op], 0), levels[op])
+    for op in reversed(ops):  # as late as possible
+        levels[op] = min(
+            (
+                levels[later] - int(crosses or places[later] != places[op])
+                for later, crosses in after[op]
+            ),
+            default=last[places[op]],
+        )
+    return levels
+
+
+def _connect(
+    segments: Sequence[Segment],
+    fetches: Sequence[Tensor],
+    fed: set[Tensor],
+    static: _StaticValues,
+    rewriting: Rewriting,
+) -> None:
+    """Fills in what each segment takes, gives, reads and writes."""
+    home = {op: segment for segment in segments for op in segment.ops}
+    wanted: dict[Segment, dict[Tensor, None]] = {segment: {} for segment in segments}
+    for segment in segments:
+        inputs: dict[Tensor, None] = {}
+        reads: dict[str, None] = {}
+        writes: dict[str, None] = {}
+        for op in segment.ops:
+            row = registry.lookup(op.type)
+            updates = row.updated_positions(op.attrs)
+            for position, tensor in enumerate(map(rewriting.resolve, op.inputs)):
+                if tensor.dtype is resource:
+                    name = tensor.op.name
+                    if position not in row.overwrites and name not in writes:
+                        reads[name] = None
+                    if position in updates:
+                        writes[name] = None
+                elif tensor in fed or _is_large_constant(tensor, segment):
+                    inputs[tensor] = None
+                elif tensor.op in home and home[tensor.op] is not segment:
+                    inputs[tensor] = None
+                    wanted[home[tensor.op]][tensor] = None
+            if row.random:
+                segment.random.append(op.name)
+        segment.inputs = list(inputs)
+        segment.static_inputs = [tensor for tensor in inputs if tensor in static.from_outside]
+        segment.reads = list(reads)
+        segment.writes = list(writes)
+    for tensor in map(rewriting.resolve, fetches):
+        if tensor not in fed and tensor.op in home:
+            wanted[home[tensor.op]][tensor] = None
+    for segment in segments:
+        segment.outputs = list(wanted[segment])
+
+
+def _is_large_constant(tensor: Tensor, segment: Segment) -> bool:
+    return (
+        segment.place == "device"
+        and tensor.op.type == "Const"
+        and tensor.op.attrs["value"].nbytes > LARGE_CONSTANT
+    )

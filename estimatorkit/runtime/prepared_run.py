@@ -1,0 +1,276 @@
+"""A prepared run: from fetches and feeds to a plan once, then feeds in and results out, quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
+
+import jax
+import numpy as np
+
+from estimatorkit.core import nest
+from estimatorkit.core.composite import is_composite
+from estimatorkit.core.conversion import as_array
+from estimatorkit.core.dtypes import resource, string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.tensor import Operation, Tensor, as_operation
+from estimatorkit.runtime.executor import State
+from estimatorkit.runtime.run_conversions import converted_fetch
+from estimatorkit.runtime.session_handle import SessionStore, TensorHandle
+from estimatorkit.runtime.step_checks import checks_of_run
+from estimatorkit.runtime.timeline import Trace
+
+
+class Fetches:
+    """What is asked for: the tensors and operations in a nested structure.
+
+    Composite values (sparse tensors, `IndexedSlices`) stand for their tensors.
+
+    Attributes:
+        tensors: the tensors, each once.
+        targets: the operations.
+    """
+
+    def __init__(self, graph: Graph, structure: Any) -> None:
+        self._structure = structure
+        leaves = [converted_fetch(leaf) for leaf in nest.flatten(structure)]
+        parts = [
+            [_fetch(graph, part) for part in leaf._components()]
+            if is_composite(leaf)
+            else [_fetch(graph, leaf)]
+            for leaf in leaves
+        ]
+        every = [part for own in parts for part in own]
+        self.tensors = list(dict.fromkeys(each for each in every if isinstance(each, Tensor)))
+        self.targets = [each for each in every if isinstance(each, Operation)]
+        place = {tensor: position for position, tensor in enumerate(self.tensors)}
+        self._positions = [[place.get(each) for each in own] for own in parts]  # type: ignore[arg-type]
+        self._composites = [leaf if is_composite(leaf) else None for leaf in leaves]
+        # The two usual forms, a single fetch and a flat list, are packed without walking the
+        # structure.
+        plain = not any(map(is_composite, leaves))
+        self._single = plain and not nest.is_nested(structure) and bool(self.tensors)
+        self._flat_list = plain and type(structure) is list and len(leaves) == len(structure)
+        self._flat_list = self._flat_list and not any(map(nest.is_nested, structure))
+        self._flat_positions = [own[0] if own else None for own in self._positions]
+
+    @property
+    def operations(self) -> list[Operation]:
+        """The operations that make the tensors, and the targets."""
+        return [*(tensor.op for tensor in self.tensors), *self.targets]
+
+    def pack(self, results: Sequence[Any]) -> Any:
+        """The values of `tensors` in the structure that was asked for; None for operations."""
+        if self._single:
+            return results[0]
+        if self._flat_list:
+            return [None if at is None else results[at] for at in self._flat_positions]
+        leaves = []
+        for composite, positions in zip(self._composites, self._positions, strict=True):
+            values = [None if at is None else results[at] for at in positions]
+            leaves.append(values[0] if composite is None else composite._from_values(values))
+        return nest.pack_sequence_as(self._structure, leaves)
+
+
+class Feeds:
+    """What is given: the tensors that the keys of a `feed_dict` stand for."""
+
+    def __init__(self, graph: Graph, keys: Sequence[Any]) -> None:
+        self._keys = [_FeedKey(graph, key) for key in keys]
+        self.tensors = [tensor for key in self._keys for tensor in key.tensors]
+
+    def convert(self, values: Sequence[Any]) -> list[Any]:
+        """The arrays for `tensors`, of one value for each key."""
+        converted: list[Any] = []
+        for key, value in zip(self._keys, values, strict=True):
+            key.convert_into(converted, value)
+        return converted
+
+
+class PreparedRun:
+    """A run whose plan is made: converts feeds, runs the plan, packs the results."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        state: State,
+        fetches: Any,
+        feed_keys: Sequence[Any],
+        optimize: bool,
+    ) -> None:
+        self.fetches = Fetches(graph, fetches)
+        self.feeds = Feeds(graph, feed_keys)
+        asked = self.fetches.tensors
+        self._checks = checks_of_run(graph, asked, self.fetches.targets, self.feeds.tensors)
+        self._handles = [at for at, each in enumerate(asked) if each.op.type == "GetSessionHandle"]
+        self._state = state
+        watched = dict.fromkeys(tensor for check in self._checks for tensor in check.tensors)
+        self._watched = list(watched)
+        self.runner = state.runner(
+            [*asked, *self._watched], self.fetches.targets, self.feeds.tensors, optimize
+        )
+
+    def __call__(self, feed_dict: Mapping[Any, Any] | None, trace: Trace | None = None) -> Any:
+        """The results, for the values of a `feed_dict` with the keys it was prepared for."""
+        values = self.feeds.convert(list(feed_dict.values())) if feed_dict else []
+        results = self.runner.run(values, trace)
+        if self._checks:
+            seen = dict(zip(self._watched, results[-len(self._watched) :], strict=True))
+            for check in self._checks:
+                check.check([np.asarray(seen[tensor])[None] for tensor in check.tensors])
+        for at in self._handles:
+            results[at] = TensorHandle(SessionStore.of(self._state), results[at].decode())
+        return self.fetches.pack(results)
+
+
+class _FeedKey:
+    """A key of a `feed_dict`: a tensor, a composite, or a nested structure of these."""
+
+    def __init__(self, graph: Graph, key: Any) -> None:
+        self._nested = nest.is_nested(key)
+        self._key = key
+        leaves = nest.flatten(key)
+        self._composite = [is_composite(leaf) for leaf in leaves]
+        parts = [
+            [_feed(graph, part) for part in leaf._components()]
+            if is_composite(leaf)
+            else [_feed(graph, leaf)]
+            for leaf in leaves
+        ]
+        self._converters = [[_FeedConverter(tensor) for tensor in own] for own in parts]
+        self.tensors = [tensor for own in parts for tensor in own]
+        self._one = self._converters[0][0] if not self._nested and not self._composite[0] else None
+
+    def convert_into(self, converted: list[Any], value: Any) -> None:
+        if self._one is not None:
+            converted.append(self._one(value))
+            return
+        values = nest.flatten_up_to(self._key, value) if self._nested else [value]
+        for own, composite, each in zip(self._converters, self._composite, values, strict=True):
+            if not composite:
+                converted.append(own[0](each))
+                continue
+            if not isinstance(each, tuple) or len(each) < len(own):
+                raise TypeError(
+                    explain(
+                        "a sparse value is fed as its parts",
+                        expected="SparseTensorValue(indices, values, dense_shape) or such a tuple",
+                        received=repr(each)[:200],
+                    )
+                )
+            converted.extend(convert(part) for convert, part in zip(own, each, strict=False))
+
+
+class _FeedConverter:
+    """Makes an array of a fed value and checks its shape, unless it is that of the value before."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+        self._dtype = tensor.dtype.numpy_dtype
+        self._is_string = tensor.dtype is string
+        self._seen: tuple[int, ...] | None = None
+
+    def __call__(self, value: Any) -> Any:
+        array = (
+            value
+            if isinstance(value, jax.Array) and value.dtype == self._dtype
+            else self._array(value)
+        )
+        if array.shape != self._seen:
+            if not self._tensor.shape.is_compatible_with(array.shape):
+                raise ValueError(
+                    explain(
+                        f"Cannot feed value of shape {array.shape} for Tensor "
+                        f"{self._tensor.name!r}, which has shape {str(self._tensor.shape)!r}",
+                        made_at=self._tensor.op.source,
+                    )
+                )
+            self._seen = array.shape
+        return array
+
+    def _array(self, value: Any) -> Any:
+        if isinstance(value, TensorHandle):
+            value = value.eval()
+        if self._is_string:
+            return as_array(value, string)
+        if isinstance(value, (Tensor, Operation)):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+                f"Python scalars, strings, lists and numpy arrays. Got {value}."
+            )
+        try:
+            return np.asarray(value, self._dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise (TypeError if isinstance(error, OverflowError) else type(error))(
+                explain(
+                    f"Type of feed value {str(value)[:80]} with type {type(value)} is not "
+                    f"compatible with Tensor type {self._dtype}: {error}",
+                    expected=f"{self._tensor.dtype.name} of shape {self._tensor.shape}",
+                    received=repr(value)[:200],
+                    made_at=self._tensor.op.source,
+                )
+            ) from error
+
+
+def _fetch(graph: Graph, leaf: Any) -> Tensor | Operation:
+    if leaf is None:
+        raise TypeError('Argument `fetch` = None has invalid type "NoneType". Cannot be None')
+    try:
+        found = graph.as_graph_element(leaf)
+    except TypeError as error:
+        raise TypeError(
+            f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string "
+            f"or Tensor. {_in_brackets(error)}"
+        ) from error
+    except (KeyError, ValueError) as error:
+        raise ValueError(
+            f"Fetch argument {leaf!r} cannot be interpreted as a Tensor. {_in_brackets(error)}"
+        ) from error
+    if not graph.is_fetchable(found):
+        raise ValueError(f"Operation {as_operation(found).name} has been marked as not fetchable.")
+    return value_of(found)
+
+
+def _text(error: Exception) -> str:
+    """An error's message; the text of a KeyError is the repr of it, with its lines in one."""
+    return str(error.args[0]) if isinstance(error, KeyError) else str(error)
+
+
+def _in_brackets(error: Exception) -> str:
+    """The first line of an error in brackets, then the lines that explain it."""
+    first, line_end, rest = _text(error).partition("\n")
+    return f"({first}){line_end}{rest}"
+
+
+def _feed(graph: Graph, key: Any) -> Tensor:
+    try:
+        found = cast(Tensor, graph.as_graph_element(key, allow_operation=False))
+    except (TypeError, ValueError, KeyError) as error:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {_text(error)}") from error
+    if not graph.is_feedable(found):
+        raise ValueError(f"Tensor {found.name} may not be fed.")
+    return cast(Tensor, value_of(found))
+
+
+def value_of(element: Tensor | Operation) -> Tensor | Operation:
+    """The element, or, for a variable's handle ('w:0'), the variable's value ('w/read:0')."""
+    if isinstance(element, Tensor) and element.dtype is resource:
+        return element.graph.get_tensor_by_name(f"{element.op.name}/read:0")
+    return element
+
+
+def structure_key(fetches: Any) -> Any:
+    """A hashable stand-in for a nested structure of fetches."""
+    if isinstance(fetches, Mapping):
+        return (type(fetches), *((key, structure_key(value)) for key, value in fetches.items()))
+    if isinstance(fetches, (list, tuple)):
+        return (type(fetches), *map(structure_key, fetches))
+    if nest.is_attrs(fetches):
+        return (type(fetches), *map(structure_key, nest.flatten(fetches)))
+    if isinstance(fetches, Hashable):
+        return fetches
+    raise TypeError(
+        f"Fetch argument {fetches!r} has invalid type {type(fetches).__name__}, must be a string "
+        "or Tensor."
+    )

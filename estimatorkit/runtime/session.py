@@ -1,0 +1,432 @@
+"""`Session`: runs parts of a graph and holds the values of its variables.
+
+A run looks up its plan by (fetches, feeds); the first run of such a pair makes it, later ones only
+convert the feeds, call the segments and convert the results.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from estimatorkit.core import late_bound
+from estimatorkit.core.conversion import as_array
+from estimatorkit.core.default_session import default_session, get_default_session
+from estimatorkit.core.errors import CancelledError, InvalidArgumentError, explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.runtime.executor import RunPlan
+from estimatorkit.runtime.partial_run import PartialRun
+from estimatorkit.runtime.placement import available
+from estimatorkit.runtime.prepared_run import Feeds, Fetches, PreparedRun, structure_key
+from estimatorkit.runtime.run_conversions import converted_feed_keys, converted_feeds
+from estimatorkit.runtime.session_config import read_config
+from estimatorkit.runtime.shutdown import stay_if_left, watch
+from estimatorkit.runtime.targets import target_of
+from estimatorkit.runtime.timeline import Trace
+
+
+@dataclass(frozen=True)
+class SessionDevice:
+    """A device that a session can use.
+
+    Attributes:
+        name: its full name, '/job:localhost/replica:0/task:0/device:CPU:0'.
+        device_type: 'CPU', 'GPU' or 'TPU'.
+        device: JAX's. Not in TensorFlow.
+    """
+
+    name: str
+    device_type: str
+    device: Any = field(repr=False)
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """How much memory it has for arrays; 0 where it does not say."""
+        return int((self.device.memory_stats() or {}).get("bytes_limit", 0))
+
+    @property
+    def incarnation(self) -> int:
+        """A number of the device in this process."""
+        return int(self.device.id)
+
+
+class Session:
+    """Runs operations of a graph and holds the values of its variables.
+
+    Args:
+        target: '' for a session by itself, or the target of a `train.Server`, whose sessions share
+            variables, tables and queues.
+        graph: the graph; the default graph by default.
+        config: a `ConfigProto` (see `session_config` for the fields that mean something here).
+
+    As a context manager it is the default session (and its graph the default graph) inside the
+    block, and is closed at its end.
+
+    Raises:
+        TypeError: an argument is of another type.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        for name, value, kind, wanted in (
+            ("graph", graph, (Graph, type(None)), "tf.Graph"),
+            ("target", target, str, "string"),
+        ):
+            if not isinstance(value, kind):
+                raise TypeError(
+                    f"Argument `{name}` must be a {wanted}, but got "
+                    f'"{type(value).__name__}": {value!r}'
+                )
+        self.graph = get_default_graph() if graph is None else graph
+        self.config = config
+        self._options = read_config(config)
+        self._target = target
+        self._opened = opened = target_of(target, self._options.timeout)
+        self.state = opened.open_state(self.graph, self._options.placer)
+        # Another session's values may be anywhere.
+        self.state.several_devices = bool(target) and len(available()) > 1
+        self._runs: dict[Any, PreparedRun] = {}
+        self._preparing = threading.Lock()
+        self._closed = False
+        self._stopped = False
+        self._entered: list[Any] = []
+        watch(self)
+
+    @property
+    def sess_str(self) -> str:
+        """The target."""
+        return self._target
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as it is now, as a `GraphDef`; with shapes where the configuration says
+        `graph_options.infer_shapes`.
+        """
+        return self.graph.as_graph_def(add_shapes=self._options.infer_shapes)
+
+    @staticmethod
+    def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
+        """Forgets what the sessions of a target share.
+
+        Args:
+            target: of a `train.Server`.
+            containers: accepted without effect: a target has one.
+            config: accepted without effect.
+
+        Raises:
+            NotFoundError: there is no such target.
+        """
+        opened = target_of(target)
+        opened.clear()
+        opened.leave()
+
+    # -- running
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Runs what `fetches` needs, and nothing else.
+
+        Args:
+            fetches: a tensor, an operation, a variable, a name of one, or lists, tuples and dicts
+                of these, nested as wished.
+            feed_dict: values that stand in for tensors, by tensor or name.
+            options: `RunOptions`: `timeout_in_ms`, `trace_level` to measure the segments, and
+                `output_partition_graphs` for the part of the graph that the fetches need.
+            run_metadata: a `RunMetadata` that gets the times of a measured run (`Timeline`), and
+                that graph.
+
+        Returns:
+            Values in the structure of `fetches`: arrays, scalars for 0-d tensors, None for
+            operations.
+
+        Raises:
+            InvalidArgumentError: a placeholder is not fed, or an operation refuses its inputs.
+            FailedPreconditionError: a variable has no value yet.
+            RuntimeError: the session is closed.
+            TypeError, ValueError, KeyError: a fetch or a feed is none, or is not in the graph; or
+                `feed_dict` is no mapping.
+        """
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise TypeError(
+                "feed_dict must be a dictionary or collections.abc.Mapping type object, instead of "
+                f"{type(feed_dict).__name__!r}."
+            )
+        feed_dict = converted_feeds(feed_dict)
+        kind = type(fetches)
+        key: Any
+        if kind is list or kind is tuple:
+            key = (kind, *fetches, *(feed_dict or ()), len(fetches))
+        else:
+            key = (kind, fetches, *(feed_dict or ()))
+        try:
+            run = self._runs.get(key)
+        except TypeError:  # a nested structure cannot be a key as it is
+            run = None
+            key = (structure_key(fetches), *(feed_dict or ()))
+            run = self._runs.get(key)
+        if self._stopped:
+            self._check_open()
+        if run is None:
+            with self._preparing:  # threads that begin together compile once
+                run = self._runs.get(key)
+                if run is None:
+                    run = self._runs[key] = self._prepare(fetches, tuple(feed_dict or ()))
+        return self._run_prepared(run, feed_dict, options, run_metadata)
+
+    def _run_prepared(
+        self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
+    ) -> Any:
+        try:
+            if options is None and metadata is None and not self._options.timeout:
+                return run(feed_dict)
+            return self._traced(run, feed_dict, options, metadata)
+        except CancelledError:
+            stay_if_left()
+            raise
+
+    def _traced(
+        self, run: PreparedRun, feed_dict: Mapping[Any, Any] | None, options: Any, metadata: Any
+    ) -> Any:
+        """A run with a deadline, with its segments measured, or with its part of the graph."""
+        timeout = getattr(options, "timeout_in_ms", 0) / 1000
+        trace = Trace() if getattr(options, "trace_level", 0) and metadata is not None else None
+        with self.state.deadline(timeout or self._options.timeout):
+            results = run(feed_dict, trace)
+        if metadata is not None:
+            metadata.Clear()
+        if trace is not None:
+            trace.fill(metadata)
+        if metadata is not None and getattr(options, "output_partition_graphs", False):
+            names = [op.name for op in run.fetches.operations]
+            part = late_bound.graph_util.extract_sub_graph(self.graph_def, names)
+            metadata.partition_graphs.append(part)
+        return results
+
+    def _prepare(self, fetches: Any, feed_keys: tuple[Any, ...]) -> PreparedRun:
+        if not self.graph.get_operations():
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
+        return PreparedRun(self.graph, self.state, fetches, feed_keys, self._options.optimize)
+
+    def plan(self, fetches: Any, feeds: Sequence[Any] = ()) -> RunPlan:
+        """What a run of `fetches` with these feeds would do; print its `describe()`."""
+        return self._prepare(fetches, tuple(feeds)).runner.plan
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function of the values of `feed_list` that runs `fetches` without `run`'s look-up.
+
+        Args:
+            fetches: as for `run`.
+            feed_list: the keys of the feeds, in the order in which their values are given.
+            accept_options: whether the function takes `options` and `run_metadata` by keyword.
+
+        Raises:
+            TypeError: `feed_list` is no list or tuple.
+        """
+        if not isinstance(feed_list, (list, tuple, type(None))):
+            raise TypeError(
+                f"Argument `feed_list` must be a list or tuple. Received: feed_list={feed_list!r}"
+            )
+        keys = tuple(feed_list or ())
+        run = self._prepare(fetches, keys)
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if self._stopped:
+                self._check_open()
+            feeds = dict(zip(keys, values, strict=True))
+            return self._run_prepared(run, feeds, options, run_metadata)
+
+        return call
+
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
+        """A function of the values of `callable_options.feed`, in that order, that returns the
+        values of `fetch` and runs `target`: TensorFlow's form of `make_callable` with a
+        `CallableOptions`. The function takes `run_metadata` by keyword.
+        """
+        given = callable_options
+        fetches = [list(given.fetch), list(given.target)]
+        call = self.make_callable(fetches, list(given.feed), accept_options=True)
+        options = given.run_options if given.HasField("run_options") else None
+
+        def values(*args: Any, run_metadata: Any = None) -> list[Any]:
+            found: list[Any] = call(*args, options=options, run_metadata=run_metadata)[0]
+            return found
+
+        return values
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
+        """Begins a run in parts.
+
+        Args:
+            fetches: all that the parts will fetch.
+            feeds: all tensors that they will feed.
+
+        Returns:
+            The handle that `partial_run` takes.
+
+        Raises:
+            InvalidArgumentError: there is nothing to fetch or to run.
+        """
+        if self._stopped:
+            self._check_open()
+        wanted = Fetches(self.graph, fetches)
+        given = Feeds(self.graph, converted_feed_keys(feeds or ()))
+        return PartialRun(
+            wanted.tensors,
+            wanted.targets,
+            given.tensors,
+            self.state,
+        )
+
+    def partial_run(
+        self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Runs the next part of a run begun by `partial_run_setup`: nothing runs twice.
+
+        Raises:
+            InvalidArgumentError: a fetch or a feed was not announced, or comes a second time; or
+                the handle is none.
+        """
+        if self._stopped:
+            self._check_open()
+        if not isinstance(handle, PartialRun):
+            raise InvalidArgumentError(
+                *(None, None),
+                f"Must run 'setup' before performing partial runs! Received handle {handle!r}",
+            )
+        wanted = Fetches(self.graph, fetches)
+        feed_dict = converted_feeds(feed_dict)
+        given = Feeds(self.graph, tuple(feed_dict or ()))
+        values = given.convert(list((feed_dict or {}).values()))
+        found = handle(
+            wanted.tensors, wanted.targets, dict(zip(given.tensors, values, strict=True))
+        )
+        return wanted.pack(found)
+
+    def list_devices(self) -> list[SessionDevice]:
+        """This process's devices, the default one first."""
+        return [
+            SessionDevice(f"/job:localhost/replica:0/task:0{name}", name.split(":")[1], device)
+            for name, device in available().items()
+        ]
+
+    def load_variable(self, variable: Any, value: Any) -> None:
+        """Puts a value into a variable.
+
+        Args:
+            variable: a `Variable` of the graph.
+            value: an array of its dtype and shape.
+
+        Raises:
+            ValueError: the shape differs.
+        """
+        array = as_array(value, variable.dtype)
+        if not variable.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                explain(
+                    f"the value does not fit variable {variable.op.name}",
+                    expected=f"shape {variable.shape}",
+                    received=f"shape {array.shape}",
+                    made_at=variable.op.source,
+                )
+            )
+        # A copy of its own: donation must not reach into the caller's array.
+        self.state.put(variable.op.name, np.array(array))
+
+    # -- life
+
+    def close(self) -> None:
+        """Ends the session and gives its memory back, save what its target's others share.
+
+        Closing twice is no error.
+        """
+        if not self._closed:
+            self._closed = self._stopped = True
+            self.state.cancel()
+            self._runs.clear()
+            self._opened.leave()
+
+    def stop_daemons(self) -> None:
+        """Called at the end of the program: daemon threads begin no run any more, and no task goes
+        on with one; servers of this process would wait for it.
+        """
+        self._stopped = True
+        if self._opened.cluster is not None:
+            self.state.cancel()
+
+    def _check_open(self) -> None:
+        stay_if_left()
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+
+    def as_default(self) -> Any:
+        """A context manager that makes this the default session, without closing it at the end."""
+        return default_session(self)
+
+    def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you "
+                "want to enter a session multiple times."
+            )
+        graph = self.graph.as_default()
+        session = default_session(self)
+        graph.__enter__()
+        session.__enter__()
+        self._entered.append((graph, session))
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        graph, session = self._entered.pop()
+        session.__exit__(kind, error, traceback)
+        graph.__exit__(kind, error, traceback)
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.graph!r}>"
+
+
+class InteractiveSession(Session):
+    """The default session from its making to its closing, for shells and notebooks."""
+
+    _open: ClassVar[int] = 0  # sessions that are not closed
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        if InteractiveSession._open:
+            warnings.warn(
+                "An interactive session is already active. This can cause out-of-memory errors in "
+                "some cases. You must explicitly call `InteractiveSession.close()` to release "
+                "resources held by the other session(s).",
+                stacklevel=2,
+            )
+        InteractiveSession._open += 1
+        self._default = default_session(self, enforce_nesting=False)
+        self._default.__enter__()
+        self._graph_context = None if graph is None else graph.as_default()
+        if self._graph_context is not None:
+            self._graph_context.__enter__()
+
+    def close(self) -> None:
+        """Ends the session; it is no longer the default."""
+        if not self._closed:
+            if self._graph_context is not None:
+                self._graph_context.__exit__(None, None, None)
+            self._default.__exit__(None, None, None)
+            InteractiveSession._open -= 1
+        super().close()
+
+
+__all__ = ["InteractiveSession", "Session", "get_default_session"]

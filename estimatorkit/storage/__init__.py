@@ -1,0 +1,1 @@
+"""Files: file systems, records, checkpoints, TensorFlow's checkpoints."""

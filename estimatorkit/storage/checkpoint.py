@@ -1,0 +1,572 @@
+"""The checkpoint store: tensors and state, written so that no crash loses what was committed.
+
+A checkpoint is a folder `model.ckpt-100` of a model folder (its inside: `checkpoint_format`).
+`write_checkpoint` makes it under a temporary name, syncs it and renames it. One of the same name is
+first set aside as `NAME.old-RANDOM`; readers take that while NAME is missing or damaged, and the
+next writer puts it back or removes it. Readers trust only what verifies: `latest_checkpoint`
+follows the pointer (`checkpoint_state`), and where that fails, finds the newest checkpoint that is
+whole. One process writes a model folder (`directory_lock`), any number read it. Checkpoints that
+TensorFlow wrote are read like our own (`tensorflow_checkpoint`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from estimatorkit.core import errors
+from estimatorkit.core.tensor_slice import TensorSlice
+from estimatorkit.storage.atomic_files import (
+    is_temporary,
+    os_errors,
+    remove_durably,
+    remove_stale_temporaries,
+    sync_file,
+    temporary_beside,
+)
+from estimatorkit.storage.checkpoint_format import (
+    range_of,
+    read_parts,
+    read_state,
+    read_tensors,
+    shards_of,
+    verify_files,
+    write_contents,
+)
+from estimatorkit.storage.checkpoint_manifest import (
+    MANIFEST,
+    STATE,
+    Manifest,
+    TensorEntry,
+    is_checkpoint_file,
+    read_manifest,
+)
+from estimatorkit.storage.checkpoint_state import (
+    CheckpointState,
+    check_name,
+    get_checkpoint_state,
+    name_inside,
+    warn_once,
+    without_set_aside,
+)
+from estimatorkit.storage.gfile import local_path
+from estimatorkit.storage.tensorflow_checkpoint import (
+    is_tensorflow_checkpoint,
+    open_tensorflow,
+    remove_tensorflow,
+    tensorflow_checkpoints_in,
+    tensorflow_contents,
+    verify_tensorflow,
+)
+
+SHARD_BYTES = 2 << 30
+_STEP = re.compile(r"-([0-9]+)$")
+# A reader that lost the checkpoint under it looks for the newer one at once. Ten in a row means
+# that whole checkpoints are removed faster than they can be read.
+_ATTEMPTS = 10
+
+AnyPath = str | os.PathLike[str]
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint in memory.
+
+    Args:
+        path: where it came from, such as `/dir/model.ckpt-100`.
+        tensors: arrays by variable name; each owns its memory; strings are object arrays of bytes.
+        state: what was given as `state` when it was written.
+    """
+
+    path: str
+    tensors: dict[str, NDArray[Any]]
+    state: dict[str, Any]
+
+    @property
+    def step(self) -> int | None:
+        """The number at the end of the name, 100 for `model.ckpt-100`; None where there is none."""
+        return checkpoint_step(self.path)
+
+
+class _GoneError(errors.NotFoundError):
+    """There is no checkpoint of that path, or there is none any more."""
+
+
+def write_checkpoint(
+    directory: AnyPath,
+    name: str,
+    tensors: Mapping[str, Any],
+    state: Mapping[str, Any] | None = None,
+    *,
+    shard_bytes: int = SHARD_BYTES,
+) -> Path:
+    """Writes a checkpoint, all of it or nothing.
+
+    The caller is the only writer of the folder (see `DirectoryLock`). The pointer is not moved.
+
+    Args:
+        directory: the model folder; made where it is missing.
+        name: the checkpoint's name, such as `model.ckpt-100`. One of that name is replaced.
+        tensors: variable name to array: bool, integers, float16/32/64, bfloat16, complex, or
+            strings (`bytes` or `str`, which are read back as `bytes`), of any shape.
+        state: anything that JSON holds: iterator positions, random counters, best metric.
+        shard_bytes: the largest size of one file, in bytes; a larger tensor gets a file of its own.
+
+    Returns:
+        `directory/name`.
+
+    Raises:
+        InvalidArgumentError: the name, a dtype or a part of the state cannot be stored.
+        AlreadyExistsError: there is something else of that name.
+        ResourceExhaustedError: disk or quota is full; PermissionDeniedError, other `OpError`: by
+            errno. A checkpoint of that name, and every other, is intact, and nothing is left over.
+    """
+    folder = Path(local_path(directory))
+    path = folder / check_name(name)
+    with os_errors("write the checkpoint", path):
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_stale_temporaries(folder)
+        _settle(folder)
+        _check_is_checkpoint(path)
+        with temporary_beside(path) as temporary:
+            temporary.mkdir()
+            write_contents(temporary, tensors, state or {}, shard_bytes)
+            _commit(temporary, path)
+    return path
+
+
+def read_checkpoint(path: AnyPath, names: Iterable[str] | None = None) -> Checkpoint:
+    """Reads a checkpoint, after comparing its files with the manifest.
+
+    Args:
+        path: such as `/dir/model.ckpt-100`.
+        names: the variables to read; None is all. Only the files that hold them are read.
+
+    Raises:
+        NotFoundError: there is no such checkpoint, it was removed meanwhile, or it lacks one of
+            `names`.
+        DataLossError: a file is missing, truncated or changed.
+        FailedPreconditionError: a newer version of the package wrote it.
+    """
+    wanted = None if names is None else list(names)
+    path = local_path(path)
+    foreign = open_tensorflow(path)
+    if foreign is not None:
+        chosen = list(foreign.tensors) if wanted is None else wanted
+        _check_known(path, chosen, foreign.tensors)
+        return Checkpoint(path, {name: foreign.read(name) for name in chosen}, {})
+
+    def read(folder: Path, manifest: Manifest) -> Checkpoint:
+        chosen = list(manifest.tensors) if wanted is None else wanted
+        _check_known(path, chosen, manifest.tensors)
+        files = None if wanted is None else {*shards_of(manifest, map(TensorSlice, chosen)), STATE}
+        verify_files(folder, manifest, files)
+        tensors = read_tensors(folder, manifest, chosen)
+        return Checkpoint(path, tensors, read_state(folder))
+
+    return _open(path, read)
+
+
+def read_checkpoint_parts(path: AnyPath, parts: Iterable[TensorSlice]) -> list[NDArray[Any]]:
+    """Reads parts of tensors of a checkpoint, with memory for these alone.
+
+    Args:
+        path: such as `/dir/model.ckpt-100`.
+        parts: what to read.
+
+    Raises:
+        InvalidArgumentError: a tensor has no such part; and those of `read_checkpoint`.
+    """
+    wanted = list(parts)
+    names = [part.name for part in wanted]
+    path = local_path(path)
+    foreign = open_tensorflow(path)
+    if foreign is not None:
+        _check_known(path, names, foreign.tensors)
+        return [_cut(foreign.read(part.name), part) for part in wanted]
+
+    def read(folder: Path, manifest: Manifest) -> list[NDArray[Any]]:
+        _check_known(path, names, manifest.tensors)
+        verify_files(folder, manifest, shards_of(manifest, wanted))
+        return read_parts(folder, manifest, wanted)
+
+    return _open(path, read)
+
+
+def _cut(whole: NDArray[Any], part: TensorSlice) -> NDArray[Any]:
+    places = range_of(part, whole.shape)
+    return whole if places is None else whole.take(range(*places), part.axis)
+
+
+def _check_known(path: AnyPath, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise _no_variable(path, name, known)
+
+
+def read_latest(
+    directory: AnyPath, names: Iterable[str] | None = None, latest_filename: str | None = None
+) -> Checkpoint:
+    """Reads the newest checkpoint of a folder whose writer may remove old ones at the same time.
+
+    Args:
+        directory: the model folder.
+        names: the variables to read; None is all.
+        latest_filename: name of the pointer file; None is `checkpoint`.
+
+    Raises:
+        NotFoundError: there is none, or it lacks one of `names`.
+    """
+    wanted = None if names is None else list(names)
+    for _ in range(_ATTEMPTS):
+        path = latest_checkpoint(directory, latest_filename)
+        if path is not None:
+            with suppress(_GoneError):
+                return read_checkpoint(path, wanted)
+    raise _not_found(os.fspath(directory), "there is no valid checkpoint in")
+
+
+def latest_checkpoint(checkpoint_dir: AnyPath, latest_filename: str | None = None) -> str | None:
+    """Finds the newest checkpoint of a folder that is whole (`tf.train.latest_checkpoint`).
+
+    The pointer comes first. Where it is missing or garbage, or names something outside the folder,
+    missing or damaged, the checkpoints of the folder are tried from the highest step down. Each one
+    that is passed over is logged as a warning, once. Differs from TensorFlow, which trusts the
+    pointer and gives None where it fails.
+
+    Args:
+        checkpoint_dir: the model folder.
+        latest_filename: name of the pointer file; None is `checkpoint`.
+
+    Returns:
+        `checkpoint_dir/model.ckpt-100`, or None where there is no valid checkpoint.
+
+    Raises:
+        FailedPreconditionError: a newer version of the package wrote the newest checkpoint. To go
+            on from an older one would undo the training since.
+        PermissionDeniedError: the newest checkpoint may not be read.
+    """
+    base = local_path(checkpoint_dir)
+    pointer = get_checkpoint_state(base, latest_filename)
+    for path in _candidates(base, pointer):
+        try:
+            name = name_inside(base, path)
+            if os.path.dirname(os.path.realpath(path)) != os.path.realpath(base):
+                raise _not_found(path, "a link leads out of the folder to")
+            if not verify_tensorflow(path):
+                _open(path, verify_files)
+        except (errors.NotFoundError, errors.DataLossError, errors.InvalidArgumentError) as error:
+            if get_checkpoint_state(base, latest_filename) != pointer:
+                return latest_checkpoint(checkpoint_dir, latest_filename)  # the writer has moved on
+            warn_once(f"{base}: a checkpoint is passed over. {error}")
+            continue
+        return os.path.join(os.fspath(checkpoint_dir), name)
+    return None
+
+
+def checkpoint_version(path: AnyPath) -> tuple[Any, ...] | None:
+    """What differs where a checkpoint of this path was written anew; None where there is none.
+
+    Args:
+        path: such as `/dir/model.ckpt-100`.
+    """
+    base = local_path(path)
+    for file in (os.path.join(base, MANIFEST), f"{base}.index"):
+        try:
+            found = os.stat(file)
+        except OSError:
+            continue
+        return os.path.abspath(base), found.st_ino, found.st_size, found.st_mtime_ns
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: AnyPath) -> bool:
+    """Returns whether there is a checkpoint of that path (`tf.compat.v1.train.checkpoint_exists`).
+
+    True where its manifest can be read; the tensors are not compared.
+    """
+    path = local_path(checkpoint_prefix)
+    try:
+        if open_tensorflow(path) is not None:
+            return True
+        return _open(path, lambda folder, manifest: True)
+    except (errors.NotFoundError, errors.DataLossError):
+        return False
+
+
+def list_variables(ckpt_dir_or_file: AnyPath) -> list[tuple[str, list[int]]]:
+    """Lists the variables of a checkpoint (`tf.train.list_variables`).
+
+    Args:
+        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
+
+    Returns:
+        (name, shape), sorted by name.
+    """
+    return [(name, list(entry.shape)) for name, entry in read_contents(ckpt_dir_or_file).items()]
+
+
+def read_contents(path_or_directory: AnyPath) -> dict[str, TensorEntry]:
+    """Tells what tensors a checkpoint holds, without reading them.
+
+    Args:
+        path_or_directory: a checkpoint, or a model folder, which means its newest.
+
+    Returns:
+        Entries by name, sorted. The dtype is 'unknown' where it is none of this package.
+    """
+    path = locate_checkpoint(path_or_directory)
+    entries = tensorflow_contents(path)
+    if entries is None:
+        entries = dict(_open(path, lambda folder, manifest: manifest.tensors))
+    return dict(sorted(entries.items()))
+
+
+def load_variable(ckpt_dir_or_file: AnyPath, name: str) -> NDArray[Any]:
+    """Reads one variable of a checkpoint (`tf.train.load_variable`).
+
+    Args:
+        ckpt_dir_or_file: a checkpoint, or a model folder, which means its newest.
+        name: the variable's name; a trailing `:0` is dropped.
+
+    Raises:
+        NotFoundError: there is no such checkpoint or variable.
+        DataLossError: the file that holds it is damaged.
+    """
+    key = name.removesuffix(":0")
+    return read_checkpoint(locate_checkpoint(ckpt_dir_or_file), [key]).tensors[key]
+
+
+def remove_checkpoint(
+    checkpoint_prefix: AnyPath,
+    checkpoint_format_version: Any = None,
+    meta_graph_suffix: str = "meta",
+) -> None:
+    """Removes a checkpoint in one step, and its `.meta` (`tf.compat.v1.train.remove_checkpoint`).
+
+    Args:
+        checkpoint_prefix: its path.
+        checkpoint_format_version: accepted, without effect: the files say their format.
+        meta_graph_suffix: the ending of the file with the graph.
+
+    Raises:
+        NotFoundError: there is none.
+        AlreadyExistsError: what is there is something else.
+    """
+    target = Path(local_path(checkpoint_prefix))
+    target.with_name(f"{target.name}.{meta_graph_suffix}").unlink(missing_ok=True)
+    if is_tensorflow_checkpoint(os.fspath(target)):
+        remove_tensorflow(os.fspath(target))
+        return
+    _check_is_checkpoint(target)
+    for folder in [*_set_aside(target), target]:
+        remove_durably(folder)
+
+
+def checkpoint_step(path: AnyPath) -> int | None:
+    """Returns the number at the end of a checkpoint's name, 100 for `model.ckpt-100`, or None."""
+    match = _STEP.search(os.path.basename(os.fspath(path)))
+    return int(match[1]) if match else None
+
+
+def name_without_step(name: str) -> str:
+    """Returns `model.ckpt` for `model.ckpt-100`."""
+    return _STEP.sub("", name)
+
+
+def _commit(temporary: Path, path: Path) -> None:
+    """Renames a finished folder to its place; at each moment PATH or one PATH.old-* is whole."""
+    aside = None
+    if path.exists():
+        aside = path.with_name(f"{path.name}.old-{secrets.token_hex(4)}")
+        os.rename(path, aside)
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        if aside is not None:
+            os.rename(aside, path)
+        raise
+    sync_file(path.parent)
+    for old in _set_aside(path):
+        remove_durably(old)
+
+
+def _settle(folder: Path) -> None:
+    """Ends what a writer killed within `_commit` began: the old version goes back, or goes away."""
+    for name in _folders(folder):
+        path = folder / without_set_aside(name)
+        if path.name == name or _foreign_files(folder / name):
+            continue
+        if not path.exists():
+            os.rename(folder / name, path)
+        elif _is_whole(path):
+            remove_durably(folder / name)
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        verify_files(folder, read_manifest(folder))
+    except errors.DataLossError:
+        return False
+    return True
+
+
+def _check_is_checkpoint(path: Path) -> None:
+    """Refuses to replace or remove what is no checkpoint: a folder `eval` of event files, say."""
+    if path.exists() and (not path.is_dir() or _foreign_files(path)):
+        raise errors.AlreadyExistsError(
+            None,
+            None,
+            errors.explain(
+                f"{os.fspath(path)!r} is no checkpoint, so it is not replaced or removed",
+                expected=f"a folder with only {MANIFEST}, {STATE} and variables-*.safetensors",
+                received=", ".join(_foreign_files(path)[:5]) if path.is_dir() else "a file",
+                hint="save under another name, or move it away",
+            ),
+        )
+
+
+def _foreign_files(folder: Path) -> list[str]:
+    """Names what is in a folder but in no checkpoint; nothing where the folder was removed."""
+    with suppress(FileNotFoundError):
+        return sorted(name for name in os.listdir(folder) if not is_checkpoint_file(name))
+    return []
+
+
+def _candidates(directory: str, pointer: CheckpointState | None) -> Iterator[str]:
+    """Gives the paths at which to look for the newest checkpoint, the likeliest first."""
+    if pointer is not None:
+        yield pointer.model_checkpoint_path
+    for name in _checkpoints_in(directory):
+        yield os.path.join(directory, name)
+
+
+def _checkpoints_in(directory: str) -> list[str]:
+    """Names the checkpoints of a folder, whole or not, the highest step first, then the newest."""
+    ages: dict[str, tuple[int, int]] = {}
+    for folder in _folders(Path(directory)):
+        name = without_set_aside(folder)
+        step = checkpoint_step(name)
+        try:
+            files = os.listdir(os.path.join(directory, folder))
+            written = os.stat(os.path.join(directory, folder)).st_mtime_ns
+        except FileNotFoundError:
+            continue  # removed by the writer since it was listed
+        if any(map(is_checkpoint_file, files)):
+            ages[name] = max(ages.get(name, (-1, 0)), (-1 if step is None else step, written))
+    for name, written in tensorflow_checkpoints_in(directory):
+        step = checkpoint_step(name)
+        ages.setdefault(name, (-1 if step is None else step, written))
+    return sorted(ages, key=ages.__getitem__, reverse=True)
+
+
+def _folders(directory: Path) -> list[str]:
+    """Names the folders in a folder that may be checkpoints, in place or set aside."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(e.name for e in entries if e.is_dir() and not is_temporary(e.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _set_aside(path: Path) -> list[Path]:
+    """Finds the earlier versions of a checkpoint that a replacing writer has set aside."""
+    names = [name for name in _folders(path.parent) if name != path.name]
+    folders = [path.parent / name for name in names if without_set_aside(name) == path.name]
+    return [folder for folder in folders if not _foreign_files(folder)]
+
+
+def _versions(path: Path) -> Iterator[Path]:
+    """Gives the folders that may stand for a checkpoint, in the order in which to try them."""
+    yield path
+    yield from _set_aside(path)
+    yield path  # the writer may have put the new version in place meanwhile
+
+
+def _open(path: AnyPath, read: Callable[[Path, Manifest], _T]) -> _T:
+    """Calls `read` with the folder that stands for a checkpoint and its manifest.
+
+    That is PATH, or what was set aside while PATH is missing or damaged. Where the folder is not
+    the same after the call as before, a writer removed or replaced it: what was read may be of two
+    versions, and what looked like damage is none.
+    """
+    failure: errors.OpError | None = None
+    with os_errors("read the checkpoint", path):
+        for folder in _versions(Path(path)):
+            before = _identity(folder)
+            if before is None:
+                continue
+            damage: errors.OpError | None = None
+            try:
+                result = read(folder, read_manifest(folder))
+            except errors.DataLossError as error:
+                damage = error
+            except FileNotFoundError:
+                damage = _vanished(path)
+            if _identity(folder) != before:
+                damage = _vanished(path)
+            if damage is None:
+                return result
+            failure = failure or damage
+    raise failure or _not_found(os.fspath(path), "there is no checkpoint", _GoneError)
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """Tells a folder from another that takes its name; None where there is no folder."""
+    try:
+        status = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
+    return identity if stat.S_ISDIR(status.st_mode) else None
+
+
+def locate_checkpoint(path_or_directory: AnyPath) -> str:
+    """Returns the checkpoint that is meant by a path: itself, or the newest in a model folder."""
+    path = local_path(path_or_directory)
+    with os_errors("read the checkpoint", path):
+        is_model_folder = os.path.isdir(path) and not any(map(is_checkpoint_file, os.listdir(path)))
+    if is_model_folder:
+        latest = latest_checkpoint(path)
+        if latest is None:
+            raise _not_found(path, "there is no valid checkpoint in")
+        return latest
+    return path
+
+
+def _not_found(
+    path: str, problem: str, kind: type[errors.NotFoundError] = errors.NotFoundError
+) -> errors.NotFoundError:
+    hint = "train first, or check the path"
+    prefix = re.sub(r"\.(index|meta|data-[0-9]{5}-of-[0-9]{5})$", "", path)
+    if prefix != path and is_tensorflow_checkpoint(prefix):
+        hint = f"this is one file of a checkpoint of TensorFlow: give its prefix, {prefix!r}"
+    return kind(None, None, errors.explain(f"{problem} {path!r}", hint=hint))
+
+
+def _vanished(path: AnyPath) -> _GoneError:
+    message = errors.explain(
+        f"the checkpoint {os.fspath(path)!r} was removed or replaced while it was read",
+        hint="read the newest one: read_latest(directory) does, and tries again",
+    )
+    return _GoneError(None, None, message)
+
+
+def _no_variable(path: AnyPath, name: str, known: Collection[str]) -> errors.NotFoundError:
+    message = errors.explain(
+        f"Key {name} not found in checkpoint",
+        expected=f"one of its {len(known)} variables",
+        received=f"{name!r} is not in the checkpoint {os.fspath(path)!r}",
+        hint=errors.did_you_mean(name, known) or "list_variables(path) lists them",
+    )
+    return errors.NotFoundError(None, None, message)

@@ -1,0 +1,114 @@
+"""One writer a model folder: a lock of the operating system, which vanishes with the process that
+holds it.
+
+`writer.lock` is the locked file; it stays, and means nothing by itself. `writer.lock.json` says who
+holds the lock.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import socket
+from pathlib import Path
+from types import TracebackType
+
+import filelock
+
+from estimatorkit.core import errors
+from estimatorkit.storage.atomic_files import os_errors
+
+_LOCK = "writer.lock"
+_HOLDER = "writer.lock.json"
+
+
+class DirectoryLock:
+    """Holds the right to write a model folder.
+
+    Taking it again through the same object succeeds; it is free after as many releases, or when the
+    process ends, however it ends. Taking it first thing shows also that the folder can be written,
+    before an hour of training.
+
+        with DirectoryLock(model_dir):
+            ...
+
+    Args:
+        directory: the model folder; made where it is missing.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self._directory = Path(directory)
+        self._lock = filelock.FileLock(self._directory / _LOCK, thread_local=False)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._lock.is_locked
+
+    def acquire(self) -> None:
+        """Takes the lock, or fails at once.
+
+        Raises:
+            FailedPreconditionError: another process, or another object of this one, holds it; the
+                message names host, process id and time.
+            PermissionDeniedError, other OpError: the folder cannot be written.
+        """
+        first = not self.is_held
+        with os_errors("lock the model folder", self._directory):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.acquire(timeout=0)
+            except filelock.Timeout:
+                raise self._taken() from None
+            if first:
+                try:
+                    self._write_holder()
+                except OSError:
+                    self._lock.release()
+                    raise
+
+    def release(self) -> None:
+        """Gives the lock back; does nothing where it is not held."""
+        if not self.is_held:
+            return
+        if self._lock.lock_counter == 1:
+            (self._directory / _HOLDER).unlink(missing_ok=True)
+        self._lock.release()
+
+    def __enter__(self) -> DirectoryLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def _write_holder(self) -> None:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
+        (self._directory / _HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
+
+    def _taken(self) -> errors.FailedPreconditionError:
+        return errors.FailedPreconditionError(
+            None,
+            None,
+            errors.explain(
+                f"the model folder {os.fspath(self._directory)!r} has a writer already",
+                expected="one writer for a folder",
+                received=self._describe_holder(),
+                hint="wait for it or stop it, or train into another model_dir",
+            ),
+        )
+
+    def _describe_holder(self) -> str:
+        """Words who holds the lock; the file only informs, it may be missing or half written."""
+        try:
+            holder = json.loads((self._directory / _HOLDER).read_bytes()[:4096])
+            return f"process {holder['pid']} on {holder['host']} holds it since {holder['since']}"
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return "another process holds it"

@@ -1,0 +1,488 @@
+"""Files and folders as `tf.io.gfile` and `tf.gfile` offer them, over `filesystem`.
+
+Paths of this machine and URLs of what fsspec reaches. What fails raises this package's errors
+(`NotFoundError`, `AlreadyExistsError`, `FailedPreconditionError`, ...), never an `OSError`. The
+older names (`Exists`, `MakeDirs`, ...) are these functions too; each takes the older keywords.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from estimatorkit.core.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnimplementedError,
+    explain,
+)
+from estimatorkit.storage.filesystem import (
+    AnyPath,
+    FileStatistics,
+    file_errors,
+    locate,
+    open_file,
+    registered_schemes,
+    scheme,
+)
+
+
+def local_path(path: Any) -> str:
+    """A path of this machine as text, without `file://`; for what works on local files only.
+
+    Raises:
+        UnimplementedError: it names another file system.
+    """
+    text = os.fsdecode(path)
+    kind = scheme(text)
+    if not kind:
+        return text.removeprefix("file://")
+    raise UnimplementedError(
+        None,
+        None,
+        explain(
+            f"File system scheme '{kind}' not implemented (file: '{text}')",
+            expected="a path of this machine",
+            hint="mount the storage, or copy the file first (gfile.copy)",
+        ),
+    )
+
+
+def exists(path: AnyPath) -> bool:
+    """Whether there is a file or a folder of this name."""
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.exists(name)
+
+
+def isdir(path: AnyPath) -> bool:
+    """Whether this is a folder."""
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.isdir(name)
+
+
+def stat(path: AnyPath) -> FileStatistics:
+    """Size, time and kind of a file or folder.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    files, name = locate(path)
+    with file_errors("look", name):
+        return files.stat(name)
+
+
+def glob(pattern: AnyPath | Sequence[AnyPath]) -> list[str]:
+    """The names of the files and folders that match, sorted.
+
+    Args:
+        pattern: a pattern, or a list of them: `*` and `?` stand for any characters of one name,
+            `[...]` for one of several; names that begin with a dot match, as in TensorFlow.
+    """
+    patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
+    found: set[str] = set()
+    for each in patterns:
+        files, name = locate(each)
+        with file_errors("look", name):
+            found.update(files.glob(name))
+    return sorted(found)
+
+
+def listdir(path: AnyPath) -> list[str]:
+    """The names in a folder, sorted.
+
+    Raises:
+        NotFoundError: there is no such folder.
+    """
+    files, name = locate(path)
+    with file_errors("list the folder", name):
+        if not files.isdir(name):
+            raise NotFoundError(None, None, explain("Could not find directory", received=name))
+        return sorted(files.listdir(name))
+
+
+def walk(
+    top: AnyPath, topdown: bool = True, onerror: Callable[[Exception], object] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """The folders below `top`: (folder, names of folders in it, names of files in it).
+
+    Args:
+        top: the folder to begin at.
+        topdown: a folder before those in it.
+        onerror: called with what fails; by default that is left out.
+    """
+    files, name = locate(top)
+    yield from files.walk(name, topdown, onerror)
+
+
+def mkdir(path: AnyPath) -> None:
+    """Makes a folder, if it is not there.
+
+    Raises:
+        NotFoundError: the folder above is not there.
+        AlreadyExistsError: a file of this name is.
+    """
+    files, name = locate(path)
+    with file_errors("make the folder", name):
+        try:
+            files.mkdir(name)
+        except FileExistsError as error:
+            if not files.isdir(name):
+                raise _exists(name) from error
+
+
+def makedirs(path: AnyPath) -> None:
+    """Makes a folder and those above it, as far as they are not there.
+
+    Raises:
+        FailedPreconditionError: a file is in the way.
+    """
+    files, name = locate(path)
+    with file_errors("make the folder", name):
+        files.makedirs(name)
+
+
+def remove(path: AnyPath) -> None:
+    """Removes a file.
+
+    Raises:
+        NotFoundError: there is none.
+        FailedPreconditionError: it is a folder.
+    """
+    files, name = locate(path)
+    with file_errors("remove", name):
+        if files.isdir(name) and not os.path.islink(name):
+            raise FailedPreconditionError(
+                None, None, explain("a folder is no file", received=name, hint="use rmtree")
+            )
+        files.remove(name)
+
+
+def rmtree(path: AnyPath) -> None:
+    """Removes a folder with all that is in it.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    files, name = locate(path)
+    with file_errors("remove the folder", name):
+        files.rmtree(name)
+
+
+def _exists(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        None,
+        None,
+        explain("file already exists", received=name, hint="overwrite=True replaces a file"),
+    )
+
+
+def copy(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
+    """Copies a file, also from one file system to another.
+
+    Args:
+        src: the file.
+        dst: the name of the copy.
+        overwrite: replace what has that name.
+
+    Raises:
+        NotFoundError: there is no such file.
+        AlreadyExistsError: there is one called `dst`.
+    """
+    files, source = locate(src)
+    to_files, target = locate(dst)
+    with file_errors("copy", source):
+        if not overwrite and to_files.exists(target):
+            raise _exists(target)
+        if scheme(src) == scheme(dst):
+            files.copy(source, target)
+            return
+        with open_file(src) as read, open_file(dst, "wb") as written:
+            shutil.copyfileobj(read, written, _COPY_BYTES)
+
+
+def rename(src: AnyPath, dst: AnyPath, overwrite: bool = False) -> None:
+    """Renames, or moves, a file or folder.
+
+    Args:
+        src: its name.
+        dst: its new name.
+        overwrite: replace what has that name.
+
+    Raises:
+        NotFoundError: there is no such file.
+        AlreadyExistsError: there is one called `dst`.
+        UnimplementedError: the two are on different file systems.
+    """
+    files, source = locate(src)
+    to_files, target = locate(dst)
+    if scheme(src) != scheme(dst):
+        raise UnimplementedError(
+            None,
+            None,
+            explain(
+                f"Renaming {source} to {target} not implemented",
+                expected="two names of one file system",
+                hint="copy the file, then remove it",
+            ),
+        )
+    with file_errors("rename", source):
+        if not overwrite and to_files.exists(target):
+            raise _exists(target)
+        files.rename(source, target)
+
+
+def join(path: AnyPath, *paths: AnyPath) -> str:
+    """The parts of a path put together."""
+    return os.path.join(os.fsdecode(path), *map(os.fsdecode, paths))
+
+
+def get_registered_schemes() -> list[str]:
+    """The file systems there are: '' (local paths), 'file', and those that fsspec knows."""
+    return registered_schemes()
+
+
+_COPY_BYTES = 1 << 20
+
+# The modes without '+' in which a method is allowed.
+_MODES = {"write": "wa", "read": "r", "readline": "r", "readlines": "r"}
+
+_WRITTEN_ONLY = ("w", "a", "wb", "ab", "bw", "ba")
+
+
+class GFile:
+    """A file, opened when it is first used (`tf.io.gfile.GFile`). A context manager and an iterator
+    over lines.
+
+    Args:
+        name: the file.
+        mode: 'r', 'w' or 'a', with '+' for both ways, with 'b' for bytes instead of text (UTF-8).
+            'w+' truncates the file when it is first written to; until then it reads what is there.
+
+    Raises:
+        InvalidArgumentError: there is no such mode.
+        NotFoundError: there is no such file (on first use).
+    """
+
+    def __init__(self, name: AnyPath, mode: str = "r") -> None:
+        if mode.replace("b", "", 1) not in ("r", "w", "a", "r+", "w+", "a+"):
+            raise InvalidArgumentError(
+                None,
+                None,
+                explain(
+                    "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'", received=repr(mode)
+                ),
+            )
+        self._name = name
+        self._path = os.fsdecode(name)
+        self._mode = mode
+        self._file: Any = None
+        self._was_opened = False
+        self._only_read = False  # in mode 'w+', as long as nothing is written
+
+    @property
+    def name(self) -> Any:
+        """The name, as it was given."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """The mode."""
+        return self._mode
+
+    def _opened(self, writes: bool) -> Any:
+        if self._only_read and writes:
+            self._file.close()
+            self._file = None
+        if self._file is None:
+            mode = self._mode
+            self._only_read = mode[0] == "w" and "+" in mode and not (writes or self._was_opened)
+            if self._only_read:
+                mode = mode.replace("w", "r").replace("+", "")
+            # newline="": lines end as they do in the file
+            self._file = open_file(self._path, mode, newline=None if "b" in mode else "")
+            self._was_opened = not self._only_read
+        return self._file
+
+    def _do(self, method: str, *arguments: Any) -> Any:
+        if "+" not in self._mode and self._mode[0] not in _MODES.get(method, "rwa"):
+            raise PermissionDeniedError(
+                None,
+                None,
+                explain(
+                    f"File isn't open for {'writing' if method == 'write' else 'reading'}",
+                    received=f"{self._path}, mode {self._mode!r}",
+                ),
+            )
+        file = self._opened(method == "write")
+        with file_errors(method, self._path):
+            return getattr(file, method)(*arguments)
+
+    def read(self, n: int = -1) -> Any:
+        """The next `n` bytes or characters; all where negative."""
+        return self._do("read", n)
+
+    def readline(self) -> Any:
+        """The next line with its end; empty at the end of the file."""
+        return self._do("readline")
+
+    def readlines(self) -> list[Any]:
+        """The lines that are left."""
+        lines: list[Any] = self._do("readlines")
+        return lines
+
+    def write(self, file_content: Any) -> None:
+        """Appends text, or bytes; either is taken in either mode."""
+        binary = "b" in self._mode
+        if isinstance(file_content, str) and binary:
+            file_content = file_content.encode()
+        elif isinstance(file_content, bytes) and not binary:
+            file_content = file_content.decode()
+        self._do("write", file_content)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Moves to a place.
+
+        Args:
+            offset: bytes.
+            whence: from where: 0 the beginning, 1 here, 2 the end.
+            position: the older name of `offset`.
+
+        Raises:
+            InvalidArgumentError: the place is before the beginning, or `whence` is none of these.
+            TypeError: not exactly one of `offset` and `position` is given.
+        """
+        if offset is not None and position is not None:
+            raise TypeError("seek(): offset and position may not be set simultaneously.")
+        given = position if offset is None else offset
+        if given is None:
+            raise TypeError("seek(): offset argument required")
+        if whence not in (0, 1, 2):
+            raise InvalidArgumentError(
+                None, None, f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
+            )
+        # Text files of Python seek from the beginning only.
+        at = given + (0 if whence == 0 else self.tell() if whence == 1 else self.size())
+        if at < 0:
+            raise InvalidArgumentError(
+                None, None, explain("a file has no place before its beginning", received=at)
+            )
+        self._do("seek", at)
+
+    def tell(self) -> int:
+        """The place in the file."""
+        place: int = self._do("tell")
+        return place
+
+    def seekable(self) -> bool:
+        """Whether `seek` works: yes."""
+        return True
+
+    def size(self) -> int:
+        """The file's size in bytes."""
+        if self._file is not None and self._mode[0] != "r":
+            self._file.flush()
+        return stat(self._path).length
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        if self._file is not None:
+            self._do("flush")
+
+    def close(self) -> None:
+        """Closes the file; using it again opens it anew."""
+        file, self._file = self._file, None
+        self._only_read = False
+        if file is None and self._mode in _WRITTEN_ONLY and not self._was_opened:
+            file = self._opened(writes=True)  # writing nothing makes an empty file
+            self._file = None
+        if file is not None:
+            with file_errors("close", self._path):
+                file.close()
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> GFile:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+
+# -- the older names
+
+
+def Copy(oldpath: AnyPath, newpath: AnyPath, overwrite: bool = False) -> None:
+    """`copy`."""
+    copy(oldpath, newpath, overwrite)
+
+
+def Rename(oldname: AnyPath, newname: AnyPath, overwrite: bool = False) -> None:
+    """`rename`."""
+    rename(oldname, newname, overwrite)
+
+
+def DeleteRecursively(dirname: AnyPath) -> None:
+    """`rmtree`."""
+    rmtree(dirname)
+
+
+def Exists(filename: AnyPath) -> bool:
+    """`exists`."""
+    return exists(filename)
+
+
+def Glob(filename: AnyPath | Sequence[AnyPath]) -> list[str]:
+    """`glob`."""
+    return glob(filename)
+
+
+def IsDirectory(dirname: AnyPath) -> bool:
+    """`isdir`."""
+    return isdir(dirname)
+
+
+def ListDirectory(dirname: AnyPath) -> list[str]:
+    """`listdir`."""
+    return listdir(dirname)
+
+
+def MakeDirs(dirname: AnyPath) -> None:
+    """`makedirs`."""
+    makedirs(dirname)
+
+
+def MkDir(dirname: AnyPath) -> None:
+    """`mkdir`."""
+    mkdir(dirname)
+
+
+def Remove(filename: AnyPath) -> None:
+    """`remove`."""
+    remove(filename)
+
+
+def Stat(filename: AnyPath) -> FileStatistics:
+    """`stat`."""
+    return stat(filename)
+
+
+def Walk(top: AnyPath, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """`walk`."""
+    return walk(top, in_order)
+
+
+FastGFile = Open = GFile

@@ -1,0 +1,485 @@
+"""TFRecord files: a writer, and a reader of many records at a call.
+
+A record is its length (uint64), the masked CRC-32C of these eight bytes, the data and their masked
+CRC-32C, all little-endian (TensorFlow's `record_writer.h`); the whole file may be compressed with
+GZIP or ZLIB. What is damaged raises `DataLossError` with the file and the offset, counted in the
+uncompressed stream.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import IO, Any
+
+import google_crc32c
+import numpy as np
+
+from estimatorkit.core.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    explain,
+)
+from estimatorkit.storage.filesystem import AnyPath, file_errors, open_file
+from estimatorkit.storage.wire import masked
+
+_HEADER = struct.Struct("<QI")
+_CHECKSUM = struct.Struct("<I")
+BUFFER_SIZE = 1 << 17
+"""Bytes read at a time by default: a record of 390 bytes takes 0.58 us; with 256 KiB, for which the
+C library asks the system for fresh memory each time, 0.77."""
+
+_PIECE = 1 << 24
+"""The most bytes asked for at once."""
+_AT_ONCE = 256
+"""Records read at once where they are handed out one by one."""
+
+
+class TFRecordCompressionType:
+    """How a file of records is compressed."""
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+_NAMES = {
+    TFRecordCompressionType.NONE: "",
+    TFRecordCompressionType.ZLIB: "ZLIB",
+    TFRecordCompressionType.GZIP: "GZIP",
+}
+
+
+@dataclass(frozen=True)
+class TFRecordOptions:
+    """How a file of records is written and read.
+
+    Args:
+        compression_type: 'GZIP', 'ZLIB', '' or None, or one of `TFRecordCompressionType`.
+        flush_mode: zlib's flush mode after each write; None for no flush.
+        input_buffer_size: bytes read at a time; None for BUFFER_SIZE.
+        output_buffer_size: accepted for TensorFlow's signature: Python's files have one buffer.
+        window_bits: zlib's, for writing; None for 15. Reading takes any.
+        compression_level: 0 to 9, or None for zlib's own choice.
+        compression_method: zlib's; only 8 (deflate) exists.
+        mem_level: zlib's, 1 to 9; None for 9, as TensorFlow.
+        compression_strategy: zlib's; None for the default.
+
+    Raises:
+        ValueError: there is no such compression.
+    """
+
+    compression_type: str | int | TFRecordOptions | None = None
+    flush_mode: int | None = None
+    input_buffer_size: int | None = None
+    output_buffer_size: int | None = None
+    window_bits: int | None = None
+    compression_level: int | None = None
+    compression_method: int | None = None
+    mem_level: int | None = None
+    compression_strategy: int | None = None
+
+    def __post_init__(self) -> None:
+        self.get_compression_type_string(self.compression_type)
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """'', 'GZIP' or 'ZLIB' for options, a name, a `TFRecordCompressionType` or None.
+
+        Raises:
+            ValueError: there is no such compression.
+        """
+        if isinstance(options, TFRecordOptions):
+            return cls.get_compression_type_string(options.compression_type)
+        if options is None or options in _NAMES.values():
+            return options or ""
+        if options in _NAMES:
+            return _NAMES[options]
+        raise ValueError(
+            explain(
+                f"Not a valid compression_type: {options!r}",
+                expected="'GZIP', 'ZLIB', '' or None",
+                received=repr(options),
+            )
+        )
+
+
+def masked_crc32c(data: bytes) -> int:
+    """The CRC-32C of `data`, rotated and shifted by a constant, so that data may hold checksums."""
+    return masked(int(google_crc32c.value(data)))
+
+
+def _wbits(compression: str, options: TFRecordOptions) -> int:
+    return (options.window_bits or zlib.MAX_WBITS) + (16 if compression == "GZIP" else 0)
+
+
+class TFRecordWriter:
+    """Writes records to a file, which is made anew. A context manager that closes itself.
+
+    Source: `tf.io.TFRecordWriter`; the files are equal to the byte (compressed ones after
+    decompression).
+
+    Args:
+        path: the file.
+        options: a `TFRecordOptions`, or the name or number of a compression.
+
+    Raises:
+        OpError: the file cannot be made; the subclass says why.
+    """
+
+    def __init__(self, path: AnyPath, options: Any = None) -> None:
+        compression = TFRecordOptions.get_compression_type_string(options)
+        chosen = options if isinstance(options, TFRecordOptions) else TFRecordOptions(compression)
+        self._path = os.fsdecode(path)
+        self._flush_mode = chosen.flush_mode or 0
+        self._compress: Any = None
+        if compression:
+            self._compress = zlib.compressobj(
+                -1 if chosen.compression_level is None else chosen.compression_level,
+                chosen.compression_method or zlib.DEFLATED,
+                _wbits(compression, chosen),
+                chosen.mem_level or 9,
+                chosen.compression_strategy or zlib.Z_DEFAULT_STRATEGY,
+            )
+        self._file: IO[bytes] | None = open_file(self._path, "wb")
+
+    def write(self, record: bytes | str) -> None:
+        """Appends one record.
+
+        Args:
+            record: bytes; a str is encoded as UTF-8.
+
+        Raises:
+            TypeError: it is neither.
+            FailedPreconditionError: the writer is closed.
+        """
+        if isinstance(record, str):
+            record = record.encode()
+        if not isinstance(record, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                explain(
+                    "a record is bytes",
+                    expected="bytes, such as example.SerializeToString()",
+                    received=type(record).__name__,
+                )
+            )
+        data = bytes(record)
+        length = struct.pack("<Q", len(data))
+        self._write(
+            b"".join(
+                (
+                    length,
+                    _CHECKSUM.pack(masked_crc32c(length)),
+                    data,
+                    _CHECKSUM.pack(masked_crc32c(data)),
+                )
+            )
+        )
+        if self._compress is not None and self._flush_mode:
+            self._open_file().write(self._compress.flush(self._flush_mode))
+
+    def _write(self, data: bytes) -> None:
+        file = self._open_file()
+        with file_errors("write", self._path):
+            file.write(data if self._compress is None else self._compress.compress(data))
+
+    def _open_file(self) -> IO[bytes]:
+        if self._file is None:
+            raise FailedPreconditionError(
+                None, None, explain("Writer is closed", received=self._path)
+            )
+        return self._file
+
+    def flush(self) -> None:
+        """Hands what was written to the operating system."""
+        file = self._open_file()
+        with file_errors("write", self._path):
+            if self._compress is not None:
+                file.write(self._compress.flush(zlib.Z_SYNC_FLUSH))
+            file.flush()
+
+    def close(self) -> None:
+        """Ends the file; closing twice is no error."""
+        if self._file is None:
+            return
+        with file_errors("write", self._path):
+            if self._compress is not None:
+                self._file.write(self._compress.flush())
+            self._file.close()
+        self._file = None
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class RecordReader:
+    """The records of a file, many at a call. To be closed.
+
+    What follows the records that are whole is damage, or a file cut short: a call that has found
+    records before it gives these, the next one raises.
+
+    Args:
+        path: the file.
+        compression: '', 'GZIP' or 'ZLIB'.
+        buffer_size: bytes read at a time.
+        start: an offset in the uncompressed content where a record begins. Compressed files are
+            read up to it, others are not.
+
+    Raises:
+        OpError: the file cannot be opened; `NotFoundError` where there is none.
+    """
+
+    def __init__(
+        self,
+        path: AnyPath,
+        compression: str = "",
+        buffer_size: int = BUFFER_SIZE,
+        *,
+        start: int = 0,
+    ) -> None:
+        self._name = os.fsdecode(path)
+        self._compression = compression
+        self._buffer_size = max(buffer_size, _HEADER.size)
+        self._file = open_file(self._name, "rb", compression)
+        # A piece that was unpacked before damage must not be lost with the damaged one: `read1`
+        # gives it, where `read` would go on to the next. fsspec's files have `read` only.
+        self._read_some = getattr(self._file, "read1", self._file.read)
+        self._buffer = b""
+        self._at = 0  # in the buffer, as `offset` is in the content
+        self._failure: DataLossError | None = None  # met after records that had to go out first
+        self.offset = start
+        try:
+            self._go_to(start)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def read(self, n: int) -> list[bytes]:
+        """The next records.
+
+        Args:
+            n: how many at most, >= 1.
+
+        Returns:
+            Fewer at the end of the file and before damage; none only at the end.
+
+        Raises:
+            DataLossError: the file is truncated or damaged.
+        """
+        self._raise_failure()
+        records: list[bytes] = []
+        try:
+            while len(records) < n:
+                ends, needed = self._whole(n - len(records))
+                if ends:
+                    records += self._taken(ends)
+                elif not self._fill(needed):
+                    break
+        except DataLossError as error:
+            if not records:
+                raise
+            self._failure = error
+        return records
+
+    def skip(self, n: int) -> int:
+        """Passes over up to `n` records, whose data are not checked; returns how many.
+
+        Raises:
+            DataLossError: as `read`.
+        """
+        self._raise_failure()
+        skipped = 0
+        try:
+            while skipped < n:
+                ends, needed = self._whole(n - skipped)
+                if ends:
+                    self._pass(ends[-1])
+                    skipped += len(ends)
+                elif not self._fill(needed):
+                    break
+        except DataLossError as error:
+            if not skipped:
+                raise
+            self._failure = error
+        return skipped
+
+    def close(self) -> None:
+        """Closes the file; may be called again."""
+        self._file.close()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _whole(self, n: int) -> tuple[list[int], int]:
+        """Where up to `n` records that are whole end in the buffer; if there are none, how many
+        bytes the next one needs."""
+        buffer, at, size = self._buffer, self._at, len(self._buffer)
+        ends: list[int] = []
+        known, header_size, last_header = _sizes.get, _HEADER.size, size - _HEADER.size
+        while at <= last_header and len(ends) < n:
+            header = buffer[at : at + header_size]
+            needed = known(header)
+            if needed is None:
+                needed = _size(header)
+                if needed is None:
+                    if ends:
+                        break
+                    raise self._lost("corrupted", "the length's checksum", "another")
+            at += needed
+            if at > size:
+                return ends, needed
+            ends.append(at)
+        return ends, header_size
+
+    def _taken(self, ends: list[int]) -> list[bytes]:
+        """The data of the first records, all that are sound."""
+        buffer, header_size, footer_size = self._buffer, _HEADER.size, _CHECKSUM.size
+        starts = [self._at, *ends[:-1]]
+        records = [
+            buffer[start + header_size : end - footer_size]
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        found = masked(np.fromiter(map(google_crc32c.value, records), np.uint64, len(records)))
+        stored = np.frombuffer(b"".join([buffer[end - footer_size : end] for end in ends]), "<u4")
+        if not np.array_equal(found, stored):
+            sound = int(np.argmax(found != stored))
+            if not sound:
+                raise self._lost("corrupted", "the data's checksum", "another")
+            del records[sound:], ends[sound:]
+        self._pass(ends[-1])
+        return records
+
+    def _pass(self, at: int) -> None:
+        self.offset += at - self._at
+        self._at = at
+
+    def _fill(self, needed: int) -> bool:
+        """Reads on until the buffer has `needed` bytes; returns whether there were any."""
+        pieces = [self._buffer[self._at :]]
+        missing = needed - len(pieces[0])
+        self._buffer, self._at = b"", 0
+        while missing > 0:
+            # A length that lies must not ask for memory that is not there.
+            wanted = min(max(missing, self._buffer_size), max(_PIECE, self._buffer_size))
+            try:
+                with file_errors("read", self._name):
+                    piece = self._read_some(wanted)
+            except DataLossError as error:
+                raise self._lost("corrupted", f"{self._compression} data", error) from error
+            if not piece:
+                break
+            pieces.append(piece)
+            missing -= len(piece)
+        self._buffer = b"".join(pieces)
+        if missing > 0 and self._buffer:
+            expected = (
+                f"a header of {needed} bytes"
+                if needed == _HEADER.size
+                else f"{needed - _HEADER.size - _CHECKSUM.size} bytes of data and a checksum"
+            )
+            raise self._lost("truncated", expected, f"{len(self._buffer)} bytes to the end")
+        return bool(self._buffer)
+
+    def _go_to(self, start: int) -> None:
+        if not start:
+            return
+        with file_errors("read", self._name):
+            if not self._compression:
+                self._file.seek(start)
+                return
+            while start and (piece := self._file.read(min(start, _PIECE))):
+                start -= len(piece)
+
+    def _lost(self, what: str, expected: str, received: object) -> DataLossError:
+        return DataLossError(
+            None,
+            None,
+            explain(
+                f"{what} record at {self.offset} in {self._name}",
+                expected=expected,
+                received=received,
+                hint=f"the file was read with compression_type={self._compression!r}; was it "
+                "written so, and is it a file of TFRecords, written to its end?",
+            ),
+        )
+
+
+# Headers whose checksum was right, and how many bytes their records have with header and checksum:
+# records of one kind have few lengths, and a look-up costs a fifth of a checksum (40 ns to 200).
+_sizes: dict[bytes, int] = {}
+_MOST_SIZES = 1 << 14
+
+
+def _size(header: bytes) -> int | None:
+    """The size of the record that a header begins, or None where its checksum is wrong."""
+    length: int
+    length, checksum = _HEADER.unpack(header)
+    if masked_crc32c(header[:8]) != checksum:
+        return None
+    if len(_sizes) >= _MOST_SIZES:
+        _sizes.clear()
+    _sizes[header] = length + _HEADER.size + _CHECKSUM.size
+    return _sizes[header]
+
+
+def read_records(
+    path: AnyPath, compression: str = "", buffer_size: int = BUFFER_SIZE, *, start: int = 0
+) -> Iterator[bytes]:
+    """The records of a file, one after the other; see `RecordReader` for the arguments.
+
+    Raises:
+        DataLossError: the file is truncated or damaged.
+        NotFoundError: there is none.
+    """
+    for _, record in records_with_offsets(path, compression, buffer_size, start=start):
+        yield record
+
+
+def records_with_offsets(
+    path: AnyPath, compression: str = "", buffer_size: int = BUFFER_SIZE, *, start: int = 0
+) -> Iterator[tuple[int, bytes]]:
+    """As `read_records`, each with the offset behind it, where reading can begin again."""
+    with closing(RecordReader(path, compression, buffer_size, start=start)) as reader:
+        offset = start
+        while records := reader.read(_AT_ONCE):
+            for record in records:
+                offset += len(record) + _HEADER.size + _CHECKSUM.size
+                yield offset, record
+
+
+def tf_record_iterator(path: AnyPath, options: Any = None) -> Iterator[bytes]:
+    """The records of a file of TFRecords (`tf.compat.v1.io.tf_record_iterator`).
+
+    Args:
+        path: the file.
+        options: a `TFRecordOptions`, or the name or number of a compression.
+
+    Raises:
+        DataLossError: the file is truncated or damaged.
+        NotFoundError: there is none.
+    """
+    compression = TFRecordOptions.get_compression_type_string(options)
+    chosen = options if isinstance(options, TFRecordOptions) else TFRecordOptions()
+    size = chosen.input_buffer_size or BUFFER_SIZE
+    return read_records(path, compression, size)
+
+
+__all__ = [
+    "RecordReader",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "masked_crc32c",
+    "read_records",
+    "records_with_offsets",
+    "tf_record_iterator",
+]

@@ -1,0 +1,167 @@
+"""TensorFlow's checkpoints of version 1, read without TensorFlow.
+
+A checkpoint is one sorted table (or several, `PREFIX-?????-of-0000N`) of `SavedTensorSlices`: under
+the key '' what tensors there are and in which slices, then a message a slice with its values. What
+is wrong raises `DataLossError` with file and offset.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import DType
+from estimatorkit.storage.sorted_table import SortedTable, damaged, is_table
+from estimatorkit.storage.tensor_slices import (
+    Slice,
+    Stored,
+    assemble,
+    parse_shape,
+    parse_slice,
+    slice_key,
+    slice_shape,
+)
+from estimatorkit.storage.wire import messages, numbers
+
+
+class SavedSlices:
+    """A checkpoint of version 1.
+
+    Args:
+        path: the file, or a pattern with `?????` for several.
+
+    Raises:
+        DataLossError: a table is damaged.
+        NotFoundError: there is no such file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._places: dict[str, list[tuple[Slice, SortedTable, str]]] = {}
+        self._files = matching(path) or [path]
+        self.tensors: dict[str, Stored] = {}
+        for file in self._files:
+            table = SortedTable(file)
+            try:
+                for name, stored in _contents(table.get(b"")):
+                    known = self.tensors.setdefault(name, stored)
+                    if (known.dtype, known.shape) != (stored.dtype, stored.shape):
+                        raise ValueError(f"tensor {name!r} has two shapes or dtypes")
+                    self._places.setdefault(name, []).extend(
+                        (piece, table, file) for piece in stored.slices
+                    )
+            except ValueError as error:
+                raise damaged(file, 0, f"the list of tensors is malformed: {error}") from error
+
+    def files(self) -> list[str]:
+        """The paths of its files."""
+        return self._files
+
+    def read(self, name: str) -> NDArray[Any]:
+        """The value of a tensor that is in `tensors`.
+
+        Raises:
+            DataLossError: its bytes are missing or damaged.
+            UnimplementedError: its dtype is none of this package.
+        """
+        stored = self.tensors[name]
+        dtype = stored.require_dtype(name)
+        pieces = []
+        for piece, table, file in self._places[name]:
+            try:
+                shape = slice_shape(stored.shape, piece)
+                pieces.append((piece, _values(table.get(slice_key(name, piece)), dtype, shape)))
+            except ValueError as error:
+                raise damaged(file, 0, f"tensor {name!r}, slice {piece}: {error}") from error
+        try:
+            return assemble(stored, dtype, pieces)
+        except ValueError as error:
+            raise damaged(self._files[0], 0, f"tensor {name!r}: {error}") from error
+
+    def verify(self) -> None:
+        """Reads every tensor whose dtype is known, and so compares every checksum.
+
+        Raises:
+            DataLossError: one is missing or damaged.
+        """
+        for name, stored in self.tensors.items():
+            if stored.known_dtype is not None:
+                self.read(name)
+
+
+def matching(path: str) -> list[str]:
+    """The tables that the path of such a checkpoint means: one file, or those of a pattern."""
+    folder, name = os.path.split(path)
+    if name.endswith(".index"):
+        return []  # a table too, but of a checkpoint of version 2
+    if "?????" not in name:
+        return [path] if is_table(path) else []
+    pattern = glob.escape(name.replace("?????", "\0")).replace("\0", "?????")
+    found = glob.glob(os.path.join(glob.escape(folder), pattern))
+    return sorted(file for file in found if is_table(file))
+
+
+def _contents(message: bytes | None) -> list[tuple[str, Stored]]:
+    """Reads the list of tensors (`SavedTensorSliceMeta`)."""
+    if message is None:
+        raise ValueError("there is none")
+    result = []
+    for meta in messages(message, 1):
+        for tensor in messages(meta, 1):
+            names, shapes = messages(tensor, 1), messages(tensor, 2)
+            slices = tuple(parse_slice(piece) for piece in messages(tensor, 4))
+            shape = parse_shape(shapes[-1]) if shapes else ()
+            stored = Stored(numbers(tensor).get(3, 0), shape, slices)
+            result.append((names[-1].decode() if names else "", stored))
+    return result
+
+
+def _values(message: bytes | None, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Reads the values of a slice (`SavedSlice`), listed by kind as in a `TensorProto`."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
+    data = messages(message or b"", 2)
+    tensors = messages(data[-1], 3) if data else []
+    if not tensors:
+        raise ValueError("there are no values")
+    try:
+        proto = TensorProto.FromString(tensors[-1])
+    except DecodeError as error:
+        raise ValueError(f"the values are malformed: {error}") from error
+    kind = dtype.name
+    array: NDArray[Any]
+    if kind == "string":
+        array = np.empty(len(proto.string_val), object)
+        array[:] = list(proto.string_val)
+    elif dtype.is_complex:
+        parts = proto.scomplex_val if kind == "complex64" else proto.dcomplex_val
+        array = np.array(parts, dtype.numpy_dtype.type(0).real.dtype)
+        if array.size % 2:
+            raise ValueError("an imaginary part is missing")
+        array = array.view(dtype.numpy_dtype)
+    elif kind in ("float16", "bfloat16"):
+        array = _integers(proto.half_val, np.dtype(np.uint16)).view(dtype.numpy_dtype)
+    elif kind in ("float32", "float64", "bool"):
+        lists = {"float32": proto.float_val, "float64": proto.double_val, "bool": proto.bool_val}
+        array = np.array(lists[kind], dtype.numpy_dtype)
+    else:
+        lists = {"int64": proto.int64_val, "uint32": proto.uint32_val, "uint64": proto.uint64_val}
+        array = _integers(lists.get(kind, proto.int_val), dtype.numpy_dtype)
+    size = int(np.prod(shape, dtype=np.int64))
+    if array.size != size:
+        raise ValueError(f"there are {array.size} values, not {size}")
+    return array.reshape(shape)
+
+
+def _integers(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers as an array; one too large for the dtype is an error."""
+    wide = np.array(values, np.uint64 if dtype == np.uint64 else np.int64)
+    array = wide.astype(dtype)
+    if (array.astype(wide.dtype) != wide).any():
+        raise ValueError(f"a value is too large for {dtype}")
+    return array

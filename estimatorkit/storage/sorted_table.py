@@ -1,0 +1,165 @@
+"""Sorted tables (SSTables) in LevelDB's format, read: TensorFlow's checkpoints are such files.
+
+A table is blocks of sorted (key, value) pairs, an index block with the last key and the place of
+each block, and a footer with the place of the index. Each block carries a CRC-32C. Whatever is
+wrong with a file raises `DataLossError` with its name and the offset; memory is taken only for what
+the file really has.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Iterator
+from typing import NoReturn
+
+from estimatorkit.core.errors import DataLossError, explain
+from estimatorkit.storage.atomic_files import os_errors
+from estimatorkit.storage.snappy import decompress
+from estimatorkit.storage.wire import crc32c, fixed32, masked, varint
+
+MAGIC = 0xDB4775248B80FB57
+_FOOTER = 48
+_TRAILER = 5  # the compression's byte, the checksum
+_PLAIN, _SNAPPY = 0, 1
+
+
+def is_table(path: str) -> bool:
+    """Whether a file ends with the number that ends every table."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(-8, os.SEEK_END)
+            return file.read() == MAGIC.to_bytes(8, "little")
+    except OSError:
+        return False
+
+
+class SortedTable:
+    """A table file, whose blocks are read when they are asked for.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataLossError: it is no table, or its index is damaged.
+        NotFoundError and others by errno: it cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with os_errors("read the table", path):
+            self._size = os.stat(path).st_size
+        footer_at = self._size - _FOOTER
+        if footer_at < 0:
+            self._damaged(0, "it is too short", f"{_FOOTER} bytes or more", self._size)
+        footer = self._bytes(footer_at, _FOOTER)
+        magic = int.from_bytes(footer[-8:], "little")
+        if magic != MAGIC:
+            self._damaged(footer_at, "its last 8 bytes are wrong", hex(MAGIC), hex(magic))
+        try:
+            filters, at = self._handle(footer, 0)
+            index, _ = self._handle(footer, at)
+        except ValueError as error:
+            self._damaged(footer_at, f"its footer is wrong: {error}")
+        list(self._pairs(*filters))  # nobody writes any; for its checksum only
+        self._blocks: list[tuple[bytes, int, int]] = []
+        for key, value in self._pairs(*index):
+            try:
+                (start, size), _ = self._handle(value, 0)
+                self._blocks.append((key, start, size))
+            except ValueError as error:
+                self._damaged(index[0], f"an entry of the index is wrong: {error}")
+        self._kept: dict[bytes, bytes] = {}
+        self._kept_at = -1
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yields all pairs in the order of keys."""
+        for _, start, size in self._blocks:
+            yield from self._pairs(start, size)
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of a key, or None. Neighbours come from the same block, which is kept."""
+        at = bisect.bisect_left(self._blocks, (key, 0, 0))
+        if at == len(self._blocks):
+            return None
+        if at != self._kept_at:
+            _, start, size = self._blocks[at]
+            self._kept, self._kept_at = dict(self._pairs(start, size)), at
+        return self._kept.get(key)
+
+    def _handle(self, data: bytes, at: int) -> tuple[tuple[int, int], int]:
+        """Reads the place of a block, offset and size without the trailer, and where that ends."""
+        start, at = varint(data, at)
+        size, at = varint(data, at)
+        if start + size + _TRAILER > self._size - _FOOTER:
+            raise ValueError(f"a block at {start} of {size} bytes reaches beyond the end")
+        return (start, size), at
+
+    def _pairs(self, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yields the pairs of a block, whose checksum is compared first."""
+        stored = self._bytes(start, size + _TRAILER)
+        expected, found = fixed32(stored, size + 1), masked(crc32c(stored[: size + 1]))
+        if expected != found:
+            self._damaged(start, "a block is damaged", f"crc32c {expected:#x}", f"{found:#x}")
+        block, compression = stored[:size], stored[size]
+        if compression not in (_PLAIN, _SNAPPY):
+            self._damaged(
+                start, "a block is compressed by an unknown method", "0 or 1", compression
+            )
+        try:
+            if compression == _SNAPPY:
+                block = decompress(block)
+            yield from _entries(block)
+        except ValueError as error:
+            self._damaged(start, f"a block is malformed: {error}")
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        with os_errors("read the table", self._path), open(self._path, "rb") as file:
+            file.seek(at)
+            data = file.read(size)
+        if len(data) != size:
+            self._damaged(at, "it has become shorter", f"{size} bytes", len(data))
+        return data
+
+    def _damaged(
+        self, at: int, problem: str, expected: object = None, received: object = None
+    ) -> NoReturn:
+        raise damaged(self._path, at, problem, expected, received)
+
+
+def damaged(
+    path: str, at: int, problem: str, expected: object = None, received: object = None
+) -> DataLossError:
+    """The error for a file of a TensorFlow checkpoint that is wrong at an offset."""
+    message = explain(
+        f"{path!r}, offset {at}: {problem}",
+        expected=expected,
+        received=received,
+        hint="use another checkpoint of the folder, or copy this one again if it was copied",
+    )
+    return DataLossError(None, None, message)
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yields the pairs of a block: each key shares a prefix with the one before.
+
+    The positions where keys start anew, at the end, serve binary search and are not needed here.
+    """
+    if len(block) < 4:
+        raise ValueError("it is too short")
+    end = len(block) - 4 - 4 * fixed32(block, len(block) - 4)
+    if end < 0:
+        raise ValueError("it has more restarts than fit")
+    key, at, count = b"", 0, 0
+    while at < end:
+        shared, at = varint(block, at)
+        fresh, at = varint(block, at)
+        length, at = varint(block, at)
+        if shared > len(key) or at + fresh + length > end:
+            raise ValueError(f"an entry before {at} reaches beyond the end")
+        following = key[:shared] + block[at : at + fresh]
+        if count and following <= key:
+            raise ValueError(f"the keys are not sorted at {at}")
+        key, count = following, count + 1
+        yield key, block[at + fresh : at + fresh + length]
+        at += fresh + length

@@ -1,0 +1,123 @@
+"""TensorFlow's checkpoints in the file system: which there are, opening, verifying, removing.
+
+A checkpoint is known by its prefix, such as `/dir/model.ckpt-100`, as TensorFlow knows it. They are
+only read and removed here; what is written is the package's own format (`checkpoint_format`).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from estimatorkit.storage.atomic_files import is_temporary, remove_durably
+from estimatorkit.storage.checkpoint_manifest import TensorEntry
+from estimatorkit.storage.saved_slices import SavedSlices, matching
+from estimatorkit.storage.sorted_table import is_table
+from estimatorkit.storage.tensor_bundle import TensorBundle
+
+_INDEX = ".index"
+_SHARD_OF_VERSION_1 = re.compile(r"-[0-9]{5}(-of-[0-9]{5})$")
+# What TensorFlow writes beside tables, often in hundreds: not opened to see whether it is one.
+_OTHER_FILE = re.compile(r"\.(meta|pbtxt|data-[0-9]{5}-of-[0-9]{5}|index)$|^checkpoint$|tfevents")
+
+
+def is_tensorflow_checkpoint(path: str) -> bool:
+    """Whether there is a checkpoint of TensorFlow under this prefix. Nothing of it is checked."""
+    if os.path.isdir(path):
+        return False
+    return os.path.isfile(path + _INDEX) or bool(matching(path))
+
+
+def open_tensorflow(path: str) -> TensorBundle | SavedSlices | None:
+    """Opens a checkpoint of TensorFlow; None where there is none.
+
+    Raises:
+        DataLossError: its index is damaged.
+    """
+    if not is_tensorflow_checkpoint(path):
+        return None
+    return TensorBundle(path) if os.path.isfile(path + _INDEX) else SavedSlices(path)
+
+
+def tensorflow_contents(path: str) -> dict[str, TensorEntry] | None:
+    """What tensors a checkpoint of TensorFlow holds; None where there is none.
+
+    The dtype is 'unknown' where it is none of this package.
+    """
+    found = open_tensorflow(path)
+    if found is None:
+        return None
+    dtypes = {name: stored.known_dtype for name, stored in found.tensors.items()}
+    return {
+        name: TensorEntry("", "unknown" if dtype is None else dtype.name, found.tensors[name].shape)
+        for name, dtype in dtypes.items()
+    }
+
+
+def verify_tensorflow(path: str) -> bool:
+    """Compares every checksum of a checkpoint, once a process for each version of its files.
+
+    Returns:
+        Whether there is one.
+
+    Raises:
+        DataLossError: a file of it is missing or damaged.
+    """
+    found = open_tensorflow(path)
+    if found is None:
+        return False
+    versions = []
+    for file in found.files():
+        with suppress(FileNotFoundError):
+            status = os.stat(file)
+            versions.append((file, status.st_ino, status.st_size, status.st_mtime_ns))
+    _verify_version(path, tuple(versions))
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _verify_version(path: str, versions: tuple[tuple[str, int, int, int], ...]) -> None:
+    found = open_tensorflow(path)
+    if found is not None:
+        found.verify()
+
+
+def tensorflow_checkpoints_in(directory: str) -> Iterator[tuple[str, int]]:
+    """Yields (name, time of writing in nanoseconds) of the checkpoints in a folder."""
+    try:
+        entries = list(os.scandir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        with suppress(OSError):  # a file removed meanwhile
+            if is_temporary(entry.name) or not entry.is_file():
+                continue
+            if entry.name.endswith(_INDEX):
+                name = entry.name.removesuffix(_INDEX)
+            elif not _OTHER_FILE.search(entry.name) and is_table(entry.path):
+                name = _SHARD_OF_VERSION_1.sub(r"-?????\1", entry.name)
+            else:
+                continue
+            yield name, entry.stat().st_mtime_ns
+
+
+def remove_tensorflow(path: str) -> None:
+    """Removes the files of a checkpoint, the index first, so that no reader finds half of it."""
+    data = sorted(glob.glob(f"{glob.escape(path)}.data-?????-of-?????"))
+    for file in [path + _INDEX, *matching(path), *data]:
+        with suppress(FileNotFoundError):
+            if os.path.lexists(file):
+                remove_durably(Path(file))
+
+
+def modified(path: str) -> float | None:
+    """When a checkpoint was written, seconds since 1970; None where there is none."""
+    for file in [path + _INDEX, *matching(path)]:
+        with suppress(OSError):
+            return os.stat(file).st_mtime
+    return None

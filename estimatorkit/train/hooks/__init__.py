@@ -1,0 +1,1 @@
+"""Hooks: what happens around training steps."""

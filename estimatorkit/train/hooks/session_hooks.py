@@ -1,0 +1,113 @@
+"""Hooks that feed a session's runs, compute something at its end, or let it begin later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimatorkit.core.errors import OutOfRangeError
+from estimatorkit.core.log import logger
+from estimatorkit.train.global_steps import get_global_step
+from estimatorkit.train.hooks.hooks import SessionRunArgs, SessionRunContext, SessionRunHook
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_STEPS_BETWEEN_LINES = 1000
+
+
+class FeedFnHook(SessionRunHook):
+    """Feeds every step.
+
+    Args:
+        feed_fn: gives the values to feed by tensor, anew for each step.
+    """
+
+    def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
+        self.feed_fn = feed_fn
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Asks for the feeds."""
+        return SessionRunArgs(None, self.feed_fn())
+
+
+class FinalOpsHook(SessionRunHook):
+    """Computes something once, at the end.
+
+    Args:
+        final_ops: what `Session.run` takes: tensors, or a list or dict of them; None for nothing.
+        final_ops_feed_dict: feeds of that run.
+    """
+
+    def __init__(
+        self, final_ops: Any, final_ops_feed_dict: Mapping[Any, Any] | None = None
+    ) -> None:
+        self._final_ops = final_ops
+        self._feeds = final_ops_feed_dict
+        self._values: Any = None
+
+    @property
+    def final_ops_values(self) -> Any:
+        """The values, in the structure of `final_ops`; None before the end."""
+        return self._values
+
+    def end(self, session: Any) -> None:
+        """Computes.
+
+        Raises:
+            OutOfRangeError: the operations read an input that has ended.
+        """
+        if self._final_ops is None:
+            return
+        try:
+            self._values = session.run(self._final_ops, self._feeds)
+        except OutOfRangeError:
+            logger.warning(
+                "The operations of a FinalOpsHook read an input that has ended: they may depend on "
+                "variables, but not on the input. Of a metric give the value, not the update."
+            )
+            raise
+
+
+class GlobalStepWaiterHook(SessionRunHook):
+    """Lets the training begin when others, who share its variables, have reached a step.
+
+    Args:
+        wait_until_step: that global step.
+    """
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wait_until_step = wait_until_step
+        self._begun = False
+        self._step: Any = None
+
+    def begin(self) -> None:
+        """Looks for the global step.
+
+        Raises:
+            RuntimeError: the graph has none.
+        """
+        self._begun, self._step = False, get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use GlobalStepWaiterHook.")
+
+    def next_control_step(self, global_step: int) -> int | None:
+        """The next one, until the training has begun."""
+        return None if self._begun else global_step + 1
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Waits, before the first step."""
+        told = -_STEPS_BETWEEN_LINES
+        if self._wait_until_step <= 0:
+            self._begun = True
+        while not self._begun:
+            now = int(run_context.session.run(self._step))
+            if now >= self._wait_until_step:
+                self._begun = True
+                return
+            if now - told >= _STEPS_BETWEEN_LINES:
+                told = now
+                logger.info(
+                    "Waiting for global step %d before starting training. Current step is %d.",
+                    *(self._wait_until_step, now),
+                )
+            time.sleep(_SECONDS_BETWEEN_LOOKS)

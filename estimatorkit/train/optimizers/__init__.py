@@ -1,0 +1,1 @@
+"""Optimizers, their update rules, and learning-rate schedules."""

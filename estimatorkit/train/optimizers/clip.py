@@ -1,0 +1,161 @@
+"""Clipping gradients by their norms: `global_norm`, `clip_by_global_norm`, `clip_by_norm`,
+`clip_by_average_norm`.
+
+Each takes tensors and `IndexedSlices`. The norm of an `IndexedSlices` is that of its values, as in
+TensorFlow: rows that stand in it twice are not added up first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimatorkit.core import builtin_ops
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import get_default_graph
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.tensor import Tensor
+from estimatorkit.ops.array import array, filling, indexing
+from estimatorkit.ops.math import elementwise, reduce
+from estimatorkit.ops.nn import nn
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+    """The square root of the sum of the squares of all elements of all tensors.
+
+    Source: `tf.linalg.global_norm`.
+
+    Args:
+        t_list: tensors, `IndexedSlices`, or None (left out); at least one that is not None.
+        name: the name scope.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        TypeError: `t_list` is no list or tuple.
+        ValueError: it holds no tensor.
+    """
+    values = _values(t_list)
+    with get_default_graph().name_scope(name or "global_norm"):
+        halves = [nn.l2_loss(value) for value in values if value is not None]
+        if not halves:
+            raise ValueError(
+                explain(
+                    "global_norm: there is nothing to take the norm of",
+                    expected="at least one tensor or IndexedSlices",
+                    received=repr(t_list)[:200],
+                )
+            )
+        return elementwise.sqrt(elementwise.add_n(halves) * 2.0, name="global_norm")
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Scales all tensors by one factor, such that their global norm is at most `clip_norm`.
+
+    t * clip_norm / max(global norm, clip_norm) (Pascanu et al. 2012). Source:
+    `tf.clip_by_global_norm`.
+
+    Args:
+        t_list: tensors, `IndexedSlices`, or None (stays None).
+        clip_norm: a positive scalar.
+        use_norm: the global norm, where it is known already.
+        name: the name scope.
+
+    Returns:
+        The scaled ones, and the global norm before scaling. Where the norm is infinite or NaN, all
+        elements are NaN, so that the trouble is seen.
+
+    Raises:
+        TypeError: `t_list` is no list or tuple.
+    """
+    values = _values(t_list)
+    norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
+    with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
+        limit = convert_to_tensor(clip_norm, norm.dtype, "clip_norm")
+        scale = limit * elementwise.minimum(1.0 / norm, 1.0 / limit)
+        scale = scale + (norm - norm)  # 0, or NaN where the norm is not finite
+        clipped = [
+            None
+            if value is None
+            else elementwise.multiply(
+                value, elementwise.cast(scale, value.dtype), name=f"{scope}_{index}"
+            )
+            for index, value in enumerate(values)
+        ]
+        return [_like(old, new) for old, new in zip(t_list, clipped, strict=True)], norm
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """Scales a tensor such that its norm is at most `clip_norm`.
+
+    t * clip_norm / max(norm, clip_norm). Source: `tf.clip_by_norm`.
+
+    Args:
+        t: a tensor or an `IndexedSlices`.
+        clip_norm: a positive scalar.
+        axes: the axes over which norms are taken, each norm its own; all by default.
+        name: the name scope.
+
+    Returns:
+        As `t`.
+    """
+    (value,) = _values([t])
+    with get_default_graph().name_scope(name or "clip_by_norm") as scope:
+        limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
+        total = reduce.reduce_sum(value * value, axes, True)
+        # The root's derivative at 0 is infinite: 0 is kept out of it, for finite gradients.
+        positive = total > 0.0
+        root = elementwise.sqrt(indexing.where(positive, total, filling.ones_like(total)))
+        norm = indexing.where(positive, root, total)
+        largest = elementwise.maximum(norm, limit)
+        return _like(t, elementwise.truediv(value * limit, largest, name=scope))
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """Scales a tensor such that its norm divided by the number of its elements is at most
+    `clip_norm`.
+
+    t * clip_norm * min(n / norm, 1 / clip_norm) of n elements. Source: `tf.clip_by_average_norm`.
+
+    Args:
+        t: a floating tensor.
+        clip_norm: a positive scalar.
+        name: the name scope.
+    """
+    with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
+        value = convert_to_tensor(t, name="t")
+        limit = convert_to_tensor(clip_norm, value.dtype, "clip_norm")
+        count = elementwise.cast(array.size(value), value.dtype)
+        inverse = elementwise.rsqrt(reduce.reduce_sum(value * value))
+        scale = elementwise.minimum(inverse * count, 1.0 / limit)
+        return builtin_ops.identity(value * limit * scale, name=scope)
+
+
+def _values(t_list: Sequence[Any]) -> list[Any]:
+    if not isinstance(t_list, (list, tuple)):
+        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+    return [
+        None if t is None else convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
+        for t in t_list
+    ]
+
+
+def _like(old: Any, new: Any) -> Any:
+    """`new` as `IndexedSlices` where `old` is one."""
+    return old.with_values(new) if isinstance(old, IndexedSlices) else new
+
+
+def scale_gradient(gradient: Any, factor: Any) -> Any:
+    """A gradient, dense or of rows, times a number or a tensor of any floating dtype."""
+    (values,) = _values([gradient])
+    return _like(gradient, values * elementwise.cast(factor, values.dtype))
+
+
+__all__ = [
+    *("clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "global_norm"),
+    "scale_gradient",
+]

@@ -1,0 +1,121 @@
+"""`OptaxOptimizer`: any gradient transformation of optax as an optimizer.
+
+The transformation's state is variables, so that checkpoints hold it, and a step is one operation in
+JAX within the executable of the training step. optax itself is not imported here: a transformation
+is what has `init` and `update`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import jax
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.control.jax_functions import jax_function
+from estimatorkit.train.optimizers.optimizer import GradientAndVariable, Optimizer
+
+
+class GradientTransformation(Protocol):
+    """What optax's optimizers are: two pure functions on trees of arrays."""
+
+    @property
+    def init(self) -> Any:
+        """`init(params)`, giving the state."""
+
+    @property
+    def update(self) -> Any:
+        """`update(gradients, state, params)`, giving what is added to the params, and the state."""
+
+
+class OptaxOptimizer(Optimizer):
+    """An optimizer of optax: `OptaxOptimizer(optax.adamw(optax.cosine_decay_schedule(0.1, 100)))`.
+
+    The transformation sees the variables as a dict by their names (`'dense/kernel'`), which masks
+    and `multi_transform` may go by. Its schedules count their own steps. Gradients of rows
+    (`IndexedSlices`) become dense: for large tables take an optimizer of `train`.
+
+    Args:
+        tx: the transformation.
+        name: the name of the operations, and of the variables that hold the state.
+
+    Raises:
+        TypeError: `tx` is no transformation.
+    """
+
+    def __init__(self, tx: GradientTransformation, name: str = "Optax") -> None:
+        if not callable(getattr(tx, "init", None)) or not callable(getattr(tx, "update", None)):
+            raise TypeError(
+                explain(
+                    "OptaxOptimizer takes a gradient transformation",
+                    expected="an object with init and update, such as optax.adam(0.001)",
+                    received=repr(tx)[:200],
+                )
+            )
+        super().__init__(use_locking=False, name=name)
+        self._tx = tx
+        self._states: dict[tuple[Graph, tuple[Variable, ...]], tuple[Any, list[Variable]]] = {}
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        self._state_of(var_list)
+
+    def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
+        """The variables that have gradients make up one tree, which has a state of its own."""
+        variables = [variable for _, variable in pairs]
+        structure, state = self._state_of(variables)
+
+        def step(gradients: Any, leaves: Any, params: Any) -> tuple[Any, list[Any]]:
+            changes, new = self._tx.update(gradients, jax.tree.unflatten(structure, leaves), params)
+            moved = jax.tree.map(lambda old, by: (old + by).astype(old.dtype), params, changes)
+            # optax may let a number grow wider than it began: the variable keeps its dtype.
+            kept = [
+                jax.numpy.asarray(value, old.dtype)
+                for value, old in zip(jax.tree.leaves(new), leaves, strict=True)
+            ]
+            return moved, kept
+
+        gradients = {each.op.name: convert_to_tensor(gradient) for gradient, each in pairs}
+        params = {each.op.name: each for each in variables}
+        moved, kept = jax_function(step, gradients, state, params, name="update")
+        assignments = [each.assign(value) for each, value in zip(state, kept, strict=True)]
+        for variable in variables:
+            value = moved[variable.op.name]
+            if variable.constraint is not None:
+                value = variable.constraint(value)
+            assignments.append(variable.assign(value))
+        return assignments
+
+    def _state_of(self, variables: Sequence[Variable]) -> tuple[Any, list[Variable]]:
+        """The structure of the state for these variables, and its leaves; made once."""
+        graph = get_default_graph().outermost
+        key = (graph, tuple(variables))
+        if key not in self._states:
+            with graph.init_scope(), graph.name_scope(self._name):
+                params = {each.op.name: each.initialized_value() for each in variables}
+                first = jax_function(self._tx.init, params, name="init")
+                leaves, structure = jax.tree.flatten_with_path(first)
+                made = [
+                    Variable(value, trainable=False, name=_name_of(path)) for path, value in leaves
+                ]
+            self._states[key] = (structure, made)
+        return self._states[key]
+
+    def variables(self) -> list[Variable]:
+        """The variables that hold the state, in the default graph."""
+        graph = get_default_graph().outermost
+        return [
+            each for (own, _), (_, made) in self._states.items() if own is graph for each in made
+        ]
+
+
+def _name_of(path: Any) -> str:
+    """`0/mu/dense/kernel` for the path of a leaf."""
+    parts = (getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))) for key in path)
+    return "/".join(str(part) for part in parts) or "state"
+
+
+__all__ = ["GradientTransformation", "OptaxOptimizer"]

@@ -1,0 +1,511 @@
+"""`Optimizer`: from a loss to an operation that updates variables (`tf.compat.v1.train.Optimizer`).
+
+The base class computes gradients, keeps slots (variables that belong to a variable), names the
+operations and counts the global step. What a step computes is said by a subclass: by an update rule
+(`rule_optimizer.RuleOptimizer`), or by overriding `_create_slots`, `_prepare`, `_apply_dense`,
+`_apply_sparse` and `_finish`, as custom optimizers of TensorFlow 1 do (`_resource_apply_dense` and
+`_resource_apply_sparse` too; the nearer of the two kinds to the subclass counts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from estimatorkit.core import builtin_ops, nest
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import DType, bfloat16, float16, float32, float64
+from estimatorkit.core.errors import explain
+from estimatorkit.core.gradients import gradients
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.indexed_slices import IndexedSlices
+from estimatorkit.core.replica_context import divided_loss, summed_gradients
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable, trainable_variables
+from estimatorkit.ops.array import array, filling
+from estimatorkit.train.optimizers.deduplicate_slices import sum_repeated_rows
+from estimatorkit.train.optimizers.slot_creator import create_slot
+
+GradientAndVariable = tuple[Any, Any]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def takes_repeated_rows(method: _Method) -> _Method:
+    """Marks an `_apply_sparse` that adds up by itself the rows that repeat."""
+    vars(method)["takes_repeated_rows"] = True
+    return method
+
+
+class Optimizer:
+    """What every optimizer does. Use a subclass, for example `GradientDescentOptimizer`.
+
+    Args:
+        use_locking: accepted for TensorFlow's signature; an update is never half done here.
+        name: the name of the update operations, and of the slots' variables.
+
+    Raises:
+        ValueError: the name is empty.
+    """
+
+    GATE_NONE = 0
+    GATE_OP = 1
+    GATE_GRAPH = 2
+
+    def __init__(self, use_locking: bool, name: str) -> None:
+        if not name:
+            raise ValueError("Must specify the optimizer name.")
+        self._use_locking = use_locking
+        self._name = name
+        self._slots: dict[str, dict[Variable, Variable]] = {}
+        self._non_slots: dict[tuple[str, Graph], Variable] = {}
+
+    def get_name(self) -> str:
+        """The name given to the constructor."""
+        return self._name
+
+    @property
+    def divides_loss(self) -> bool:
+        """Whether the loss of each of several replicas counts as its part of the mean over all,
+        unless it is a sum over its batch. Not in TensorFlow, where it depends on the class, too.
+        """
+        return True
+
+    # -- the three steps
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Variable | None = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """An operation that moves variables so that `loss` gets smaller.
+
+        `compute_gradients`, then `apply_gradients`; call these to change the gradients in between.
+
+        Args:
+            loss: see `compute_gradients`.
+            global_step: a variable that the operation counts up, after the updates.
+            var_list: see `compute_gradients`.
+            gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss: see
+                `compute_gradients`.
+            name: the operation's name; the optimizer's by default.
+
+        Raises:
+            ValueError: there are no variables, or the loss depends on none of them.
+        """
+        pairs = self.compute_gradients(
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
+        if all(gradient is None for gradient, _ in pairs):
+            raise ValueError(
+                explain(
+                    "No gradients provided for any variable, check your graph for ops that do not "
+                    f"support gradients, between variables {_listed(pairs)} and loss {loss}",
+                    made_at=_source_of(loss),
+                    hint="a loss that was made before its variables, from NumPy values or through "
+                    "argmax, casts to integers, comparisons or py_func does not depend on them",
+                )
+            )
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[GradientAndVariable]:
+        """The gradients of `loss` with respect to the variables.
+
+        Args:
+            loss: a floating tensor, or a function without arguments that makes it. One that is no
+                scalar counts as the sum of its elements, as in TensorFlow.
+            var_list: variables, nested as wished; `trainable_variables()` by default.
+            gate_gradients: one of GATE_NONE, GATE_OP, GATE_GRAPH; without effect, since a run
+                reads all variables before it changes any.
+            aggregation_method, colocate_gradients_with_ops: accepted for TensorFlow's signature.
+            grad_loss: the gradient that flows into `loss`; ones by default.
+
+        Returns:
+            Pairs of a gradient (a tensor, an `IndexedSlices`, or None where the loss does not
+            depend on the variable) and a variable.
+
+        Raises:
+            ValueError: there are no variables, or the loss or a variable is not floating.
+        """
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            raise ValueError(
+                explain(
+                    "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
+                    "Optimizer.GATE_GRAPH",
+                    received=repr(gate_gradients),
+                )
+            )
+        target = convert_to_tensor(loss() if callable(loss) else loss, name="loss")
+        if self.divides_loss:
+            target = divided_loss(target)
+        self._assert_valid_dtypes([target])
+        if grad_loss is not None:
+            grad_loss = convert_to_tensor(grad_loss, name="grad_loss")
+            self._assert_valid_dtypes([grad_loss])
+        chosen = trainable_variables() if var_list is None else nest.flatten(var_list)
+        if not chosen:
+            raise ValueError(
+                explain(
+                    "No variables to optimize",
+                    expected="at least one variable",
+                    received="no trainable variable in the default graph"
+                    if var_list is None
+                    else f"var_list={var_list!r}",
+                    hint="make the model's variables before the optimizer's operation, in the same "
+                    "graph, with trainable=True",
+                )
+            )
+        found = gradients(
+            target,
+            chosen,
+            grad_ys=grad_loss,
+            gate_gradients=gate_gradients == self.GATE_OP,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
+        pairs = list(zip(found, chosen, strict=True))
+        self._assert_valid_dtypes([each for gradient, each in pairs if gradient is not None])
+        return pairs
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[GradientAndVariable],
+        global_step: Variable | None = None,
+        name: str | None = None,
+        skip_gradients_aggregation: bool = False,
+    ) -> Operation:
+        """An operation that applies gradients to variables.
+
+        Args:
+            grads_and_vars: pairs as `compute_gradients` gives them. A gradient is what can be made
+                a tensor, an `IndexedSlices`, or None (the variable stays as it is).
+            global_step: a variable that the operation counts up, after the updates.
+            name: the operation's name; the optimizer's by default.
+            skip_gradients_aggregation: whether replicas do not sum their gradients first: they are
+                the same for all already.
+
+        Returns:
+            The operation; it is also put into the collection TRAIN_OP.
+
+        Raises:
+            ValueError: there are no pairs, or none with a gradient, or a gradient does not fit its
+                variable.
+            TypeError: a pair is none, or `global_step` is no variable.
+            NotImplementedError: a pair's second part is a tensor.
+            RuntimeError: a variable with a constraint has a sparse gradient.
+        """
+        pairs = [checked_pair(pair) for pair in grads_and_vars]
+        if not pairs:
+            raise ValueError("No variables provided.")
+        updated = [(gradient, each) for gradient, each in pairs if gradient is not None]
+        if not updated:
+            raise ValueError(f"No gradients provided for any variable: {_listed(pairs)}.")
+        if global_step is not None and not isinstance(global_step, Variable):
+            raise TypeError(
+                explain(
+                    "global_step must be a variable",
+                    expected="a Variable, such as get_or_create_global_step() gives",
+                    received=repr(global_step)[:200],
+                )
+            )
+        graph = get_default_graph()
+        with graph.init_scope():
+            self._create_slots([each for _, each in updated])
+        with graph.name_scope(name or self._name) as scope:
+            self._prepare()
+            if not skip_gradients_aggregation:
+                sums = summed_gradients([gradient for gradient, _ in updated])
+                updated = [(each, var) for each, (_, var) in zip(sums, updated, strict=True)]
+            updates = self._updates(updated)
+            if global_step is None:
+                done = self._finish(updates, scope)
+            else:
+                finished = self._finish(updates, "update")
+                with graph.control_dependencies([finished]), graph.colocate_with(global_step):
+                    done = global_step.assign_add(1, name=scope).op
+        self._note_train_op(done)
+        return done
+
+    def _note_train_op(self, operation: Operation) -> None:
+        """Puts an operation into TRAIN_OP; one of a branch or a loop cannot be run by itself."""
+        graph = get_default_graph()
+        known = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+        if graph is graph.outermost and operation not in known:
+            known.append(operation)
+
+    def _updates(self, pairs: Sequence[GradientAndVariable]) -> list[Any]:
+        """Operations that apply gradients, none of them None, to their variables."""
+        return [self._update(gradient, variable) for gradient, variable in pairs]
+
+    def _update(self, gradient: Any, variable: Variable) -> Operation:
+        graph = get_default_graph()
+        update: Operation
+        with graph.name_scope(f"update_{variable.op.name}"), graph.colocate_with(variable):
+            if not isinstance(gradient, IndexedSlices):
+                name = self._nearer("_resource_apply_dense", "_apply_dense")
+                update = getattr(self, name)(gradient, variable)
+            elif variable.constraint is None:
+                update = self._rows_update(gradient, variable)
+            else:
+                raise RuntimeError(
+                    explain(
+                        "Cannot use a constraint function on a sparse variable",
+                        received=f"{variable.name}, with a gradient of rows",
+                        made_at=variable.op.source,
+                        hint="make the gradient dense (convert_to_tensor), or drop the constraint",
+                    )
+                )
+            if variable.constraint is not None:
+                with graph.control_dependencies([update]):
+                    update = variable.assign(variable.constraint(variable.read_value())).op
+        return update
+
+    def _rows_update(self, gradient: IndexedSlices, variable: Variable) -> Any:
+        resource = "_resource_apply_sparse_duplicate_indices"
+        name = self._nearer(resource, "_apply_sparse_duplicate_indices")
+        return self._call_for_rows(name, gradient, variable, name == resource)
+
+    def _call_for_rows(
+        self, name: str, gradient: IndexedSlices, variable: Variable, separate: bool
+    ) -> Any:
+        method = getattr(self, name)
+        if separate:
+            return method(gradient.values, variable, gradient.indices)
+        return method(gradient, variable)
+
+    def _nearer(self, resource: str, other: str) -> str:
+        """That one of two methods which the nearer class defines; `other` where one has both."""
+        kind = next(
+            each for each in type(self).__mro__ if resource in vars(each) or other in vars(each)
+        )
+        return other if other in vars(kind) else resource
+
+    # -- slots
+
+    def get_slot(self, var: Variable, name: str) -> Variable | None:
+        """The slot `name` of `var`, or None where the optimizer made none."""
+        return self._slots.get(name, {}).get(var)
+
+    def get_slot_names(self) -> list[str]:
+        """The names of the slots that the optimizer made."""
+        return sorted(self._slots)
+
+    def variables(self) -> list[Variable]:
+        """The optimizer's own variables in the default graph, by name."""
+        graph = get_default_graph().outermost
+        own = [*self._non_slots.values()]
+        own.extend(slot for of_name in self._slots.values() for slot in of_name.values())
+        return sorted((each for each in own if each.graph is graph), key=lambda each: each.name)
+
+    def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
+        """The slot, made of zeros where it is not there."""
+        return self._slot(var, slot_name, op_name, lambda: _filled_like(var, 0.0))
+
+    def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
+        """The slot, made of `val` (a tensor, or one number for all) where it is not there."""
+
+        def value() -> Any:
+            return _filled_like(var, val) if isinstance(val, (int, float)) else val
+
+        return self._slot(var, slot_name, op_name, value)
+
+    def _slot(
+        self, variable: Variable, slot_name: str, op_name: str, value: Callable[[], Any]
+    ) -> Variable:
+        of_name = self._slots.setdefault(slot_name, {})
+        if variable not in of_name:
+            of_name[variable] = create_slot(variable, value, op_name)
+        return of_name[variable]
+
+    def _get_or_make_slot_with_initializer(
+        self, var: Variable, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+    ) -> Variable:
+        """The slot, made by an initializer where it is not there."""
+        return self._slot(var, slot_name, op_name, lambda: initializer(shape, dtype))
+
+    def _slot_dict(self, slot_name: str) -> dict[Variable, Variable]:
+        """The slots of one name, by variable."""
+        return self._slots.setdefault(slot_name, {})
+
+    def _call_if_callable(self, param: Any) -> Any:
+        """What a hyperparameter is: what it gives, where it is a function."""
+        return param() if callable(param) else param
+
+    def _resource_scatter_add(self, x: Variable, i: Any, v: Any) -> Tensor:
+        """`x` with the rows `v` added at `i`."""
+        return x.scatter_add(IndexedSlices(v, i))
+
+    def _create_non_slot_variable(
+        self, initial_value: Any, name: str, colocate_with: Any
+    ) -> Variable:
+        """A variable of the optimizer that belongs to no other, one a graph; made once."""
+        key = (name, colocate_with.graph)
+        if key not in self._non_slots:
+            with colocate_with.graph.colocate_with(colocate_with):
+                self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
+        return self._non_slots[key]
+
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Variable:
+        """What `_create_non_slot_variable` made under this name."""
+        return self._non_slots[name, graph or get_default_graph().outermost]
+
+    # -- what subclasses say
+
+    def _valid_dtypes(self) -> Sequence[DType]:
+        """The dtypes that losses and variables may have."""
+        return (float32, float64, float16, bfloat16)
+
+    def _assert_valid_dtypes(self, values: Iterable[Any]) -> None:
+        valid = self._valid_dtypes()
+        for value in values:
+            if value.dtype not in valid:
+                names = ", ".join(map(repr, valid))
+                raise ValueError(
+                    explain(
+                        f"Invalid type {value.dtype!r} for {value.name}, expected: [{names}]",
+                        made_at=_source_of(value),
+                        hint="cast the model's numbers to float32",
+                    )
+                )
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        """Makes the slots of the variables (none by default)."""
+
+    def _prepare(self) -> None:
+        """Makes the tensors of the hyperparameters (none by default)."""
+
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
+        """An operation that applies a dense gradient."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to apply a gradient.")
+
+    def _resource_apply_dense(self, grad: Tensor, handle: Variable) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_dense(grad, handle)
+
+    @takes_repeated_rows
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        """An operation that applies a gradient of rows; by default it is made dense."""
+        name = self._nearer("_resource_apply_dense", "_apply_dense")
+        applied: Operation = getattr(self, name)(convert_to_tensor(grad), var)
+        return applied
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Variable, indices: Tensor) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_sparse(_rows_of(handle, grad, indices), handle)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
+        """The same for rows that may repeat: these are added up first (see `repeated_rows`)."""
+        resource = "_resource_apply_sparse"
+        name = self._nearer(resource, "_apply_sparse")
+        rows = var.shape[0]
+        if rows is not None and not hasattr(getattr(self, name), "takes_repeated_rows"):
+            grad = sum_repeated_rows(grad, rows)
+        applied: Operation = self._call_for_rows(name, grad, var, name == resource)
+        return applied
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: Tensor, handle: Variable, indices: Tensor
+    ) -> Operation:
+        """The same, under TensorFlow's name for resource variables."""
+        return self._apply_sparse_duplicate_indices(_rows_of(handle, grad, indices), handle)
+
+    def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
+        """An operation that is done when all updates are."""
+        operation: Operation = builtin_ops.group(*update_ops, name=name_scope)
+        return operation
+
+
+def _rows_of(variable: Variable, values: Tensor, indices: Tensor) -> IndexedSlices:
+    return IndexedSlices(values, indices, array.shape(variable.read_value()))
+
+
+def _filled_like(variable: Variable, value: float) -> Tensor:
+    if variable.shape.is_fully_defined():
+        number = variable.dtype.numpy_dtype.type(value)
+        return filling.fill(variable.shape.as_list(), number)
+    return filling.zeros_like(variable.initial_value) + value
+
+
+def part_of_mean(loss: Tensor, optimizer: Optimizer) -> Tensor:
+    """The loss of one of several replicas as its part of the mean over all, where the optimizer
+    leaves that to its caller (see `Optimizer.divides_loss`).
+    """
+    return loss if optimizer.divides_loss else divided_loss(loss)
+
+
+def checked_pair(pair: Any) -> GradientAndVariable:
+    """A pair, its gradient a tensor, an `IndexedSlices` or None, that fits the variable."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(
+            explain(
+                "apply_gradients takes pairs",
+                expected="(gradient, variable), as compute_gradients gives them",
+                received=repr(pair)[:200],
+            )
+        )
+    gradient, variable = pair
+    if isinstance(variable, Tensor):
+        raise NotImplementedError(
+            explain(
+                f"Trying to update a Tensor {variable}",
+                expected="a Variable",
+                made_at=variable.op.source,
+            )
+        )
+    if not isinstance(variable, Variable):
+        raise TypeError(
+            explain(
+                "apply_gradients cannot update this",
+                expected="(gradient, variable)",
+                received=repr(pair)[:200],
+                hint="the variable is the second of the pair",
+            )
+        )
+    if gradient is None:
+        return None, variable
+    if isinstance(gradient, IndexedSlices):
+        expected, shape = variable.shape[1:], gradient.values.shape[1:]
+    else:
+        gradient = convert_to_tensor(gradient, dtype_hint=variable.dtype, name="gradient")
+        expected, shape = variable.shape, gradient.shape
+    if not shape.is_compatible_with(expected) or gradient.dtype is not variable.dtype:
+        raise ValueError(
+            explain(
+                f"the gradient does not fit variable {variable.op.name}",
+                expected=f"{variable.dtype.name} of shape {expected}",
+                received=f"{gradient.dtype.name} of shape {shape}, {gradient.name}",
+                made_at=variable.op.source,
+            )
+        )
+    return gradient, variable
+
+
+def _listed(pairs: Iterable[GradientAndVariable]) -> list[str]:
+    return [str(variable) for _, variable in pairs]
+
+
+def _source_of(value: Any) -> Any:
+    operation = getattr(value, "op", None)
+    return operation.source if isinstance(operation, Operation) else None
+
+
+__all__ = ["Optimizer", "checked_pair", "part_of_mean", "takes_repeated_rows"]

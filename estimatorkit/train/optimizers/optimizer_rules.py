@@ -1,0 +1,295 @@
+"""The update rules of `tf.compat.v1.train` (see `update_rule`): kernels, slots and examples.
+
+Formulas are those of TensorFlow's training ops. What the examples become is what TensorFlow
+2.15.1's ops of these names give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from estimatorkit.train.optimizers.update_rule import UpdateRule, registered
+
+
+def _soft_threshold(x: Any, by: Any) -> Any:
+    """x moved towards 0 by `by`, and not past it."""
+    return jnp.sign(x) * jnp.maximum(jnp.abs(x) - by, 0.0)
+
+
+# -- the kernels: w is the variable, g the gradient
+
+
+def _gradient_descent(w: Any, g: Any, *, learning_rate: Any) -> tuple[Any, ...]:
+    return (w - learning_rate * g,)
+
+
+def _momentum(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+    velocity = momentum * velocity + g
+    return w - learning_rate * velocity, velocity
+
+
+def _nesterov(w: Any, g: Any, velocity: Any, *, learning_rate: Any, momentum: Any) -> Any:
+    velocity = momentum * velocity + g
+    return w - learning_rate * (g + momentum * velocity), velocity
+
+
+def _adagrad(w: Any, g: Any, accumulator: Any, *, learning_rate: Any, epsilon: Any) -> Any:
+    accumulator = accumulator + g * g
+    return w - learning_rate * g / (jnp.sqrt(accumulator) + epsilon), accumulator
+
+
+def _adadelta(
+    w: Any, g: Any, accum: Any, accum_update: Any, *, learning_rate: Any, rho: Any, epsilon: Any
+) -> Any:
+    accum = rho * accum + (1 - rho) * g * g
+    update = jnp.sqrt(accum_update + epsilon) / jnp.sqrt(accum + epsilon) * g
+    accum_update = rho * accum_update + (1 - rho) * update * update
+    return w - learning_rate * update, accum, accum_update
+
+
+def _adam(
+    w: Any,
+    g: Any,
+    m: Any,
+    v: Any,
+    *,
+    beta1_power: Any,
+    beta2_power: Any,
+    learning_rate: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+) -> Any:
+    m = m + (g - m) * (1 - beta1)
+    v = v + (g * g - v) * (1 - beta2)
+    step = learning_rate * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    return w - step * m / (jnp.sqrt(v) + epsilon), m, v
+
+
+def _rms_prop(
+    w: Any,
+    g: Any,
+    rms: Any,
+    velocity: Any,
+    *,
+    learning_rate: Any,
+    decay: Any,
+    momentum: Any,
+    epsilon: Any,
+) -> Any:
+    rms = rms + (g * g - rms) * (1 - decay)
+    velocity = momentum * velocity + learning_rate * g / jnp.sqrt(rms + epsilon)
+    return w - velocity, rms, velocity
+
+
+def _centered_rms_prop(
+    w: Any,
+    g: Any,
+    rms: Any,
+    mean: Any,
+    velocity: Any,
+    *,
+    learning_rate: Any,
+    decay: Any,
+    momentum: Any,
+    epsilon: Any,
+) -> Any:
+    rms = rms + (g * g - rms) * (1 - decay)
+    mean = mean + (g - mean) * (1 - decay)
+    velocity = momentum * velocity + learning_rate * g / jnp.sqrt(rms - mean * mean + epsilon)
+    return w - velocity, rms, mean, velocity
+
+
+def _ftrl(
+    w: Any,
+    g: Any,
+    accum: Any,
+    linear: Any,
+    *,
+    learning_rate: Any,
+    l1: Any,
+    l2: Any,
+    l2_shrinkage: Any,
+    learning_rate_power: Any,
+    beta: Any,
+) -> Any:
+    new_accum = accum + g * g
+    old_rate, new_rate = accum**-learning_rate_power, new_accum**-learning_rate_power
+    shrunk = g + 2 * l2_shrinkage * w
+    linear = linear + shrunk - (new_rate - old_rate) / learning_rate * w
+    quadratic = (new_rate + beta) / learning_rate + 2 * l2
+    return -_soft_threshold(linear, l1) / quadratic, new_accum, linear
+
+
+def _proximal_gradient_descent(
+    w: Any, g: Any, *, learning_rate: Any, l1: Any, l2: Any
+) -> tuple[Any, ...]:
+    return (_soft_threshold(w - learning_rate * g, learning_rate * l1) / (1 + learning_rate * l2),)
+
+
+def _proximal_adagrad(
+    w: Any, g: Any, accumulator: Any, *, learning_rate: Any, l1: Any, l2: Any
+) -> Any:
+    accumulator = accumulator + g * g
+    rate = learning_rate / jnp.sqrt(accumulator)
+    return _soft_threshold(w - rate * g, rate * l1) / (1 + rate * l2), accumulator
+
+
+def _adagrad_dual_averaging(
+    w: Any,
+    g: Any,
+    gradient_sum: Any,
+    square_sum: Any,
+    *,
+    learning_rate: Any,
+    l1: Any,
+    l2: Any,
+    step: Any,
+) -> Any:
+    gradient_sum, square_sum = gradient_sum + g, square_sum + g * g
+    shrunk = _soft_threshold(gradient_sum, l1 * step)
+    w = -learning_rate * shrunk / (l2 * step * learning_rate + jnp.sqrt(square_sum))
+    return w, gradient_sum, square_sum
+
+
+# -- the rules
+
+_RMS_EXAMPLE = {"learning_rate": 0.1, "decay": 0.9, "momentum": 0.5, "epsilon": 0.01}
+_PROXIMAL_EXAMPLE = {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3}
+
+GRADIENT_DESCENT = registered(
+    UpdateRule(
+        "GradientDescent",
+        _gradient_descent,
+        slots=(),
+        sparse_rows="added",
+        example=({"learning_rate": 0.1}, ((0.97, -1.93),)),
+    )
+)
+MOMENTUM = registered(
+    UpdateRule(
+        "Momentum",
+        _momentum,
+        slots=("momentum",),
+        example=(
+            {"learning_rate": 0.1, "momentum": 0.9},
+            ((0.925, -1.975), (0.75, -0.25)),
+        ),
+    )
+)
+NESTEROV_MOMENTUM = registered(
+    UpdateRule(
+        "NesterovMomentum",
+        _nesterov,
+        slots=("momentum",),
+        example=(
+            {"learning_rate": 0.1, "momentum": 0.9},
+            ((0.9025, -1.9075), (0.75, -0.25)),
+        ),
+    )
+)
+ADAGRAD = registered(
+    UpdateRule(
+        "Adagrad",
+        _adagrad,
+        slots=("accumulator",),
+        example=(
+            {"learning_rate": 0.1, "epsilon": 0.01},
+            ((0.9614453, -1.9303474), (0.59, 0.99)),
+        ),
+    )
+)
+ADADELTA = registered(
+    UpdateRule(
+        "Adadelta",
+        _adadelta,
+        slots=("accum", "accum_update"),
+        example=(
+            {"learning_rate": 0.1, "rho": 0.95, "epsilon": 0.01},
+            ((0.9781359, -1.949995), (0.4795, 0.4995), (0.23989019, 0.25000244)),
+        ),
+    )
+)
+ADAM = registered(
+    UpdateRule(
+        "Adam",
+        _adam,
+        slots=("m", "v"),
+        sparse_rows="every",
+        example=(
+            {
+                **{"beta1_power": 0.81, "beta2_power": 0.9, "learning_rate": 0.1},
+                **{"beta1": 0.9, "beta2": 0.95, "epsilon": 0.01},
+            },
+            ((0.8408377, -2.1211927), (0.48, 0.38), (0.242, 0.262)),
+        ),
+    )
+)
+RMS_PROP = registered(
+    UpdateRule(
+        "RMSProp",
+        _rms_prop,
+        slots=("rms", "momentum"),
+        example=(
+            _RMS_EXAMPLE,
+            ((0.83119386, -2.026884), (0.459, 0.499), (0.16880614, 0.026884161)),
+        ),
+    )
+)
+CENTERED_RMS_PROP = registered(
+    UpdateRule(
+        "CenteredRMSProp",
+        _centered_rms_prop,
+        slots=("rms", "mg", "momentum"),
+        example=(
+            _RMS_EXAMPLE,
+            (
+                *((0.8902998, -1.9619833), (0.459, 0.499)),
+                *((0.255, 0.155), (0.10970022, -0.03801673)),
+            ),
+        ),
+    )
+)
+FTRL = registered(
+    UpdateRule(
+        "Ftrl",
+        _ftrl,
+        slots=("accum", "linear"),
+        example=(
+            {
+                **{"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "l2_shrinkage": 0.1},
+                **{"learning_rate_power": -0.6, "beta": 0.05},
+            },
+            ((0.0, -0.5103933), (0.59, 0.99), (0.061169386, 5.834681)),
+        ),
+    )
+)
+PROXIMAL_GRADIENT_DESCENT = registered(
+    UpdateRule(
+        "ProximalGradientDescent",
+        _proximal_gradient_descent,
+        slots=(),
+        example=(_PROXIMAL_EXAMPLE, ((0.92233014, -1.8543689),)),
+    )
+)
+PROXIMAL_ADAGRAD = registered(
+    UpdateRule(
+        "ProximalAdagrad",
+        _proximal_adagrad,
+        slots=("accumulator",),
+        example=(_PROXIMAL_EXAMPLE, ((0.89976376, -1.8536568), (0.59, 0.99))),
+    )
+)
+ADAGRAD_DUAL_AVERAGING = registered(
+    UpdateRule(
+        "AdagradDA",
+        _adagrad_dual_averaging,
+        slots=("gradient_accumulator", "gradient_squared_accumulator"),
+        example=(
+            {"learning_rate": 0.1, "l1": 0.2, "l2": 0.3, "step": 3.0},
+            ((-0.029713478, 0.0), (0.8, -0.2), (0.34, 0.74)),
+        ),
+    )
+)

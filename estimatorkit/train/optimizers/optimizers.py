@@ -1,0 +1,459 @@
+"""The optimizers of `tf.compat.v1.train`.
+
+Each class is a constructor with TensorFlow's arguments that names an update rule and the values of
+its hyperparameters; `RuleOptimizer` does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from estimatorkit.core.conversion import convert_to_tensor
+from estimatorkit.core.dtypes import float32
+from estimatorkit.core.errors import explain
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.ops.math.elementwise import cast
+from estimatorkit.train.optimizers import keras_rules
+from estimatorkit.train.optimizers import optimizer_rules as rules
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.rule_optimizer import RuleOptimizer
+from estimatorkit.train.optimizers.update_rule import UpdateRule
+
+
+class GradientDescentOptimizer(RuleOptimizer):
+    """w -= learning_rate * g.
+
+    Source: `tf.compat.v1.train.GradientDescentOptimizer`.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        use_locking, name: see `Optimizer`.
+    """
+
+    def __init__(
+        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
+        super().__init__(
+            rules.GRADIENT_DESCENT, use_locking, name, {"learning_rate": learning_rate}
+        )
+
+
+class MomentumOptimizer(RuleOptimizer):
+    """momentum_slot = momentum * momentum_slot + g; w -= learning_rate * momentum_slot.
+
+    With `use_nesterov`, w -= learning_rate * (g + momentum * momentum_slot) (Sutskever et al.
+    2013, in the form in which the variables are the looked-ahead ones). Sparse gradients change the
+    rows they have, and only these rows' slots.
+
+    Source: `tf.compat.v1.train.MomentumOptimizer`. Slot: 'momentum'.
+
+    Args:
+        learning_rate, momentum: numbers, tensors, or functions without arguments.
+        use_locking, name: see `Optimizer`.
+        use_nesterov: whether to take Nesterov's step.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        rule = rules.NESTEROV_MOMENTUM if use_nesterov else rules.MOMENTUM
+        super().__init__(
+            rule, use_locking, name, {"learning_rate": learning_rate, "momentum": momentum}
+        )
+
+
+class AdagradOptimizer(RuleOptimizer):
+    """accumulator += g^2; w -= learning_rate * g / (sqrt(accumulator) + epsilon).
+
+    Source: `tf.compat.v1.train.AdagradOptimizer`; Duchi et al. 2011. Slot: 'accumulator'.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        initial_accumulator_value: what the slot holds at first; positive (0 needs an epsilon).
+        use_locking, name: see `Optimizer`.
+        epsilon: 0 as in TensorFlow 1; Keras has 1e-7.
+
+    Raises:
+        ValueError: `initial_accumulator_value` is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+        *,
+        epsilon: Any = 0.0,
+    ) -> None:
+        _positive(initial_accumulator_value, or_zero=not _is_zero(epsilon))
+        super().__init__(
+            rules.ADAGRAD,
+            use_locking,
+            name,
+            {"learning_rate": learning_rate, "epsilon": epsilon},
+            {"accumulator": initial_accumulator_value},
+        )
+
+
+class AdadeltaOptimizer(RuleOptimizer):
+    """Adagrad whose sums fade: a step has the size of the recent steps.
+
+    accum = rho accum + (1 - rho) g^2; u = g sqrt(accum_update + epsilon) / sqrt(accum + epsilon);
+    w -= learning_rate u. Then accum_update = rho accum_update + (1 - rho) u^2.
+
+    Source: `tf.compat.v1.train.AdadeltaOptimizer`; Zeiler 2012. Slots: 'accum', 'accum_update'.
+
+    Args:
+        learning_rate, rho, epsilon: numbers, tensors, or functions without arguments.
+        use_locking, name: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(
+            rules.ADADELTA,
+            use_locking,
+            name,
+            {"learning_rate": learning_rate, "rho": rho, "epsilon": epsilon},
+        )
+
+
+class AdamOptimizer(RuleOptimizer):
+    """w -= learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon).
+
+    m and v are the moving averages of g and of g^2, with beta1 and beta2; t counts the steps.
+    The form just before section 2.1 of Kingma & Ba 2015, where epsilon is their "epsilon hat". A
+    sparse gradient decays m and v of every row and moves every row, as TensorFlow's; for tables of
+    many rows take Adagrad or RMSProp, whose steps touch only the rows in the batch.
+
+    Source: `tf.compat.v1.train.AdamOptimizer`. Slots: 'm', 'v'; the powers of the betas are the
+    variables 'beta1_power' and 'beta2_power'.
+
+    Args:
+        learning_rate, beta1, beta2, epsilon: numbers, tensors, or functions without arguments.
+        use_locking, name: see `Optimizer`.
+    """
+
+    _RULE: UpdateRule = rules.ADAM
+    _POWERS: Mapping[str, str] = {"beta1_power": "beta1", "beta2_power": "beta2"}
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(
+            self._RULE,
+            use_locking,
+            name,
+            {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon},
+        )
+
+    def _get_beta_accumulators(self) -> Any:
+        """The variables of the betas' powers; one alone is not in a tuple."""
+        powers = tuple(map(self._get_non_slot_variable, self._POWERS))
+        return powers if len(powers) > 1 else powers[0]
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        first = min(var_list, key=lambda variable: variable.name)
+        for power, beta in self._POWERS.items():
+            self._create_non_slot_variable(lambda beta=beta: self._tensor(beta), power, first)
+        super()._create_slots(var_list)
+
+    def _tensor(self, name: str) -> Tensor:
+        if name in self._POWERS:
+            return convert_to_tensor(self._get_non_slot_variable(name))
+        return super()._tensor(name)
+
+    def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
+        moved: list[Operation] = []
+        for name, beta in self._POWERS.items():
+            power = self._get_non_slot_variable(name)
+            graph = power.graph
+            with graph.control_dependencies(update_ops), graph.colocate_with(power):
+                moved.append(power.assign(power * self._tensors[beta]).op)
+        return super()._finish([*update_ops, *moved], name_scope)
+
+
+class RMSPropOptimizer(RuleOptimizer):
+    """rms = decay rms + (1 - decay) g^2; mom = momentum mom + lr g / sqrt(rms + epsilon); w -= mom.
+
+    With `centered`, the square of the gradient's moving average ('mg') is taken from rms under the
+    root.
+
+    Source: `tf.compat.v1.train.RMSPropOptimizer`; Tieleman & Hinton 2012. Slots: 'rms',
+    'momentum', and 'mg' if centered.
+
+    Args:
+        learning_rate, decay, momentum, epsilon: numbers, tensors, or functions without arguments.
+        use_locking: see `Optimizer`.
+        centered: whether to divide by the variance rather than by the second moment.
+        name: see `Optimizer`.
+        initial_mean_square: what 'rms' holds at first: 1 as in TensorFlow 1; Keras has 0.
+        epsilon_in_root: False for Keras' form without momentum: w -= lr g / (sqrt(rms) + epsilon),
+            without the slot 'momentum', and decaying every row's averages on sparse gradients.
+
+    Raises:
+        ValueError: momentum is asked for with `epsilon_in_root=False`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+        *,
+        initial_mean_square: float = 1.0,
+        epsilon_in_root: bool = True,
+    ) -> None:
+        hyperparameters = {"learning_rate": learning_rate, "decay": decay, "epsilon": epsilon}
+        if epsilon_in_root:
+            rule = rules.CENTERED_RMS_PROP if centered else rules.RMS_PROP
+            hyperparameters["momentum"] = momentum
+        elif _is_zero(momentum):
+            rule = keras_rules.CENTERED_RMS_PROP if centered else keras_rules.RMS_PROP
+        else:
+            raise ValueError(
+                explain(
+                    "RMSProp has no momentum with epsilon_in_root=False",
+                    expected="momentum=0.0",
+                    received=f"momentum={momentum!r}",
+                    hint="with momentum, Keras too has epsilon under the root",
+                )
+            )
+        # TensorFlow numbers a variable's slots in this order: rms, mg, momentum.
+        super().__init__(rule, use_locking, name, hyperparameters, {"rms": initial_mean_square})
+
+
+class FtrlOptimizer(RuleOptimizer):
+    """Follow the regularized leader, proximal: sparse linear models by l1.
+
+    With p = -learning_rate_power and g' = g + 2 l2_shrinkage w:
+    linear += g' - ((accum + g^2)^p - accum^p) / lr w; accum += g^2;
+    w = 0 where |linear| <= l1, else (sign(linear) l1 - linear) / ((accum^p + beta) / lr + 2 l2).
+
+    Source: `tf.compat.v1.train.FtrlOptimizer`; McMahan et al. 2013. Slots: 'accum', 'linear'.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        learning_rate_power: how the learning rate falls; 0 for a fixed one; not positive.
+        initial_accumulator_value: what 'accum' holds at first; not negative.
+        l1_regularization_strength, l2_regularization_strength: not negative.
+        use_locking, name: see `Optimizer`.
+        accum_name, linear_name: what follows the variable's name in the slots' names.
+        l2_shrinkage_regularization_strength: an l2 penalty on the magnitude; not negative. On
+            sparse gradients it shrinks the rows that they have.
+        beta: the beta of the paper; None is 0.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: Any = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: Any = 0.0,
+        beta: Any = None,
+    ) -> None:
+        _positive(initial_accumulator_value, or_zero=True)
+        for argument, value, sign in (
+            ("learning_rate_power", learning_rate_power, -1),
+            ("l1_regularization_strength", l1_regularization_strength, 1),
+            ("l2_regularization_strength", l2_regularization_strength, 1),
+            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength, 1),
+        ):
+            if isinstance(value, (int, float)) and value * sign < 0:
+                wanted = "positive" if sign > 0 else "negative"
+                raise ValueError(f"{argument} {value:f} needs to be {wanted} or zero.")
+        super().__init__(
+            rules.FTRL,
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "learning_rate_power": learning_rate_power,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+                "l2_shrinkage": l2_shrinkage_regularization_strength,
+                "beta": 0.0 if beta is None else beta,
+            },
+            {"accum": initial_accumulator_value},
+            {"accum": accum_name or name, "linear": linear_name or name},
+        )
+
+
+class AdagradDAOptimizer(RuleOptimizer):
+    """Adagrad by dual averaging: for very sparse linear models, by l1 (Duchi et al. 2011).
+
+    With t the step, counted from 1: the gradient and its square are added up, and
+    w = -learning_rate sign(sum) max(|sum| - l1 t, 0) / (l2 learning_rate t + sqrt(sum of squares)).
+    Where a variable started is forgotten at the first step; sparse gradients change the rows that
+    they have.
+
+    Source: `tf.compat.v1.train.AdagradDAOptimizer`. Slots: 'gradient_accumulator',
+    'gradient_squared_accumulator'.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        global_step: the variable or tensor that counts the steps, from 0.
+        initial_gradient_squared_accumulator_value: what the second slot holds at first; positive.
+        l1_regularization_strength, l2_regularization_strength: not negative.
+        use_locking, name: see `Optimizer`.
+
+    Raises:
+        ValueError: `initial_gradient_squared_accumulator_value` is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        _positive(
+            initial_gradient_squared_accumulator_value,
+            or_zero=False,
+            argument="initial_gradient_squared_accumulator_value",
+        )
+        super().__init__(
+            rules.ADAGRAD_DUAL_AVERAGING,
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+                "step": lambda: cast(convert_to_tensor(global_step), float32) + 1.0,
+            },
+            {"gradient_squared_accumulator": initial_gradient_squared_accumulator_value},
+        )
+
+
+class ProximalGradientDescentOptimizer(RuleOptimizer):
+    """Gradient descent, then l1's soft threshold and l2's shrinkage.
+
+    p = w - lr g; w = sign(p) max(|p| - lr l1, 0) / (1 + lr l2).
+
+    Source: `tf.compat.v1.train.ProximalGradientDescentOptimizer`; Duchi & Singer 2009.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        l1_regularization_strength, l2_regularization_strength: the same; not negative.
+        use_locking, name: see `Optimizer`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        super().__init__(
+            rules.PROXIMAL_GRADIENT_DESCENT,
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+            },
+        )
+
+
+class ProximalAdagradOptimizer(RuleOptimizer):
+    """Adagrad, then l1's soft threshold and l2's shrinkage at Adagrad's rate of each element.
+
+    Source: `tf.compat.v1.train.ProximalAdagradOptimizer`; Duchi & Singer 2009. Slot: 'accumulator'.
+
+    Args:
+        learning_rate: a number, a tensor, or a function without arguments.
+        initial_accumulator_value: what the slot holds at first; positive.
+        l1_regularization_strength, l2_regularization_strength: not negative.
+        use_locking, name: see `Optimizer`.
+
+    Raises:
+        ValueError: `initial_accumulator_value` is out of range.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        _positive(initial_accumulator_value, or_zero=False)
+        super().__init__(
+            rules.PROXIMAL_ADAGRAD,
+            use_locking,
+            name,
+            {
+                "learning_rate": learning_rate,
+                "l1": l1_regularization_strength,
+                "l2": l2_regularization_strength,
+            },
+            {"accumulator": initial_accumulator_value},
+        )
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+def _positive(value: float, or_zero: bool, argument: str = "initial_accumulator_value") -> None:
+    if value < 0 or (value == 0 and not or_zero):
+        raise ValueError(f"{argument} must be positive{' or zero' if or_zero else ''}: {value}")
+
+
+__all__ = [
+    "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "FtrlOptimizer",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
+    "RMSPropOptimizer",
+    "RuleOptimizer",
+]

@@ -1,0 +1,103 @@
+"""`get_optimizer_by_name`: what an estimator's argument `optimizer` means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from estimatorkit.core.errors import did_you_mean, explain
+from estimatorkit.train.optimizers.optimizer import Optimizer
+from estimatorkit.train.optimizers.optimizers import (
+    AdagradOptimizer,
+    AdamOptimizer,
+    FtrlOptimizer,
+    GradientDescentOptimizer,
+    RMSPropOptimizer,
+)
+
+_Maker = Callable[[Any], Optimizer]
+
+# Numbers of tf.keras.optimizers.legacy, which TensorFlow 2's estimators make by these names: the
+# learning rate where none is given, and the optimizer.
+_VERSION_2: dict[str, tuple[float, _Maker]] = {
+    "Adagrad": (0.001, lambda rate: AdagradOptimizer(rate, epsilon=1e-7)),
+    "Adam": (0.001, lambda rate: AdamOptimizer(rate, epsilon=1e-7)),
+    "Ftrl": (0.001, FtrlOptimizer),
+    "RMSProp": (
+        0.001,
+        lambda rate: RMSPropOptimizer(
+            rate, epsilon=1e-7, initial_mean_square=0.0, epsilon_in_root=False
+        ),
+    ),
+    "SGD": (0.01, lambda rate: GradientDescentOptimizer(rate, name="SGD")),
+}
+_VERSION_1: dict[str, _Maker] = {
+    "Adagrad": AdagradOptimizer,
+    "Adam": AdamOptimizer,
+    "Ftrl": FtrlOptimizer,
+    "RMSProp": RMSPropOptimizer,
+    "SGD": GradientDescentOptimizer,
+}
+
+
+def get_optimizer_by_name(
+    optimizer: str | Optimizer | Callable[[], Optimizer],
+    learning_rate: Any = None,
+    *,
+    version: Literal[1, 2] = 2,
+) -> Optimizer:
+    """The optimizer that an estimator's argument means.
+
+    Args:
+        optimizer: an optimizer (given back), a function without arguments that makes one, or
+            'Adagrad', 'Adam', 'Ftrl', 'RMSProp' or 'SGD'.
+        learning_rate: a number, a tensor, or a function without arguments; for names only.
+        version: 2 for the numbers of `tf.keras.optimizers.legacy`, as `tf.estimator` uses them
+            (epsilon 1e-7; RMSProp's average starts at 0; learning rate 0.001, SGD 0.01); 1 for
+            those of `tf.compat.v1.train`, where a learning rate must be given.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        ValueError: the name is unknown, no learning rate is given in version 1, or the object is no
+            optimizer.
+    """
+    if isinstance(optimizer, str):
+        names = tuple(sorted(_VERSION_2))
+        if optimizer not in _VERSION_2:
+            raise ValueError(
+                explain(
+                    f"Unsupported optimizer name: {optimizer}. Supported names are: {names}",
+                    hint=_suggestion(optimizer),
+                )
+            )
+        if version == 1:
+            if learning_rate is None:
+                raise ValueError("learning_rate must be specified when opt is string.")
+            return _VERSION_1[optimizer](learning_rate)
+        usual, make = _VERSION_2[optimizer]
+        return make(usual if learning_rate is None else learning_rate)
+    found = optimizer() if callable(optimizer) else optimizer
+    if not isinstance(found, Optimizer):
+        raise ValueError(
+            explain(
+                f"The given object is not an Optimizer instance. Given: {found!r}",
+                expected=f"an Optimizer, a function that makes one, or one of {sorted(_VERSION_2)}",
+                received=type(found).__name__,
+            )
+        )
+    return found
+
+
+def _suggestion(name: str) -> str | None:
+    """`did you mean ...?`, whatever the case and with or without 'Optimizer' at the end."""
+    lower = {known.lower(): known for known in _VERSION_2}
+    lower["gradientdescent"] = "SGD"
+    wanted = name.lower().removesuffix("optimizer")
+    if wanted in lower:
+        return f"did you mean {lower[wanted]!r}?"
+    return did_you_mean(name, _VERSION_2)
+
+
+__all__ = ["get_optimizer_by_name"]

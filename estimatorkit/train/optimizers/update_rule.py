@@ -1,0 +1,163 @@
+"""`UpdateRule`: how one optimizer's step changes a variable and its slots, as a pure function.
+
+A rule is one kernel in JAX, written for whole arrays, with the names of its slots. Its two rows in
+the op registry are made from it: 'Apply...' takes a dense gradient, 'SparseApply...' takes rows
+(`IndexedSlices`), sums those that repeat and runs the same kernel on the rows they touch, so that a
+large table never becomes dense. Hyperparameters are inputs, so that a schedule is not a new
+compilation. Formulas: TensorFlow's training ops, unless a rule says otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from estimatorkit.core import registry
+from estimatorkit.core.registry import Case
+from estimatorkit.runtime import far_rows
+from estimatorkit.train.optimizers.deduplicate_slices import distinct
+
+Rows = tuple[float, ...]
+
+# What the example of each rule starts from: two rows of one number, and slots of 0.5, 0.25, 0.125.
+_EXAMPLE_VALUE = np.array([[1.0], [-2.0]], np.float32)
+_EXAMPLE_GRADIENT = np.array([[0.3], [-0.7]], np.float32)
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """One optimizer's step.
+
+    Attributes:
+        name: its name; the op types are 'Apply' and 'SparseApply' with it.
+        kernel: `kernel(variable, gradient, *slots, **hyperparameters)`, giving the new variable and
+            the new slots. Its keyword-only parameters are the hyperparameters.
+        slots: the slots' names, in the order in which the kernel takes them.
+        sparse_rows: which rows a sparse gradient changes: 'touched' (those it has), 'every' (the
+            kernel changes rows whose gradient is 0, and TensorFlow does that for sparse gradients
+            too), 'every slot' (every row of the slots, but the variable's touched rows only),
+            'added' (those it has, by adding up steps, which are linear in the gradient and need no
+            slots), or 'none' (there is no step for rows).
+        example: values of the hyperparameters, and what the variable and the slots of the example
+            become with them.
+    """
+
+    name: str
+    kernel: Callable[..., tuple[Any, ...]]
+    slots: tuple[str, ...]
+    example: tuple[Mapping[str, float], tuple[Rows, ...]]
+    sparse_rows: Literal["touched", "every", "every slot", "added", "none"] = "touched"
+
+    @functools.cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The names of the hyperparameters, in the order of the op's inputs."""
+        parameters = inspect.signature(self.kernel).parameters.values()
+        return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+
+    def dense(self, *inputs: Any) -> tuple[Any, ...]:
+        """The kernel of the op for dense gradients.
+
+        Args:
+            inputs: the variable, its slots, the gradient, the hyperparameters.
+        """
+        count = 1 + len(self.slots)
+        return self._step(inputs[:count], inputs[count], inputs[count + 1 :])
+
+    def sparse(self, *inputs: Any) -> tuple[Any, ...]:
+        """The kernel of the op for gradients that are rows.
+
+        Args:
+            inputs: the variable, its slots, the gradient's values `(n, ...)`, its indices `(n,)`,
+                the hyperparameters. Equal indices add up; those outside the variable are left out.
+        """
+        count = 1 + len(self.slots)
+        state, (values, indices) = inputs[:count], inputs[count : count + 2]
+        hyperparameters = inputs[count + 2 :]
+        rows = state[0].shape[0]
+        values = jnp.asarray(values, _computed_in(state[0]))
+        # Negative indices count from the end in JAX, so they are moved past the end, and dropped.
+        indices = jnp.where((indices < 0) | (indices >= rows), rows, indices)
+        if self.sparse_rows == "added":
+            (steps,) = self._step([jnp.zeros_like(values)], values, hyperparameters)
+            return (state[0].at[indices].add(steps.astype(state[0].dtype), mode="drop"),)
+        if self.sparse_rows != "touched":
+            whole = jnp.zeros(state[0].shape, values.dtype).at[indices].add(values, mode="drop")
+            variable, *slots = self._step(state, whole, hyperparameters)
+            if self.sparse_rows == "every slot":
+                moved = variable.at[indices].get(mode="clip")
+                variable = state[0].at[indices].set(moved, mode="drop")
+            return (variable, *slots)
+        touched, position = distinct(indices, rows)
+        touched = far_rows.fetched(touched, *state)
+        summed = jax.ops.segment_sum(values, position, num_segments=indices.shape[0])
+        old = [each.at[touched].get(mode="clip") for each in state]
+        new = self._step(old, summed, hyperparameters)
+        return tuple(
+            each.at[touched].set(rows, mode="drop") for each, rows in zip(state, new, strict=True)
+        )
+
+    def _step(
+        self, state: Sequence[Any], gradient: Any, hyperparameters: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Runs the kernel in the variable's dtype, 16-bit ones in float32.
+
+        TensorFlow computes in 16 bits, where Adam's epsilon of 1e-8 is 0 and the step is NaN.
+        """
+        dtype = _computed_in(state[0])
+        variable, *slots = (jnp.asarray(each, dtype) for each in state)
+        given = {
+            name: jnp.asarray(value, dtype)
+            for name, value in zip(self.hyperparameters, hyperparameters, strict=True)
+        }
+        new = self.kernel(variable, jnp.asarray(gradient, dtype), *slots, **given)
+        return tuple(value.astype(each.dtype) for value, each in zip(new, state, strict=True))
+
+    def cases(self, sparse: bool) -> list[Case]:
+        """The example as a case of the op registry; sparse, with one row in two halves."""
+        values, expected = self.example
+        slots = [
+            np.full_like(_EXAMPLE_VALUE, 0.5**power) for power, _ in enumerate(self.slots, start=1)
+        ]
+        gradient: list[Any] = [_EXAMPLE_GRADIENT]
+        if sparse:
+            halves = _EXAMPLE_GRADIENT[[1, 0, 1]] * np.array([[0.5], [1.0], [0.5]], np.float32)
+            gradient = [halves, np.array([1, 0, 1], np.int64)]
+        hyperparameters = [np.float32(values[name]) for name in self.hyperparameters]
+        result = tuple(np.array(rows, np.float32)[:, None] for rows in expected)
+        return [Case((_EXAMPLE_VALUE, *slots, *gradient, *hyperparameters), {}, result)]
+
+
+def _computed_in(variable: Any) -> Any:
+    return jnp.promote_types(variable.dtype, jnp.float32)
+
+
+def _no_outputs(inputs: Any, attrs: Any) -> list[Any]:
+    return []
+
+
+def registered(rule: UpdateRule) -> UpdateRule:
+    """Puts a rule's ops into the registry."""
+    ops = [("Apply", rule.dense, False)]
+    if rule.sparse_rows != "none":
+        ops.append(("SparseApply", rule.sparse, True))
+    for prefix, kernel, sparse in ops:
+        registry.register(
+            prefix + rule.name,
+            kernel,
+            infer=_no_outputs,
+            gradient=None,
+            updates=tuple(range(1 + len(rule.slots))),
+            pure=False,
+            cases=functools.partial(rule.cases, sparse),
+        )
+    return rule
+
+
+__all__ = ["UpdateRule", "registered"]

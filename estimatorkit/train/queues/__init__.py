@@ -1,0 +1,1 @@
+"""TensorFlow 1's input pipelines: queues filled by threads."""

@@ -1,0 +1,1 @@
+"""Savers, object checkpoints, meta graphs and SavedModels."""

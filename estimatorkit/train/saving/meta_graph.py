@@ -1,0 +1,366 @@
+"""Graphs with their collections in files: `export_meta_graph` and `import_meta_graph`.
+
+A `MetaGraphDef` holds a graph (`interop.graphdef`), its collections and what a `Saver` needs to
+know. Collections hold names of tensors and operations, variables (as `VariableDef`s), queue runners
+(as `QueueRunnerDef`s), numbers and bytes; what is none of these is left out, with a warning in the
+log, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.interop.graph_util import read_proto, write_proto
+from estimatorkit.interop.graphdef import graph_def_of, import_graph_def, is_from_tensorflow
+from estimatorkit.interop.graphdef_tensorflow import known_part
+from estimatorkit.train.queues.queue_runner import QueueRunner
+
+_VARIABLES = (
+    *(GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.MODEL_VARIABLES),
+    *(GraphKeys.TRAINABLE_VARIABLES, GraphKeys.METRIC_VARIABLES, GraphKeys.GLOBAL_STEP),
+    *(GraphKeys.MOVING_AVERAGE_VARIABLES, GraphKeys.CONCATENATED_VARIABLES, GraphKeys.WEIGHTS),
+    GraphKeys.BIASES,
+)
+"""Collections whose bytes are `VariableDef`s, where they hold variables."""
+
+
+UNBOUND_INPUTS = "unbound_inputs"
+"""The collection of the names of tensors that an exported part of a graph lacks."""
+_UNBOUND = "$unbound_inputs_"
+
+
+class LoadedMetaGraph(NamedTuple):
+    """What `load_meta_graph` added to a graph.
+
+    Attributes:
+        variables: the global variables by their names in the file.
+        saver_def: the `SaverDef`, or None where the file has none.
+        elements: what `return_elements` named.
+    """
+
+    variables: dict[str, Variable]
+    saver_def: Any
+    elements: list[Tensor | Operation]
+
+
+def _below(name: str, scope: str) -> str:
+    return name.removeprefix(scope)
+
+
+# -- writing
+
+
+def export_meta_graph(
+    filename: str | os.PathLike[str] | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Iterable[str] | None = None,
+    as_text: bool = False,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    unbound_inputs_col_name: str | None = None,
+) -> Any:
+    """A graph with its collections as a `MetaGraphDef`, which is also written to a file.
+
+    Args:
+        filename: the file, where one is wanted.
+        meta_info_def: a `MetaInfoDef` to be put in.
+        graph_def: a `GraphDef` to be taken in place of the graph's.
+        saver_def: a `SaverDef` to be put in.
+        collection_list: which collections; all by default.
+        as_text: whether the file is text.
+        graph: the graph; the default graph by default.
+        export_scope: only what is below this name scope, with names that leave it out.
+        clear_devices: whether to leave out the devices.
+        clear_extraneous_savers, strip_default_attrs, save_debug_info: accepted for TensorFlow's
+            signature.
+        unbound_inputs_col_name: a collection for the names of tensors that operations below
+            `export_scope` take from outside. Not in TensorFlow's function.
+
+    Raises:
+        ValueError: an operation below `export_scope` takes a tensor from outside, and there is no
+            collection for its name.
+    """
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    graph = graph or get_default_graph()
+    scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
+    made = MetaGraphDef()
+    if meta_info_def is not None:
+        made.meta_info_def.CopyFrom(meta_info_def)
+    made.graph_def.CopyFrom(
+        graph_def_of(graph, add_shapes=True) if graph_def is None else graph_def
+    )
+    if scope:
+        unbound = _keep_below(made.graph_def, scope, unbound_inputs_col_name is not None)
+        if unbound and unbound_inputs_col_name is not None:
+            write_collection(made, unbound_inputs_col_name, unbound)
+    if clear_devices:
+        _clear_devices(made.graph_def)
+    if saver_def is not None:
+        made.saver_def.CopyFrom(saver_def)
+    keys = graph.get_all_collection_keys() if collection_list is None else collection_list
+    for key in keys:
+        write_collection(made, str(key), graph.get_collection(key), scope)
+    if filename is not None:
+        directory, name = os.path.split(os.fspath(filename))
+        write_proto(made, directory or ".", name, as_text)
+    return made
+
+
+def _keep_below(graph_def: Any, scope: str, may_be_unbound: bool) -> list[str]:
+    """Leaves the nodes below a scope; returns the names of what they take from outside."""
+    unbound: dict[str, None] = {}
+    nodes = [node for node in graph_def.node if node.name.startswith(scope)]
+    for node in nodes:
+        for position, each in enumerate(node.input):
+            mark = "^" if each.startswith("^") else ""
+            name = each.removeprefix("^")
+            if not name.startswith(scope) and may_be_unbound:
+                unbound[f"{_UNBOUND}{name}"] = None
+                node.input[position] = f"{mark}{_UNBOUND}{name}"
+                continue
+            if not name.startswith(scope):
+                raise ValueError(
+                    explain(
+                        f"node {node.name!r} below {scope!r} takes {each!r} from outside",
+                        hint="export the whole graph, or put the input below the scope",
+                    )
+                )
+            node.input[position] = mark + _below(name, scope)
+        node.name = _below(node.name, scope)
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
+    return list(unbound)
+
+
+def _clear_devices(graph_def: Any) -> None:
+    for node in graph_def.node:
+        node.device = ""
+
+
+def write_collection(made: Any, key: str, items: Sequence[Any], scope: str = "") -> None:
+    """Puts a collection into a `MetaGraphDef`; with names below `scope`, of what is below it.
+
+    What no file can hold is left out, with a warning in the log.
+    """
+    from tensorboard.compat.proto.meta_graph_pb2 import CollectionDef
+
+    if scope:
+        items = [item for item in items if str(getattr(item, "name", "")).startswith(scope)]
+    collection = CollectionDef()
+    are_variables = key in _VARIABLES and all(isinstance(item, Variable) for item in items)
+    if items and (are_variables or all(isinstance(item, QueueRunner) for item in items)):
+        protos = [item.to_proto(scope).SerializeToString() for item in items]
+        collection.bytes_list.value.extend(protos)
+    elif items and all(isinstance(item, (Tensor, Operation, Variable)) for item in items):
+        collection.node_list.value.extend(_below(item.name, scope) for item in items)
+    elif items and all(isinstance(item, (str, bytes)) for item in items):
+        values = [item.encode() if isinstance(item, str) else item for item in items]
+        collection.bytes_list.value.extend(values)
+    elif items and all(type(item) is int for item in items):
+        collection.int64_list.value.extend(items)
+    elif items and all(type(item) is float for item in items):
+        collection.float_list.value.extend(items)
+    else:
+        if items:
+            logger.warning(
+                "Issue encountered when serializing %s. Type is unsupported, or the types of the "
+                "items don't match field type in CollectionDef: %s",
+                key,
+                ", ".join(sorted({type(item).__name__ for item in items})),
+            )
+        return
+    made.collection_def[key].CopyFrom(collection)
+
+
+# -- reading
+
+
+def read_meta_graph(path: str | os.PathLike[str]) -> Any:
+    """Reads a `MetaGraphDef` from a file, binary or text.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ValueError: it holds none.
+    """
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    return read_proto(MetaGraphDef, path)
+
+
+def load_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+) -> LoadedMetaGraph:
+    """Adds the graph and the collections of a `MetaGraphDef` to the default graph.
+
+    Of a graph that TensorFlow wrote, what cannot be imported (gradients, operations that save) is
+    left out, with a warning in the log.
+
+    Args:
+        meta_graph_or_file: a `MetaGraphDef`, or a file that holds one.
+        clear_devices: whether to leave out the devices.
+        import_scope: a name scope to put it under.
+        input_map, return_elements: see `import_graph_def`.
+
+    Raises:
+        NotFoundError, ValueError: see `read_meta_graph` and `import_graph_def`.
+        ValueError: the graph has a variable of the same name.
+    """
+    given = meta_graph_or_file
+    meta_graph = read_meta_graph(given) if isinstance(given, (str, os.PathLike)) else given
+    graph = get_default_graph()
+    graph_def = type(meta_graph.graph_def)()
+    graph_def.CopyFrom(meta_graph.graph_def)
+    if is_from_tensorflow(graph_def.node):
+        graph_def, unknown = known_part(graph_def)
+        if unknown:
+            logger.warning(
+                "%d of %d nodes are left out: those that need node types which are not supported "
+                "(%s).",
+                len(meta_graph.graph_def.node) - len(graph_def.node),
+                len(meta_graph.graph_def.node),
+                ", ".join(unknown),
+            )
+    if clear_devices:
+        _clear_devices(graph_def)
+    scope = f"{import_scope}/" if import_scope else ""
+    if scope:
+        with graph.name_scope(import_scope) as unique:
+            scope = unique
+    _check_variables_are_new(graph, graph_def, scope)
+    with graph.name_scope(scope or None):
+        elements = import_graph_def(graph_def, input_map, return_elements or (), name="")
+    names = {node.name for node in graph_def.node}
+    variables: dict[str, Variable] = {}
+    # Variables first: other collections may hold them too, by name.
+    collections = sorted(
+        meta_graph.collection_def.items(), key=lambda item: item[1].WhichOneof("kind") or ""
+    )
+    for key, collection in collections:
+        for item in _read_collection(graph, key, collection, scope, variables, names):
+            graph.add_to_collection(key, item)
+    saved = {
+        name: variable
+        for name, variable in variables.items()
+        if variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+    }
+    saver_def = meta_graph.saver_def if meta_graph.HasField("saver_def") else None
+    return LoadedMetaGraph(saved, saver_def, elements or [])
+
+
+def _check_variables_are_new(graph: Graph, graph_def: Any, scope: str) -> None:
+    """Other operations get new names where theirs are taken; variables are known by their names."""
+    taken = {op.name for op in graph.get_operations()}
+    kinds = ("VarHandleOp", "VariableV2", "Variable")
+    for node in graph_def.node:
+        if node.op in kinds and scope + node.name in taken:
+            raise ValueError(
+                explain(
+                    f"Node name '{scope + node.name}' already exists in the Graph",
+                    expected="names of variables that are not taken",
+                    hint="import under another scope: import_scope='imported'",
+                )
+            )
+
+
+def _read_collection(
+    graph: Graph,
+    key: str,
+    collection: Any,
+    scope: str,
+    variables: dict[str, Variable],
+    names: Set[str],
+) -> list[Any]:
+    """The items of a collection, of those nodes that were imported.
+
+    `variables` collects the variables met, one object a name.
+    """
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
+    kind = collection.WhichOneof("kind")
+    if kind is None:
+        return []
+    values = list(getattr(collection, kind).value)
+    if kind == "bytes_list" and key in _VARIABLES:
+        protos = map(VariableDef.FromString, values)
+        return [
+            _variable(graph, proto, scope, variables)
+            for proto in protos
+            if _node(proto.initializer_name) in names and _node(proto.snapshot_name) in names
+        ]
+    if kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
+        from estimatorkit.train.queues.queue_runner_def import QueueRunnerDef
+
+        with graph.as_default():
+            return [
+                QueueRunner.from_proto(proto, scope)
+                for proto in map(QueueRunnerDef.FromString, values)
+                if names >= {*proto.enqueue_op_name, proto.close_op_name, proto.cancel_op_name}
+            ]
+    if kind == "node_list":
+        known = {variable.name: variable for variable in variables.values()}
+        wanted = [scope + name for name in values if _node(name) in names]
+        return [known[name] if name in known else graph.as_graph_element(name) for name in wanted]
+    return values
+
+
+def _node(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _variable(graph: Graph, proto: Any, scope: str, variables: dict[str, Variable]) -> Variable:
+    name = proto.variable_name.removesuffix(":0")
+    if name not in variables:
+        with graph.as_default():
+            variables[name] = Variable.from_proto(proto, scope)
+    return variables[name]
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Adds the graph and the collections of a file to the default graph.
+
+    Args:
+        meta_graph_or_file: a file that `export_meta_graph` or `Saver.save` wrote, or a
+            `MetaGraphDef`.
+        clear_devices: whether to leave out the devices.
+        import_scope: a name scope to put it under.
+        **kwargs: `input_map` and `return_elements`, see `import_graph_def`.
+
+    Returns:
+        A `Saver` of its variables; None where it has none.
+    """
+    from estimatorkit.train.saving.saver import Saver
+
+    loaded = load_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
+    if not loaded.variables:
+        return None
+    if loaded.saver_def is None:
+        return Saver(loaded.variables)
+    return Saver(
+        loaded.variables,
+        max_to_keep=loaded.saver_def.max_to_keep,
+        keep_checkpoint_every_n_hours=loaded.saver_def.keep_checkpoint_every_n_hours or 10000.0,
+    )

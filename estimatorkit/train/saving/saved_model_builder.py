@@ -1,0 +1,528 @@
+"""`SavedModelBuilder` and `simple_save`: models as folders that TensorFlow and servers load.
+
+The graph is written in TensorFlow's node types (`interop.graphdef_export`), with the operations by
+which TensorFlow restores variables; the variables as a tensor bundle. Signatures that need what
+TensorFlow has no node for are left out there, with a warning; the whole graph is then kept beside
+it, in a collection (OWN_META_GRAPH_KEY) that only this package reads. Nothing is on the disk before
+`save`, which makes the whole folder under a temporary name and renames it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimatorkit.core.dtypes import string
+from estimatorkit.core.errors import explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
+from estimatorkit.core.registry import constant_value
+from estimatorkit.core.tensor import Operation, Tensor
+from estimatorkit.core.variables import Variable
+from estimatorkit.interop.graph_util import proto_bytes, write_proto
+from estimatorkit.interop.graphdef_export import export_graph
+from estimatorkit.interop.graphdef_tensorflow import known_part
+from estimatorkit.interop.graphdef_writer import Exported, attr_value
+from estimatorkit.lazy import listing
+from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.storage.atomic_files import os_errors, sync_file, temporary_beside
+from estimatorkit.storage.gfile import local_path
+from estimatorkit.storage.tensor_bundle_writer import write_bundle
+from estimatorkit.train.checks import STEP_CHECKS
+from estimatorkit.train.saving import saved_model_constants as constants
+from estimatorkit.train.saving.meta_graph import export_meta_graph, write_collection
+from estimatorkit.train.saving.saved_model_files import asset_any, saved_model_class
+from estimatorkit.train.saving.saver import Saver, tensors_to_save
+from estimatorkit.train.saving.signatures import predict_signature_def
+
+_NOT_WRITTEN = {
+    *(STEP_CHECKS, GraphKeys.SAVEABLE_OBJECTS),  # objects
+    # What the builder is told anew; a graph that was loaded has those of its model.
+    *(constants.ASSETS_KEY, constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY),
+}
+
+
+class SavedModelBuilder:
+    """Writes a SavedModel: one set of variables, and graphs that use them.
+
+    As `tf.compat.v1.saved_model.Builder`.
+
+    Args:
+        export_dir: the folder, which must not be there yet, or be empty.
+
+    Raises:
+        AssertionError: the folder has content (TensorFlow's class).
+    """
+
+    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+        self._folder = local_path(export_dir)
+        if os.path.isdir(self._folder) and os.listdir(self._folder):
+            raise AssertionError(
+                f"Export directory {self._folder} already exists, and isn't empty. Please choose a "
+                "different export directory, or delete all the contents of the specified "
+                f"directory: {self._folder}"
+            )
+        self._proto = saved_model_class()(
+            saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
+        )
+        self._tensors: dict[str, NDArray[Any]] | None = None
+        self._assets: dict[str, str] = {}  # the files by their names in the model
+        self._written = False
+
+    # -- what is in the model
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds a session's graph, and its variables as they are now.
+
+        Args:
+            sess: the session.
+            tags: words by which the graph is found when the model is loaded.
+            signature_def_map: `SignatureDef`s by key.
+            assets_collection: constants that are paths of files, which the model takes along.
+            legacy_init_op: the older name of `main_op`.
+            clear_devices: whether to leave out the devices.
+            main_op: an operation to be run when the model is loaded, such as
+                `tables_initializer()`.
+            strip_default_attrs: accepted for TensorFlow's signature.
+            saver: the Saver whose variables are written; all global ones by default.
+
+        Raises:
+            AssertionError: variables were added before, or a signature names no tensor.
+            FailedPreconditionError: a variable has no value.
+            ValueError: both operations are given, or an asset is no file.
+        """
+        if self._tensors is not None:
+            raise AssertionError(
+                "Graph state including variables and assets has already been saved. Please invoke "
+                "`add_meta_graph()` instead."
+            )
+        with sess.graph.as_default():
+            items = (saver or Saver(allow_empty=True)).saved_items
+            graph = self._meta_graph(
+                sess.graph,
+                items,
+                tags,
+                signature_def_map,
+                assets_collection,
+                _init_op(sess.graph, main_op, legacy_init_op),
+                clear_devices,
+            )
+            self._tensors = {
+                name: np.array(value) for name, value in tensors_to_save(sess, items).items()
+            }
+        self._proto.meta_graphs.append(graph)
+
+    def add_meta_graph(
+        self,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Tensor] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, which uses the variables that were added before.
+
+        See `add_meta_graph_and_variables`.
+
+        Raises:
+            AssertionError: no variables were added yet.
+        """
+        if self._tensors is None:
+            raise AssertionError(
+                "Graph state including variables and assets has not been saved yet. Please invoke "
+                "`add_meta_graph_and_variables()` first."
+            )
+        made = self._meta_graph(
+            get_default_graph(),
+            (saver or Saver(allow_empty=True)).saved_items,
+            tags,
+            signature_def_map,
+            assets_collection,
+            _init_op(get_default_graph(), main_op, legacy_init_op),
+            clear_devices,
+        )
+        self._proto.meta_graphs.append(made)
+
+    def _meta_graph(
+        self,
+        graph: Graph,
+        items: Mapping[str, Any],
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None,
+        assets: Sequence[Tensor] | None,
+        init_op: Operation | None,
+        clear_devices: bool,
+    ) -> Any:
+        from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+        signatures = dict(signature_def_map or {})
+        info = MetaGraphDef.MetaInfoDef(tags=sorted(set(tags)))
+        exported = export_graph(graph)
+        made = _for_tensorflow(graph, exported, items, info)
+        training = graph.get_collection(constants.TRAIN_OP_KEY)
+        lacking: dict[str, list[Any]] = {
+            key: [each for each in _tensors_of(graph, signature) if not exported.has(each)]
+            for key, signature in signatures.items()
+        }
+        lacking["the training step"] = [each for each in training if not exported.has(each)]
+        if init_op is not None and not exported.has(init_op):
+            lacking["the initialization"] = [init_op]
+        lacking = {key: tensors for key, tensors in lacking.items() if tensors}
+        for key, tensors in lacking.items():
+            logger.warning(
+                "TensorFlow cannot load %s of the model, which is left out for it: %s.",
+                repr(key) if key in signatures else key,
+                "; ".join(_reasons(tensors[0], exported)),
+            )
+        names = {tensor.name: exported.name_of(tensor) for tensor in exported.names}
+        written = {key: each for key, each in signatures.items() if key not in lacking}
+        self._describe(made, written, assets, exported.has, init_op, names)
+        whole = [made]
+        if lacking or known_part(exported.graph_def)[1]:
+            keys = [key for key in graph.get_all_collection_keys() if key not in _NOT_WRITTEN]
+            own = export_meta_graph(meta_info_def=info, graph=graph, collection_list=keys)
+            self._describe(own, signatures, assets, lambda _: True, init_op, {})
+            whole.append(own)
+        for node in (node for each in whole for node in each.graph_def.node if clear_devices):
+            node.device = ""
+        for own in whole[1:]:
+            held = made.collection_def[constants.OWN_META_GRAPH_KEY].bytes_list
+            held.value.append(own.SerializeToString(deterministic=True))
+        return made
+
+    def _describe(
+        self,
+        made: Any,
+        signatures: Mapping[str, Any],
+        assets: Sequence[Tensor] | None,
+        has: Callable[[Any], bool],
+        init_op: Operation | None,
+        names: Mapping[str, str],
+    ) -> None:
+        """Adds signatures, assets and what initializes to a `MetaGraphDef`.
+
+        Args:
+            has: whether the graph has a tensor or an operation.
+            names: what tensors are called there, where they have other names.
+        """
+        for key, signature in signatures.items():
+            made.signature_def[key].CopyFrom(signature)
+            _rename(made.signature_def[key], names)
+        if init_op is not None and has(init_op):
+            made.collection_def[constants.MAIN_OP_KEY].node_list.value.append(init_op.name)
+        for tensor in filter(has, assets or ()):
+            file, name = self._asset(tensor), names.get(tensor.name, tensor.name)
+            entry = made.asset_file_def.add(filename=file)
+            entry.tensor_info.name = name
+            held = made.collection_def[constants.ASSETS_KEY].any_list.value
+            held.append(asset_any(name, file))
+
+    def _asset(self, tensor: Tensor) -> str:
+        """The name in the model of the file that a constant names."""
+        value = constant_value(tensor)
+        path = "" if value is None else local_path(np.asarray(value).item())
+        if not os.path.isfile(path):
+            raise ValueError(
+                explain(
+                    f"the asset {tensor.name} is no file",
+                    expected="a constant that is the path of a file",
+                    received=repr(path) if value is not None else "no constant",
+                    made_at=tensor.op.source,
+                )
+            )
+        path = os.path.abspath(path)
+        base = name = os.path.basename(path)
+        number = 0
+        while self._assets.setdefault(name, path) != path:
+            number += 1
+            name = f"{base}_{number}"
+        return name
+
+    # -- writing
+
+    def save(self, as_text: bool = False) -> bytes:
+        """Writes the model, whole or not at all.
+
+        Args:
+            as_text: whether the proto is text (`saved_model.pbtxt`).
+
+        Returns:
+            The path of the proto's file, as bytes (as TensorFlow).
+
+        Raises:
+            OpError: the disk refuses, or the folder has content by now.
+        """
+        text, binary = constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB
+        name = text if as_text else binary
+        if self._written:
+            return os.fsencode(write_proto(self._proto, self._folder, name, as_text))
+        folder = Path(self._folder)
+        with os_errors("export the model", folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with temporary_beside(folder) as temporary:
+                self._write(temporary, name, as_text)
+                os.rename(temporary, folder)  # an empty folder is replaced, any other is refused
+                sync_file(folder.parent)
+        self._written = True
+        return os.fsencode(folder / name)
+
+    def _write(self, folder: Path, name: str, as_text: bool) -> None:
+        variables = folder / constants.VARIABLES_DIRECTORY
+        variables.mkdir(parents=True)
+        if self._tensors:
+            write_bundle(variables / constants.VARIABLES_FILENAME, self._tensors)
+            sync_file(variables)
+        if self._assets:
+            assets = folder / constants.ASSETS_DIRECTORY
+            assets.mkdir()
+            for asset, path in self._assets.items():
+                shutil.copyfile(path, assets / asset)
+                sync_file(assets / asset)
+            sync_file(assets)
+        (folder / name).write_bytes(proto_bytes(self._proto, as_text))
+        sync_file(folder / name)
+        sync_file(folder)
+
+
+def _init_op(
+    graph: Graph, main_op: Operation | None, legacy_init_op: Operation | None
+) -> Operation | None:
+    if main_op is not None and legacy_init_op is not None:
+        raise ValueError("Graph can have only one of `main_op` and `legacy_init_op`: give one.")
+    found = legacy_init_op if main_op is None else main_op
+    if legacy_init_op is not None and graph.get_collection(constants.LEGACY_INIT_OP_KEY):
+        raise ValueError(
+            "Graph already contains one or more legacy init ops under the collection "
+            f"{constants.LEGACY_INIT_OP_KEY}."
+        )
+    if found is not None and not isinstance(found, Operation):
+        raise TypeError(
+            f"Expected {found!r} to be an Operation but got type {type(found)} instead."
+        )
+    return found
+
+
+_SPARSE = ("values_tensor_name", "indices_tensor_name", "dense_shape_tensor_name")
+
+
+def _places(signature: Any) -> Iterator[tuple[Any, str]]:
+    """Yields the protos and fields of a signature that hold names of tensors."""
+    for info in [*signature.inputs.values(), *signature.outputs.values()]:
+        kind = info.WhichOneof("encoding")
+        if kind not in ("name", "coo_sparse"):
+            raise AssertionError(
+                f"Invalid `tensor_info`: {info}. All TensorInfo protos used in the SignatureDefs "
+                "must have one of the 'encoding' fields (e.g., name or coo_sparse) set."
+            )
+        if kind == "name":
+            yield info, "name"
+        else:
+            yield from ((info.coo_sparse, field) for field in _SPARSE)
+
+
+def _tensors_of(graph: Graph, signature: Any) -> Iterator[Tensor]:
+    """The tensors that a signature names."""
+    for info, field in _places(signature):
+        yield graph.get_tensor_by_name(getattr(info, field))
+
+
+def _rename(signature: Any, names: Mapping[str, str]) -> None:
+    for info, field in _places(signature):
+        name = getattr(info, field)
+        setattr(info, field, names.get(name, name))
+
+
+def _reasons(lacking: Tensor | Operation, exported: Exported) -> Iterator[str]:
+    """Why a tensor is not in the exported graph: the first operations before it that have no
+    node.
+    """
+    pending = [lacking.op if isinstance(lacking, Tensor) else lacking]
+    seen: set[Operation] = set()
+    while pending:
+        op = pending.pop()
+        if op in seen or op in exported.operations:
+            continue
+        seen.add(op)
+        if op.name in exported.missing:
+            yield f"{op.name} ({exported.missing[op.name]})"
+        pending.extend([*(tensor.op for tensor in op.inputs), *op.control_inputs])
+
+
+# -- graphs for TensorFlow
+
+
+def _for_tensorflow(graph: Graph, exported: Exported, items: Mapping[str, Any], info: Any) -> Any:
+    """A `MetaGraphDef` in TensorFlow's node types, with what restores the variables."""
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    made = MetaGraphDef(meta_info_def=info)
+    variables = [
+        (name, variable)
+        for name, item in items.items()
+        if isinstance(item, (Variable, PartitionedVariable))
+        for variable in ([item] if isinstance(item, Variable) else item)
+    ]
+    made.graph_def.CopyFrom(exported.graph_def)
+    initializable = set(_add_initializers(made.graph_def, graph, exported))
+    if variables:
+        made.saver_def.CopyFrom(_add_saving(made.graph_def, variables))
+    for key in graph.get_all_collection_keys():
+        if key in _NOT_WRITTEN:
+            continue
+        kept = [
+            item
+            for item in graph.get_collection(key)
+            if (item in initializable if isinstance(item, Variable) else True)
+            and (exported.has(item) if isinstance(item, (Tensor, Operation)) else True)
+        ]
+        write_collection(made, str(key), kept)
+    return made
+
+
+def _add_initializers(graph_def: Any, graph: Graph, exported: Exported) -> Iterator[Variable]:
+    """Adds what lists of variables must name, for variables whose initial values have no node:
+    these must be fed. Yields the variables that can be listed.
+    """
+    listed = (graph.get_collection(key) for key in graph.get_all_collection_keys())
+    variables = {each for items in listed for each in items if isinstance(each, Variable)}
+    for variable in sorted(variables, key=lambda each: each.name):
+        if not exported.has(variable.initializer):
+            initial = exported.names.get(variable.initial_value)
+            if initial is None:
+                initial = variable.initial_value.op.name
+                attrs = {"dtype": variable.dtype, "shape": variable.initial_value.shape}
+                _add_node(graph_def, "Placeholder", initial, [], attrs)
+                exported.names[variable.initial_value] = initial
+            inputs = [variable.op.name, initial]
+            _add_node(
+                graph_def,
+                "AssignVariableOp",
+                variable.initializer.name,
+                inputs,
+                {"dtype": variable.dtype},
+            )
+        yield variable
+
+
+def _add_saving(graph_def: Any, variables: Sequence[tuple[str, Variable]]) -> Any:
+    """Adds the operations that save and restore variables, and gives their `SaverDef`.
+
+    Args:
+        graph_def: the graph.
+        variables: variables, or parts of them, with the names of their tensors in the checkpoint.
+    """
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+    used = {node.name.partition("/")[0] for node in graph_def.node}
+    scope = next(
+        name
+        for name in ("save", *(f"save_{at}" for at in range(1, len(used) + 2)))
+        if name not in used
+    )
+
+    def add(type_: str, name: str, inputs: Sequence[str] = (), **attrs: Any) -> str:
+        return _add_node(graph_def, type_, f"{scope}/{name}", inputs, attrs)
+
+    def texts(name: str, values: Any) -> str:
+        array = np.array(values, object)
+        return add("Const", name, dtype=string, value=array)
+
+    dtypes = [variable.dtype for _, variable in variables]
+    parts = [variable.save_slice_info for _, variable in variables]
+    path = texts("Const", b"model")
+    tensor_names = texts("tensor_names", [name.encode() for name, _ in variables])
+    slices = texts(
+        "shape_and_slices", [b"" if each is None else each.spec.encode() for each in parts]
+    )
+    values = [variable._snapshot.op.name for _, variable in variables]
+    saved = add("SaveV2", "SaveV2", [path, tensor_names, slices, *values], dtypes=dtypes)
+    written = add("Identity", "control_dependency", [path, f"^{saved}"], T=string)
+    read = add("RestoreV2", "RestoreV2", [path, tensor_names, slices], dtypes=dtypes)
+    assigned = [
+        add(
+            "AssignVariableOp",
+            f"AssignVariableOp_{at}",
+            [variable.op.name, f"{read}:{at}" if at else read],
+            dtype=variable.dtype,
+        )
+        for at, (_, variable) in enumerate(variables)
+    ]
+    restored = add("NoOp", "restore_all", [f"^{each}" for each in assigned])
+    return SaverDef(
+        filename_tensor_name=f"{path}:0",
+        save_tensor_name=f"{written}:0",
+        restore_op_name=restored,
+        max_to_keep=5,
+        keep_checkpoint_every_n_hours=10000.0,
+        version=SaverDef.V2,
+    )
+
+
+def _add_node(
+    graph_def: Any, type_: str, name: str, inputs: Sequence[str], attrs: Mapping[str, Any]
+) -> str:
+    node = graph_def.node.add(name=name, op=type_)
+    node.input.extend(inputs)
+    for key, value in attrs.items():
+        node.attr[key].CopyFrom(attr_value(value))
+    return name
+
+
+# -- the short way
+
+
+def simple_save(
+    session: Any,
+    export_dir: str | os.PathLike[str],
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    legacy_init_op: Operation | None = None,
+) -> None:
+    """Writes a session's model for serving: tag 'serve', signature 'serving_default'.
+
+    Args:
+        session: the session.
+        export_dir: the folder, which must not be there yet.
+        inputs: tensors by the names under which a server takes them.
+        outputs: tensors by the names under which it gives them.
+        legacy_init_op: an operation to be run when the model is loaded.
+
+    Raises:
+        AssertionError, ValueError: see `SavedModelBuilder` and `predict_signature_def`.
+    """
+    signature = predict_signature_def(inputs, outputs)
+    builder = SavedModelBuilder(export_dir)
+    builder.add_meta_graph_and_variables(
+        session,
+        [constants.SERVING],
+        {constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
+        assets_collection=session.graph.get_collection(GraphKeys.ASSET_FILEPATHS),
+        main_op=legacy_init_op,
+        clear_devices=True,
+    )
+    builder.save()
+
+
+__all__ = ["SavedModelBuilder", "simple_save"]
+__dir__ = listing(__name__)

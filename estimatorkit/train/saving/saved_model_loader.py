@@ -1,0 +1,331 @@
+"""`load`: a SavedModel into a session (`tf.compat.v1.saved_model.loader.load`).
+
+The graph is imported, the variables are read from the bundle (operations that save and restore are
+left out of TensorFlow's graphs), and the model's main operation is run with the assets fed. Nothing
+that a file holds is evaluated, and no path in it leads out of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from estimatorkit.core.errors import DataLossError, NotFoundError, explain
+from estimatorkit.core.graph import Graph
+from estimatorkit.core.log import logger
+from estimatorkit.core.variables import Variable
+from estimatorkit.lazy import listing
+from estimatorkit.storage.checkpoint import read_checkpoint, read_contents
+from estimatorkit.storage.gfile import local_path
+from estimatorkit.storage.saveable import Saveable
+from estimatorkit.train.saving import saved_model_constants as constants
+from estimatorkit.train.saving.meta_graph import LoadedMetaGraph, load_meta_graph
+from estimatorkit.train.saving.saved_model_files import (
+    assets_of,
+    contains_saved_model,
+    read_saved_model,
+    variables_path,
+)
+from estimatorkit.train.saving.saver import Saver
+
+maybe_saved_model_directory = contains_saved_model
+
+
+def load(
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: str | os.PathLike[str],
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Loads a model into a session: graph, variables, tables.
+
+    Args:
+        sess: the session; the model is added to its graph.
+        tags: the words under which the graph was written, all of them.
+        export_dir: the model's folder.
+        import_scope: a name scope to put the graph under.
+        **saver_kwargs: accepted for TensorFlow's signature.
+
+    Returns:
+        The `MetaGraphDef`: `signature_def` tells the names of inputs and outputs.
+
+    Raises:
+        OSError: there is no model.
+        RuntimeError: it has no graph with these tags.
+        DataLossError: a file of it is damaged or missing.
+        ValueError: its graph is malformed, or its names are taken in the session's graph.
+    """
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """Loads a SavedModel in steps: graph, variables, initialization.
+
+    Source: `tensorflow.python.saved_model.loader_impl.SavedModelLoader`.
+
+    Args:
+        export_dir: the model's folder.
+
+    Raises:
+        OSError: there is no model.
+    """
+
+    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+        self._export_dir = local_path(export_dir)
+        read_saved_model(self._export_dir)
+
+    @property
+    def export_dir(self) -> str:
+        """The model's folder."""
+        return self._export_dir
+
+    @property
+    def variables_path(self) -> str:
+        """The prefix of the files that hold the variables."""
+        return variables_path(self._export_dir)
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        """The `MetaGraphDef` that was written under some tags.
+
+        Raises:
+            RuntimeError: there is none.
+        """
+        return meta_graph_with_tags(self._export_dir, tags)
+
+    def load_graph(
+        self,
+        graph: Graph,
+        tags: Iterable[str],
+        import_scope: str | None = None,
+        **saver_kwargs: Any,
+    ) -> tuple[Saver | None, list[Any]]:
+        """Adds the model's operations to a graph.
+
+        Args:
+            graph: the graph.
+            tags, import_scope, saver_kwargs: see `load`; `return_elements` among the last ones
+                names what is to be returned.
+
+        Returns:
+            A Saver of the model's variables, None where it has none, and what `return_elements`
+            names.
+        """
+        loaded = self._add_to(graph, tags, import_scope, saver_kwargs.get("return_elements"))
+        with graph.as_default():
+            saver = Saver(list(loaded.variables.values())) if loaded.variables else None
+        return saver, list(loaded.elements)
+
+    def restore_variables(
+        self, sess: Any, saver: Saver | None, import_scope: str | None = None
+    ) -> None:
+        """Gives variables the values that they have in the model.
+
+        Args:
+            sess: a session with the model's graph.
+            saver: its variables are restored; none where it is None.
+            import_scope: the scope that the graph was put under.
+
+        Raises:
+            NotFoundError: the model has none of these variables.
+        """
+        scope = f"{import_scope}/" if import_scope else ""
+        items = () if saver is None else saver.saved_items.values()
+        wholes = [[item] if isinstance(item, Variable) else item for item in items]
+        held = [each for parts in wholes if not isinstance(parts, Saveable) for each in parts]
+        self._restore(sess, {each.op.name.removeprefix(scope): each for each in held})
+
+    def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
+        """Runs the operation that initializes the model, with its assets fed."""
+        self._initialize(sess, self.get_meta_graph_def_from_tags(tags), import_scope)
+
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
+        """Graph, variables and initialization; see the function `load`."""
+        tags = [tags] if isinstance(tags, str) else list(tags)
+        loaded = self._add_to(sess.graph, tags, import_scope)
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        self._restore(sess, loaded.variables)
+        self._initialize(sess, meta_graph, import_scope)
+        return meta_graph
+
+    def _add_to(
+        self, graph: Graph, tags: Iterable[str], import_scope: str | None, elements: Any = None
+    ) -> LoadedMetaGraph:
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        list(assets_of(meta_graph, self._export_dir))  # bad ones leave the graph as it was
+        with _damage_in(self._export_dir), graph.as_default():
+            loaded = load_meta_graph(
+                without_saving(meta_graph), import_scope=import_scope, return_elements=elements
+            )
+        _warn_of_missing(graph, meta_graph, f"{import_scope}/" if import_scope else "")
+        return loaded
+
+    def _restore(self, sess: Any, variables: Mapping[str, Variable]) -> None:
+        if variables:
+            with _damage_in(self._export_dir):
+                _restore(sess, self.variables_path, variables)
+
+    def _initialize(self, sess: Any, meta_graph: Any, import_scope: str | None) -> None:
+        assets = dict(assets_of(meta_graph, self._export_dir))
+        scope = f"{import_scope}/" if import_scope else ""
+        name = init_op_name(meta_graph)
+        if name:
+            with _damage_in(self._export_dir):
+                feeds = {scope + tensor: path for tensor, path in assets.items()}
+                sess.run(sess.graph.get_operation_by_name(scope + name), feeds)
+
+
+@contextmanager
+def _damage_in(folder: str) -> Iterator[None]:
+    """Raises as damage what only a damaged file brings about: names and texts that are none."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        yield
+    except (DecodeError, LookupError, TypeError, UnicodeDecodeError) as error:
+        text = str(error.args[0]) if error.args else repr(error)
+        raise DataLossError(
+            None,
+            None,
+            explain(
+                f"The SavedModel in {folder!r} is damaged",
+                received=text.splitlines()[0][:300],
+                hint="copy or export the model again",
+            ),
+        ) from error
+
+
+def _warn_of_missing(graph: Graph, meta_graph: Any, scope: str) -> None:
+    """Says which signatures need nodes that were left out (`load_meta_graph` said why)."""
+    there = {op.name for op in graph.get_operations()}
+    for key, signature in meta_graph.signature_def.items():
+        names = [info.name.partition(":")[0] for info in signature.outputs.values() if info.name]
+        lacking = [name for name in names if scope + name not in there]
+        if lacking:
+            logger.warning("The signature %r has no outputs here: %s.", key, ", ".join(lacking))
+
+
+def meta_graph_with_tags(folder: str, tags: Iterable[str]) -> Any:
+    """The `MetaGraphDef` of a SavedModel that was written under some tags.
+
+    Args:
+        folder: the model's.
+        tags: a word, or several.
+
+    Raises:
+        OSError, DataLossError, RuntimeError: see `load`.
+    """
+    tags = {tags} if isinstance(tags, str) else set(tags)
+    there = []
+    for meta_graph in read_saved_model(folder).meta_graphs:
+        found = set(meta_graph.meta_info_def.tags)
+        if found == tags:
+            return _whole(meta_graph)
+        there.append(",".join(sorted(found)) or "(none)")
+    raise RuntimeError(
+        explain(
+            f"MetaGraphDef associated with tags {','.join(sorted(tags))!r} could not be found in "
+            "SavedModel",
+            expected=" or ".join(map(repr, there)),
+            received=repr(",".join(sorted(tags))),
+        )
+    )
+
+
+def _whole(meta_graph: Any) -> Any:
+    """The graph as this package wrote it, where TensorFlow's form is not all of it."""
+    held = meta_graph.collection_def.get(constants.OWN_META_GRAPH_KEY)
+    if held is None:
+        return meta_graph
+    from google.protobuf.message import DecodeError
+
+    try:
+        return type(meta_graph).FromString(held.bytes_list.value[0])
+    except (DecodeError, IndexError) as error:
+        raise DataLossError(None, None, f"The model's own graph is damaged: {error}") from error
+
+
+def init_op_name(meta_graph: Any) -> str | None:
+    """The name of the operation to be run when the model is loaded."""
+    signature = meta_graph.signature_def.get(constants.INIT_OP_SIGNATURE_KEY)
+    if signature is not None:
+        key = constants.INIT_OP_SIGNATURE_KEY
+        return str(signature.outputs[key].name)
+    for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
+        held = meta_graph.collection_def.get(key)
+        if held is not None and held.node_list.value:
+            return str(held.node_list.value[0])
+    return None
+
+
+def without_saving(meta_graph: Any) -> Any:
+    """A `MetaGraphDef` without what depends on the name of a checkpoint: saving and restoring."""
+    file = meta_graph.saver_def.filename_tensor_name.partition(":")[0]
+    if not file:
+        return meta_graph
+    dropped = {file}
+    made = type(meta_graph)()
+    made.CopyFrom(meta_graph)
+    before = 0
+    while len(dropped) > before:  # nodes may come before their inputs
+        before = len(dropped)
+        for node in made.graph_def.node:
+            sources = (each.removeprefix("^").partition(":")[0] for each in node.input)
+            if not dropped.isdisjoint(sources):
+                dropped.add(node.name)
+    kept = [node for node in made.graph_def.node if node.name not in dropped]
+    del made.graph_def.node[:]
+    made.graph_def.node.extend(kept)
+    return made
+
+
+def _restore(sess: Any, prefix: str, variables: Mapping[str, Variable]) -> None:
+    """Gives variables their values; those that the model's Saver left out stay without one."""
+    found = read_contents(prefix)
+    keys = {name: _key(name, variable) for name, variable in variables.items()}
+    keys = {name: key for name, key in keys.items() if key in found}
+    if not keys:
+        raise NotFoundError(
+            None,
+            None,
+            explain(
+                f"Key {next(iter(variables))} not found in checkpoint",
+                expected=f"variables of the model in {prefix!r}",
+                received=f"its graph has {sorted(variables)[:5]}, the files have "
+                f"{sorted(found)[:5]}",
+            ),
+        )
+    read = read_checkpoint(prefix, list(dict.fromkeys(keys.values())))
+    for name, key in keys.items():
+        value, part = read.tensors[key], variables[name].save_slice_info
+        if part is not None:
+            places = zip(part.var_offset, part.var_shape, strict=True)
+            value = value[tuple(slice(start, start + size) for start, size in places)]
+        sess.load_variable(variables[name], value)
+
+
+def _key(name: str, variable: Variable) -> str:
+    """What the model calls the tensor that a variable is, or is a part of; `name` is without the
+    scope that it was imported into.
+    """
+    info = variable.save_slice_info
+    return (
+        name if info is None else info.full_name.removeprefix(variable.op.name.removesuffix(name))
+    )
+
+
+__all__ = [
+    *(
+        "SavedModelLoader",
+        "contains_saved_model",
+        "init_op_name",
+        "load",
+        "maybe_saved_model_directory",
+    ),
+    *("meta_graph_with_tags", "without_saving"),
+]
+__dir__ = listing(__name__)

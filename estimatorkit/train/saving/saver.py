@@ -1,0 +1,582 @@
+"""`Saver`: a session's variables to and from checkpoints (`tf.train.Saver`).
+
+Besides the variables a checkpoint holds what makes a resumed run go on as an uninterrupted one: the
+counters of random operations and the positions of iterators. How files are committed is the
+business of `storage.checkpoint`; what must fit before anything is restored, that of
+`train.saving.checkpoint_compatibility`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from estimatorkit.core.conversion import as_array
+from estimatorkit.core.errors import NotFoundError, explain
+from estimatorkit.core.graph import Graph, get_default_graph
+from estimatorkit.core.graph_keys import GraphKeys
+from estimatorkit.core.log import logger
+from estimatorkit.core.tensor_slice import TensorSlice
+from estimatorkit.core.variables import Variable, global_variables
+from estimatorkit.data.dealt import dealt_states, restore_dealt
+from estimatorkit.data.iterator_ops import iterator_states, restore_iterators
+from estimatorkit.layers.feature_column.vocabulary import (
+    VOCABULARY_FILES,
+    check_vocabulary_fingerprints,
+    vocabulary_fingerprints,
+)
+from estimatorkit.ops.variables.partitioned_variables import PartitionedVariable
+from estimatorkit.storage.checkpoint import (
+    Checkpoint,
+    locate_checkpoint,
+    name_without_step,
+    read_checkpoint,
+    read_contents,
+    write_checkpoint,
+)
+from estimatorkit.storage.checkpoint_format import Pieces
+from estimatorkit.storage.checkpoint_reader import modified
+from estimatorkit.storage.gfile import local_path
+from estimatorkit.storage.retention import CheckpointRotation
+from estimatorkit.storage.saveable import Saveable
+from estimatorkit.train.checks import STEP_CHECKS
+from estimatorkit.train.saving.checkpoint_compatibility import (
+    Found,
+    Item,
+    Whole,
+    check_fits,
+    keys_by_name,
+    keys_of,
+    with_wholes,
+)
+from estimatorkit.train.saving.column_notes import changed_columns, noted_columns
+
+_NEVER = 10000.0  # hours
+
+
+class Saver:
+    """Saves and restores variables.
+
+    Args:
+        var_list: what to save: a list of variables and `Saveable`s, or a dict from the names they
+            have in checkpoints; by default all global variables of the default graph, and its
+            collection SAVEABLE_OBJECTS.
+        reshape: whether a variable may be restored from a tensor of another shape with as many
+            elements.
+        max_to_keep: how many checkpoints stay; 0 or None for all.
+        keep_checkpoint_every_n_hours: of those that go, one stays for so many hours of training.
+        saver_def: a `SaverDef`, whose settings are taken.
+        defer_build: whether `var_list` is looked at only when `build` is called.
+        allow_empty: whether there may be nothing to save.
+        pad_step_number: whether the step in a name has eight digits, so that names sort.
+        sharded, name, restore_sequentially, builder, write_version, save_relative_paths, filename:
+            accepted for TensorFlow's signature. Checkpoints are always in the package's format,
+            split by size, and paths in the pointer are always relative.
+
+    Raises:
+        ValueError: there is nothing to save, or two things have one name.
+        TypeError: an item is no variable and no `Saveable`.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = _NEVER,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: Any = None,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        if defer_build and var_list is not None:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
+            )
+        if saver_def is not None:
+            max_to_keep = saver_def.max_to_keep
+            keep_checkpoint_every_n_hours = saver_def.keep_checkpoint_every_n_hours or _NEVER
+        self._reshape = reshape
+        self._sharded = sharded
+        self._max_to_keep = max_to_keep
+        self._every_n_hours = keep_checkpoint_every_n_hours
+        self._allow_empty = allow_empty
+        self._pad_step_number = pad_step_number
+        self._managers: dict[tuple[str, str | None], CheckpointRotation] = {}
+        self._items: dict[str, Item] | None = None
+        self._saving = threading.RLock()  # a later step must not be overtaken by one before
+        if not defer_build:
+            self._build(var_list)
+
+    def build(self) -> None:
+        """Takes what there is to save in the default graph (see `defer_build`)."""
+        if self._items is None:
+            self._build(None)
+
+    def _build(self, var_list: Any) -> None:
+        items = saved_items() if var_list is None else _by_name(var_list)
+        if not items and not self._allow_empty:
+            raise ValueError("No variables to save")
+        self._items = items
+
+    def _built(self, doing: str) -> dict[str, Item]:
+        if self._items is None:
+            raise RuntimeError(f"`build()` should be called before {doing} if defer_build==True")
+        return self._items
+
+    @property
+    def saved_items(self) -> Mapping[str, Item]:
+        """What it saves, by the names in checkpoints."""
+        return self._built("saved_items")
+
+    # -- which checkpoints there are
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, oldest first; none are listed where all are kept."""
+        if not self._max_to_keep:
+            return []
+        return [path for manager in self._managers.values() for path in manager.last_checkpoints]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Says which checkpoints are kept, oldest first; their times are as good as now."""
+        if not isinstance(last_checkpoints, list):
+            raise AssertionError("last_checkpoints must be a list")
+        self.set_last_checkpoints_with_time([(path, time.time()) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: Sequence[tuple[str, float]]
+    ) -> None:
+        """Says which checkpoints are kept, as (path, seconds since 1970), oldest first."""
+        if not isinstance(last_checkpoints_with_time, list):
+            raise AssertionError("last_checkpoints must be a list")
+        listed: dict[str, list[tuple[str, float]]] = {}
+        for path, when in last_checkpoints_with_time:
+            directory, name = os.path.split(os.fspath(path))
+            listed.setdefault(directory or ".", []).append((name, float(when)))
+        for directory, latest_filename in self._managers:
+            if latest_filename is None:
+                listed.setdefault(directory, [])
+        for directory, pairs in listed.items():
+            self._manager(directory, None).set_listed(pairs)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Says which checkpoints are kept, after a restart; those that are missing are left out."""
+        found = [(local_path(path), modified(path)) for path in checkpoint_paths]
+        self.set_last_checkpoints_with_time(
+            [(path, when) for path, when in found if when is not None]
+        )
+
+    def _manager(
+        self, directory: str, latest_filename: str | None, name: str | None = None
+    ) -> CheckpointRotation:
+        """What keeps the checkpoints of a folder.
+
+        It goes on with those of the last process whose names are like the first that it saves: what
+        other Savers write into the same folder is theirs.
+        """
+        key = (directory, latest_filename)
+        if key not in self._managers:
+            self._managers[key] = CheckpointRotation(
+                directory,
+                max_to_keep=self._max_to_keep or 0,
+                keep_checkpoint_every_n_hours=self._every_n_hours,
+                latest_filename=latest_filename,
+                basename=None if name is None else name_without_step(name),
+            )
+        return self._managers[key]
+
+    # -- saving
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str | os.PathLike[str],
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
+        """Writes a checkpoint, moves the pointer to it, then removes those that are too many.
+
+        Args:
+            sess: the session.
+            save_path: directory and first part of the name, for example 'model_dir/model.ckpt'.
+            global_step: a number, tensor or variable that is put behind the name.
+            latest_filename: the pointer's name; 'checkpoint' by default.
+            meta_graph_suffix: the end of the name of the file with the graph.
+            write_meta_graph: whether the graph is written too, for `import_meta_graph`.
+            write_state: whether the pointer is moved, and old checkpoints are removed.
+            strip_default_attrs, save_debug_info: accepted for TensorFlow's signature.
+
+        Returns:
+            The checkpoint's path, to be given to `restore`; None where there is nothing to save.
+
+        Raises:
+            FailedPreconditionError: a variable has no value.
+            OpError: the disk refuses (see `storage.checkpoint.write_checkpoint`).
+            TypeError: `sess` is no session.
+        """
+        items = self._built("save")
+        _check_session(sess)
+        if latest_filename is not None and os.path.split(latest_filename)[0]:
+            raise ValueError("'latest_filename' must not contain path components")
+        if not items:
+            return None
+        given = os.fspath(save_path)
+        path = local_path(given)
+        with self._saving:
+            if global_step is not None:
+                number = global_step if isinstance(global_step, Integral) else sess.run(global_step)
+                path = f"{path}-{int(number):0{8 if self._pad_step_number else 1}d}"
+            directory, name = os.path.split(path)
+            directory = directory or "."
+            if name == (latest_filename or "checkpoint") and write_state:
+                raise ValueError(
+                    f"'latest_filename' collides with 'save_path': {name!r} and {given!r}"
+                )
+            # Data first: what others train meanwhile may be trained twice, and is never left out.
+            state = session_state(sess)
+            tensors = tensors_to_save(sess, items, True)
+            if write_state:
+                written = self._manager(directory, latest_filename, name).save(name, tensors, state)
+            else:
+                written = os.fspath(write_checkpoint(directory, name, tensors, state))
+            if write_meta_graph:
+                self._write_graph(f"{path}.{meta_graph_suffix}", sess.graph)
+        return f"file://{written}" if given.startswith("file://") else written
+
+    def _write_graph(self, path: str, graph: Graph) -> None:
+        try:
+            with graph.as_default():
+                self.export_meta_graph(path)
+        except (TypeError, ValueError) as error:
+            # The checkpoint is written: a graph that no file can hold does not undo that.
+            logger.warning("The graph was not written to %s: %s", path, error)
+
+    def export_meta_graph(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph with its collections as a `MetaGraphDef` (see
+        `train.export_meta_graph`).
+        """
+        from estimatorkit.train.saving.meta_graph import export_meta_graph
+
+        if collection_list is None:  # checks hold Python functions, which no file can; its own
+            # settings are `saver_def`
+            left_out = (STEP_CHECKS, GraphKeys.SAVERS)
+            keys = get_default_graph().get_all_collection_keys()
+            collection_list = [key for key in keys if key not in left_out]
+        return export_meta_graph(
+            filename,
+            saver_def=self.as_saver_def(),
+            collection_list=collection_list,
+            as_text=as_text,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
+            save_debug_info=save_debug_info,
+        )
+
+    @property
+    def saver_def(self) -> Any:
+        """Its settings; see `as_saver_def`."""
+        return self.as_saver_def()
+
+    def as_saver_def(self) -> Any:
+        """Its settings as a `SaverDef`. The names of operations in it are empty: there are none."""
+        from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+        return SaverDef(
+            max_to_keep=self._max_to_keep or 0,
+            sharded=self._sharded,
+            keep_checkpoint_every_n_hours=self._every_n_hours,
+            version=SaverDef.V2,
+        )
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """As `as_saver_def`."""
+        return self.as_saver_def()
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """A Saver of the default graph's variables with the settings of a `SaverDef`."""
+        return Saver(saver_def=saver_def)
+
+    # -- restoring
+
+    def restore(self, sess: Any, save_path: str | os.PathLike[str] | None) -> None:
+        """Puts a checkpoint's values into the session.
+
+        The checkpoint may be TensorFlow's (see `fitting.keys_by_name` for the names in those of
+        TensorFlow 2).
+
+        Raises:
+            ValueError: there is no checkpoint of this name.
+            NotFoundError: it lacks a variable.
+            InvalidArgumentError: a variable has another shape or dtype in it.
+            DataLossError: a file of it is damaged.
+        """
+        items = self._built("restore")
+        if not items:
+            return
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        _check_session(sess)
+        path = local_path(save_path)
+        _check_is_checkpoint(path)
+        logger.info("Restoring parameters from %s", path)
+        found = {
+            name: Found(entry.dtype, entry.shape) for name, entry in read_contents(path).items()
+        }
+        keys = keys_of(items)
+        renamed = keys_by_name(path, found, keys)
+        check_fits(path, {key: found[old] for key, old in renamed.items()}, items, self._reshape)
+        held = {
+            key: _parts_of(renamed[key], item)
+            for key, item in items.items()
+            if isinstance(item, Whole) and item.shape.as_list() == [*found[renamed[key]].shape]
+        }
+        wanted = {name: part for parts in held.values() for name, part in parts.items()}
+        elsewhere = sess.state.restore(path, wanted)
+        items = {
+            key: item
+            for key, item in items.items()
+            if key not in held or not elsewhere.issuperset(held[key])
+        }
+        keys = keys_of(items)
+        read = read_checkpoint(path, [renamed[key] for key in keys])
+        tensors = {key: read.tensors[renamed[key]] for key in keys}
+        _put(sess, Checkpoint(path, tensors, read.state), items, iterators=True)
+
+
+def _parts_of(key: str, item: Whole) -> dict[str, TensorSlice]:
+    """What of a tensor of a checkpoint a variable is, or each part of one, by name."""
+    if isinstance(item, Variable):
+        return {item.op.name: TensorSlice(key)}
+    sizes = [part.shape[item.axis] for part in item]
+    starts = accumulate(sizes, initial=0)
+    return {
+        part.op.name: TensorSlice(key, item.axis, start, size)
+        for part, start, size in zip(item, starts, sizes, strict=False)
+    }
+
+
+def saved_items() -> dict[str, Item]:
+    """What a checkpoint of the default graph holds, by name: global variables and `Saveable`s."""
+    extra = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)
+    return _by_name([*global_variables(), *extra])
+
+
+def restore_checkpoint(
+    sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], *, iterators: bool = True
+) -> None:
+    """Puts a checkpoint that has been read into a session.
+
+    Args:
+        sess: the session.
+        checkpoint: what was read.
+        items: variables and others by their names in the checkpoint.
+        iterators: whether iterators go to their saved positions too.
+
+    Raises:
+        NotFoundError, InvalidArgumentError: see `Saver.restore`; a table lists what is missing and
+            different.
+        FailedPreconditionError: a vocabulary file of a feature column is another one.
+    """
+    if _vocabularies(sess.graph):
+        check_vocabulary_fingerprints(checkpoint.state.get("vocabularies", {}), sess.graph)
+    keys = keys_by_name(checkpoint.path, checkpoint.tensors, items)
+    tensors = {name: checkpoint.tensors[key] for name, key in keys.items()}
+    found = {name: Found.of_array(value) for name, value in tensors.items()}
+    columns = changed_columns(checkpoint.state.get("columns", {}), noted_columns(sess.graph))
+    check_fits(checkpoint.path, found, items, changes=columns)
+    _put(sess, Checkpoint(checkpoint.path, tensors, checkpoint.state), items, iterators)
+
+
+def restore_input(sess: Any, checkpoint: Checkpoint) -> None:
+    """Puts a session that has a checkpoint's variables to its random counters and positions."""
+    _put(sess, checkpoint, {}, True)
+
+
+def _put(sess: Any, checkpoint: Checkpoint, items: Mapping[str, Item], iterators: bool) -> None:
+    """Puts values that fit into a session, with the random counters and iterator positions."""
+    for name, item in items.items():
+        if isinstance(item, Variable):
+            value = as_array(checkpoint.tensors[name], item.dtype)
+            if not item.shape.is_compatible_with(value.shape):
+                value = value.reshape([size or 0 for size in item.shape.as_list()])
+            sess.load_variable(item, value)
+        elif isinstance(item, PartitionedVariable):
+            value = checkpoint.tensors[name].reshape([size or 0 for size in item.shape.as_list()])
+            ends = np.cumsum([part.shape[item.axis] for part in item])[:-1]
+            for part, share in zip(item, np.split(value, ends, item.axis), strict=True):
+                sess.load_variable(part, share)
+        else:
+            values = [checkpoint.tensors[name + suffix] for suffix in item.saved_suffixes]
+            item.restore_values(sess.state, values)
+    state = checkpoint.state
+    known = {op.name for op in sess.graph.get_operations()}
+    for name, words in state.get("random", {}).items():
+        if name in known:
+            sess.state.put(name, np.array(words, np.uint32))
+    if iterators:
+        restore_dealt(sess.state, state.get("dealt", {}))
+        moved = restore_iterators(sess.state, state.get("iterators", {}))
+        if moved and not any(moved.values()):
+            logger.info("The input starts anew: its end was reached, or it is another dataset.")
+
+
+def _by_name(given: Any) -> dict[str, Item]:
+    """The items by the names they have in checkpoints."""
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+        if not all(isinstance(name, str) for name, _ in pairs):
+            raise TypeError(
+                explain(
+                    "names_to_saveables must be a dict mapping string names to Tensors/Variables",
+                    received=repr([name for name, _ in pairs])[:200],
+                )
+            )
+    else:
+        pairs = [(None, item) for item in given]
+    named: list[tuple[str, Item]] = []
+    for name, item in pairs:
+        if isinstance(item, Variable):
+            named.append((name or item.op.name, item))
+        elif isinstance(item, PartitionedVariable | Saveable):
+            named.append((name or item.name, item))
+        else:
+            raise TypeError(
+                explain(
+                    f"Variable to save is not a Variable: {item!r}",
+                    expected="variables, or objects with the members of core.saveable.Saveable",
+                    received=type(item).__name__,
+                )
+            )
+    twice = [name for name, count in Counter(name for name, _ in named).items() if count > 1]
+    if twice:
+        raise ValueError(f"At least two variables have the same name: {twice[0]}")
+    seen: set[int] = set()
+    for name, item in named:
+        if id(item) in seen:
+            raise ValueError(f"The same saveable will be restored with two names: {name}")
+        seen.add(id(item))
+    return with_wholes(dict(named))
+
+
+def _check_is_checkpoint(path: str) -> None:
+    """Refuses what is no checkpoint, and says what was meant; damage is an error of its own."""
+    problem = f"The passed save_path is not a valid checkpoint: {path}"
+    try:
+        found = locate_checkpoint(path)
+        read_checkpoint(found, [])
+    except NotFoundError as error:
+        raise ValueError(explain(problem, received=error)) from error
+    if found != path:
+        hint = f"give its newest checkpoint, {found!r}: latest_checkpoint(directory) finds it"
+        raise ValueError(explain(problem, received="a model folder", hint=hint))
+
+
+def _check_session(sess: Any) -> None:
+    if not hasattr(sess, "load_variable"):
+        raise TypeError(
+            explain(
+                f"'sess' must be a Session; {sess!r}",
+                received=type(sess).__name__,
+                hint="give the session itself, not its graph or a monitored session around it",
+            )
+        )
+
+
+def tensors_to_save(
+    sess: Any, items: Mapping[str, Item], may_be_elsewhere: bool = False
+) -> dict[str, Any]:
+    """The values of items in a session, by the names of their tensors in checkpoints.
+
+    Args:
+        sess: the session.
+        items: variables and others by their names in the checkpoint.
+        may_be_elsewhere: whether variables that other processes hold are given as `Elsewhere`, and
+            those in parts as `Pieces`.
+
+    Raises:
+        FailedPreconditionError: a variable has none.
+    """
+    wholes = {name: item for name, item in items.items() if isinstance(item, Whole)}
+    names = [
+        variable.op.name
+        for whole in wholes.values()
+        for variable in ([whole] if isinstance(whole, Variable) else whole)
+    ]
+    taken = sess.state.to_save(names) if may_be_elsewhere else sess.state.read(names)
+    values: dict[str, Any] = dict(zip(names, taken, strict=True))
+    tensors: dict[str, Any] = {}
+    for name, whole in wholes.items():
+        if isinstance(whole, Variable):
+            tensors[name] = values[whole.op.name]
+            continue
+        parts = [values[part.op.name] for part in whole]
+        if may_be_elsewhere:
+            numbered = {f"{name}[{number}]": part for number, part in enumerate(parts)}
+            tensors[name] = Pieces(whole.axis, numbered)
+        else:
+            tensors[name] = np.concatenate(parts, whole.axis)
+    for name, item in items.items():
+        if isinstance(item, Saveable):
+            saved = item.values_to_save(sess.state)
+            tensors.update(
+                (name + suffix, value)
+                for suffix, value in zip(item.saved_suffixes, saved, strict=True)
+            )
+    return tensors
+
+
+def session_state(sess: Any) -> dict[str, Any]:
+    """What of a session besides tensors a checkpoint holds, as JSON can."""
+    random = {
+        name: [int(word) for word in np.asarray(value)]
+        for name, value in sess.state.random_counters().items()
+    }
+    state = {"random": random, "iterators": iterator_states(sess.state)}
+    notes = {
+        "vocabularies": _vocabularies(sess.graph),
+        "columns": noted_columns(sess.graph),
+        "dealt": dealt_states(sess.state),
+    }
+    return {**state, **{key: note for key, note in notes.items() if note}}
+
+
+def _vocabularies(graph: Graph) -> dict[str, Any]:
+    """Which vocabulary files the feature columns of a graph have read."""
+    if not graph.get_collection(VOCABULARY_FILES):
+        return {}
+    return vocabulary_fingerprints(graph)

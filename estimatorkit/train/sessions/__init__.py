@@ -1,0 +1,1 @@
+"""Monitored sessions, supervisors, and what makes their sessions ready."""

@@ -1,0 +1,116 @@
+"""Convolutions in pieces are XLA's: values, gradients, gradients of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from estimatorkit.ops.nn import convolution, convolution_cpu
+
+_RANDOM = np.random.default_rng(5)
+
+_WINDOWS = [
+    pytest.param((1, 1), "SAME", (1, 1), id="same"),
+    pytest.param((2, 3), "SAME", (1, 1), id="strides"),
+    pytest.param((1, 1), "VALID", (2, 1), id="dilated"),
+    pytest.param((2, 1), ((2, 1), (0, 3)), (1, 2), id="explicit"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LEAST_OPERATIONS", "LEAST_OPERATIONS_OF_ONE_CHANNEL"):
+        monkeypatch.setattr(convolution_cpu, name, 0)
+    monkeypatch.setattr(convolution_cpu, "PIECES_CHANNELS", 1)
+    monkeypatch.setattr(convolution_cpu, "PIECES", 3)
+
+
+def _arrays(batch: int) -> tuple[Any, Any]:
+    x = _RANDOM.normal(size=(batch, 7, 8, 2)).astype(np.float32)
+    filters = _RANDOM.normal(size=(3, 2, 2, 4)).astype(np.float32)
+    return jnp.asarray(x), jnp.asarray(filters)
+
+
+def _results(convolve: Any, x: Any, filters: Any) -> list[Any]:
+    """The values, the gradients of a function of them, and the gradients of those."""
+
+    def loss(x: Any, filters: Any) -> Any:
+        return jnp.sum(jnp.sin(convolve(x, filters)))
+
+    def second(x: Any, filters: Any) -> Any:
+        return sum(jnp.sum(jnp.cos(each)) for each in jax.grad(loss, (0, 1))(x, filters))
+
+    return [
+        convolve(x, filters),
+        *jax.grad(loss, (0, 1))(x, filters),
+        *jax.grad(second, (0, 1))(x, filters),
+    ]
+
+
+@pytest.mark.parametrize("batch", [3, 7])
+@pytest.mark.parametrize(("strides", "padding", "dilations"), _WINDOWS)
+def test_is_the_convolution(strides: Any, padding: Any, dilations: Any, batch: int) -> None:
+    x, filters = _arrays(batch)
+    attrs = (strides, padding, dilations, False, 1)
+    assert convolution._window_for_cpu(x, filters, *attrs) is not None
+
+    def ours(x: Any, filters: Any) -> Any:
+        return convolution._convolve(x, filters, *attrs)
+
+    def plain(x: Any, filters: Any) -> Any:
+        return convolution._plain(x, filters, *attrs)
+
+    for one, other in zip(
+        *(jax.jit(_results, static_argnums=0)(each, x, filters) for each in (ours, plain)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def test_transposed() -> None:
+    x, filters = _arrays(17)
+    dy = jnp.asarray(_RANDOM.normal(size=(17, 4, 8, 4)).astype(np.float32))
+    expected = jax.linear_transpose(
+        lambda x: convolution._plain(x, filters, (2, 1), "SAME", (1, 1), False, 1), x
+    )(dy)
+    received = jax.jit(
+        lambda dy: convolution._transposed(dy, filters, x.shape, (2, 1), "SAME", (1, 1), False)
+    )(dy)
+    np.testing.assert_allclose(received, expected[0], rtol=1e-5, atol=1e-5)
+
+
+def test_lowered_for_the_platform_at_hand() -> None:
+    """One for each piece on a CPU, one elsewhere."""
+    x, filters = _arrays(6)
+    traced = jax.jit(
+        lambda x: convolution._convolve(x, filters, (1, 1), "SAME", (1, 1), False, 1)
+    ).trace(x)
+    for platform, count in (("cpu", convolution_cpu.PIECES), ("cuda", 1)):
+        text = traced.lower(lowering_platforms=(platform,)).as_text()
+        assert text.count("stablehlo.convolution") == count
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"dtype": np.float64}, "another dtype"),
+        ({"filters": (1, 1, 2, 4)}, "a product already"),
+        ({"padding": ((-1, 0), (0, 0))}, "negative padding"),
+        ({"padding": "VALID", "dilations": (5, 1)}, "an empty output"),
+    ],
+)
+def test_left_alone(change: dict[str, Any], why: str) -> None:
+    x = np.zeros((6, 7, 8, 2), change.get("dtype", np.float32))
+    filters = np.zeros(change.get("filters", (3, 2, 2, 4)), x.dtype)
+    attrs = ((1, 1), change.get("padding", "SAME"), change.get("dilations", (1, 1)), False, 1)
+    assert convolution._window_for_cpu(x, filters, *attrs) is None, why
+
+
+def test_small_ones_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    x, filters = _arrays(6)
+    assert convolution._window_for_cpu(x, filters, (1, 1), "SAME", (1, 1), False, 1) is None

@@ -1,0 +1,46 @@
+"""A segment that is compiled again and again says for which tensors."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import estimatorkit as tf
+from estimatorkit.runtime.recompilation import LIMIT
+
+
+def test_new_shapes_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.placeholder(tf.float32, [None, 2], name="rows")
+        fixed = tf.placeholder(tf.float32, [2], name="fixed")
+        total = tf.reduce_sum(rows * fixed * tf.get_variable("scale", []))
+        session.run(tf.global_variables_initializer())
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
+            for count in range(1, LIMIT):
+                session.run(total, {rows: np.ones([count, 2]), fixed: [1, 2]})
+            for _ in range(LIMIT):
+                session.run(total, {rows: np.ones([3, 2]), fixed: [1, 2]})
+            assert not caplog.records
+            for count in range(LIMIT, 2 * LIMIT):
+                session.run(total, {rows: np.ones([count, 2]), fixed: [1, 2]})
+    (record,) = caplog.records
+    text = record.getMessage()
+    assert f"compiled {LIMIT} times" in text
+    assert f"rows:0 had {LIMIT} shapes ([1, 2], [2, 2], [3, 2], [4, 2], ...)" in text
+    assert "test_recompilation.py:" in text
+    assert "fixed" not in text.split("try:")[0]
+    assert "drop_remainder" in text
+
+
+def test_values_that_decide_shapes_too(caplog: pytest.LogCaptureFixture) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        count = tf.placeholder(tf.int32, [], name="count")
+        ones = tf.fill([count + 1], 1.0) * tf.get_variable("scale", [])
+        session.run(tf.global_variables_initializer())
+        with caplog.at_level(logging.WARNING, "estimatorkit"):
+            for at in range(LIMIT):
+                assert session.run(ones, {count: at}).shape == (at + 1,)
+    (record,) = caplog.records
+    assert f"had {LIMIT} values" in record.getMessage()

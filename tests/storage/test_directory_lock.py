@@ -1,0 +1,121 @@
+"""One writer a folder: between processes, between objects, after a crash, after a fork."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from estimatorkit.core import errors
+from estimatorkit.storage.directory_lock import DirectoryLock
+
+HOLD = """
+import sys, time
+from estimatorkit.storage.directory_lock import DirectoryLock
+with DirectoryLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, os.fspath(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "größe"
+    with holder(folder) as process:
+        lock = DirectoryLock(folder)
+        with pytest.raises(errors.FailedPreconditionError) as caught:
+            lock.acquire()
+        assert not lock.is_held
+        message = str(caught.value)
+        assert os.fspath(folder) in message
+        since = json.loads((folder / "writer.lock.json").read_text())["since"]
+        assert f"process {process.pid} on {socket.gethostname()} holds it since {since}" in message
+        assert "another model_dir" in message
+    with lock:
+        assert json.loads((folder / "writer.lock.json").read_text())["pid"] == os.getpid()
+    assert os.listdir(folder) == ["writer.lock"]
+
+
+def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
+    with holder(tmp_path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert (tmp_path / "writer.lock.json").exists()
+        with DirectoryLock(tmp_path) as lock:
+            assert lock.is_held
+
+
+def test_two_objects_of_one_process(tmp_path: Path) -> None:
+    with DirectoryLock(tmp_path), pytest.raises(errors.FailedPreconditionError) as caught:
+        DirectoryLock(tmp_path).acquire()
+    assert f"process {os.getpid()} on" in str(caught.value)
+
+
+def test_one_object_again_and_from_another_thread(tmp_path: Path) -> None:
+    lock = DirectoryLock(tmp_path)
+    with lock:
+        with lock:
+            assert lock.is_held
+        assert lock.is_held
+        assert (tmp_path / "writer.lock.json").exists()
+        thread = threading.Thread(target=lock.acquire)
+        thread.start()
+        thread.join()
+        lock.release()
+        assert lock.is_held
+    assert not lock.is_held
+    lock.release()  # once too often does nothing
+    with DirectoryLock(tmp_path):
+        pass
+
+
+def test_released_when_the_body_fails(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), DirectoryLock(tmp_path):
+        raise KeyError
+    with DirectoryLock(tmp_path) as lock:
+        assert lock.is_held
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b"3", b"[" * 5000, None])
+def test_an_unreadable_note_of_the_holder(content: bytes | None, tmp_path: Path) -> None:
+    with DirectoryLock(tmp_path):
+        note = tmp_path / "writer.lock.json"
+        note.unlink() if content is None else note.write_bytes(content)
+        with pytest.raises(errors.FailedPreconditionError, match="another process holds it"):
+            DirectoryLock(tmp_path).acquire()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "model"):
+        with pytest.raises(errors.FailedPreconditionError, match="a file is where a folder"):
+            DirectoryLock(folder).acquire()
+    (tmp_path / "m" / "writer.lock.json").mkdir(parents=True)
+    lock = DirectoryLock(tmp_path / "m")
+    with pytest.raises(errors.FailedPreconditionError, match=r"writer\.lock\.json"):
+        lock.acquire()
+    assert not lock.is_held
